@@ -1,0 +1,1 @@
+//! Kernel names to operation classes, by rules in TOML.

@@ -1,0 +1,9 @@
+//! Evidence: columnar tables, one file a table family.
+
+pub mod timeline;
+
+/// A column: a slice of plain values that may live in a vector or in a mapped file.
+pub type Column<T> = arrow_buffer::ScalarBuffer<T>;
+
+/// The value of a row number, name or id column that says "there is none".
+pub const NONE: u32 = u32::MAX;

@@ -1,0 +1,566 @@
+//! `Timeline`: what a trace recorded, one table a kind of event.
+//!
+//! Times are integer nanoseconds. Names are `u32` into [`Strings`]; ids (correlations, streams,
+//! devices, byte counts) are `u32` codes into [`Ids`]. `NONE` means absent in both.
+
+use super::{Column, NONE};
+use arrow_buffer::Buffer;
+
+/// Everything one trace recorded.
+#[derive(Clone, Debug, Default)]
+pub struct Timeline {
+    /// All names and texts.
+    pub strings: Strings,
+    /// Ids that are not small numbers.
+    pub ids: Ids,
+    /// What the `kind` columns point to: phase letter and category.
+    pub kinds: Vec<Kind>,
+    /// What the `track` columns point to: a process and a thread, or a device and a stream.
+    pub tracks: Vec<Track>,
+    /// Work on a device: kernels, copies, fills.
+    pub gpu: GpuTable,
+    /// Calls of the CUDA, HIP or MTIA runtime and driver.
+    pub runtime: RuntimeTable,
+    /// Operators of the framework, on the host.
+    pub ops: OpTable,
+    /// Python functions and `nn.Module` calls.
+    pub python: PythonTable,
+    /// Ranges marked by the user or by libraries, on the host and on the device.
+    pub annotations: AnnotationTable,
+    /// Arrows between events.
+    pub flows: FlowTable,
+    /// Moments without a duration: memory events and marks.
+    pub instants: InstantTable,
+    /// Counter values.
+    pub counters: CounterTable,
+    /// Spans of any other category.
+    pub others: OtherTable,
+    /// Details of collective operations, for rows of `gpu` and `ops` that have them.
+    pub collectives: Vec<Collective>,
+    /// What the file says about itself.
+    pub about: About,
+    /// Objects in the event array, whatever became of them.
+    pub events: u64,
+    /// Size of the (uncompressed) text.
+    pub bytes: u64,
+    /// What could not be kept, by reason.
+    pub losses: Vec<Loss>,
+}
+
+/// Texts by number.
+#[derive(Clone, Debug)]
+pub struct Strings {
+    /// One more than there are texts.
+    pub offsets: Column<i64>,
+    /// All texts, one behind the other, UTF-8.
+    pub bytes: Buffer,
+}
+
+impl Default for Strings {
+    fn default() -> Self {
+        Strings { offsets: vec![0i64].into(), bytes: Buffer::from_vec(Vec::<u8>::new()) }
+    }
+}
+
+impl Strings {
+    /// Builds the table from texts in order of their numbers.
+    pub fn from_texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> Strings {
+        let (mut offsets, mut bytes) = (vec![0i64], Vec::new());
+        for text in texts {
+            bytes.extend_from_slice(text.as_bytes());
+            offsets.push(bytes.len() as i64);
+        }
+        Strings { offsets: offsets.into(), bytes: Buffer::from_vec(bytes) }
+    }
+
+    /// The text with this number; empty for `NONE` or a number out of range.
+    pub fn get(&self, id: u32) -> &str {
+        let span = || {
+            let from = usize::try_from(*self.offsets.get(id as usize)?).ok()?;
+            let to = usize::try_from(*self.offsets.get(id as usize + 1)?).ok()?;
+            std::str::from_utf8(self.bytes.as_slice().get(from..to)?).ok()
+        };
+        if id == NONE { "" } else { span().unwrap_or("") }
+    }
+
+    /// How many texts there are.
+    pub fn len(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+
+    /// Whether there is no text at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All texts with their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
+        (0..self.len() as u32).map(|id| (id, self.get(id)))
+    }
+}
+
+/// Codes from here on are entries of [`Ids::wide`]; below, a code is the number itself.
+pub const FIRST_WIDE_ID: u32 = 0xf000_0000;
+
+/// Ids that do not fit a small number: negative, huge, or text ("stream 7", "0x0").
+/// Equal ids have equal codes, so that codes can be compared and joined on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ids {
+    /// The values behind the codes from [`FIRST_WIDE_ID`] on.
+    pub wide: Vec<WideId>,
+}
+
+/// An id that is not a small number.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum WideId {
+    /// A negative number or one beyond the small ones.
+    Number(i64),
+    /// Anything else, as it stood in the file.
+    Text(String),
+}
+
+impl Ids {
+    /// The number behind a code, if it is one. Texts that hold a number ("25738", "stream 7",
+    /// "0x1f") count as that number.
+    pub fn number(&self, code: u32) -> Option<i64> {
+        if code < FIRST_WIDE_ID {
+            return Some(i64::from(code));
+        }
+        match self.wide.get((code - FIRST_WIDE_ID) as usize)? {
+            WideId::Number(n) => Some(*n),
+            WideId::Text(text) => {
+                let text = text.strip_prefix("stream ").unwrap_or(text).trim();
+                match text.strip_prefix("0x") {
+                    Some(hex) => i64::from_str_radix(hex, 16).ok(),
+                    None => text.parse().ok(),
+                }
+            }
+        }
+    }
+
+    /// The id as a person reads it; empty when there is none.
+    pub fn text(&self, code: u32) -> String {
+        if code < FIRST_WIDE_ID {
+            return code.to_string();
+        }
+        match self.wide.get(code.wrapping_sub(FIRST_WIDE_ID) as usize) {
+            Some(WideId::Number(n)) => n.to_string(),
+            Some(WideId::Text(text)) => text.clone(),
+            None => String::new(),
+        }
+    }
+}
+
+/// A phase letter (`X`, `i`, `s`, …) and category as they stand in the file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Kind {
+    /// The event's `ph`.
+    pub phase: String,
+    /// The event's `cat`, empty when it has none.
+    pub category: String,
+}
+
+/// Which table an event of some kind belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Table {
+    /// Device work.
+    Gpu,
+    /// Runtime and driver calls.
+    Runtime,
+    /// Host operators.
+    Op,
+    /// Python functions.
+    Python,
+    /// User and GPU annotations.
+    Annotation,
+    /// Flow arrows.
+    Flow,
+    /// Moments.
+    Instant,
+    /// Counters.
+    Counter,
+    /// Names of processes and threads.
+    Meta,
+    /// Everything else.
+    Other,
+}
+
+/// What a device was doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Activity {
+    /// A compute kernel.
+    Kernel,
+    /// A copy to, from or within a device.
+    Copy,
+    /// A fill of device memory.
+    Fill,
+    /// Work of an accelerator that is neither (MTIA).
+    Device,
+}
+
+impl Kind {
+    /// The table for this kind.
+    pub fn table(&self) -> Table {
+        match self.phase.as_str() {
+            "M" => return Table::Meta,
+            "s" | "t" | "f" => return Table::Flow,
+            "i" | "I" | "R" | "n" => return Table::Instant,
+            "C" => return Table::Counter,
+            "X" => {}
+            _ => return Table::Other,
+        }
+        match self.category.as_str() {
+            _ if self.activity().is_some() => Table::Gpu,
+            "cuda_runtime" | "cuda_driver" | "hip_runtime" | "hip_driver" | "xpu_runtime" | "mtia_runtime" | "Runtime" => Table::Runtime,
+            "cpu_op" | "Operator" => Table::Op,
+            "python_function" => Table::Python,
+            "user_annotation" | "gpu_user_annotation" => Table::Annotation,
+            _ => Table::Other,
+        }
+    }
+
+    /// What the device did, for kinds that are device work.
+    pub fn activity(&self) -> Option<Activity> {
+        match self.category.as_str() {
+            "kernel" | "Kernel" => Some(Activity::Kernel),
+            "gpu_memcpy" | "Memcpy" => Some(Activity::Copy),
+            "gpu_memset" | "Memset" => Some(Activity::Fill),
+            "mtia_ccp_events" | "mtia_insight" => Some(Activity::Device),
+            _ => None,
+        }
+    }
+}
+
+/// A process and thread, or a device and stream, that events happen on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Track {
+    /// Code of the `pid`.
+    pub pid: u32,
+    /// Code of the `tid`.
+    pub tid: u32,
+    /// The process's name, `NONE` if the trace has none.
+    pub process: u32,
+    /// The process's labels ("GPU 0", "CPU"), `NONE` if the trace has none.
+    pub labels: u32,
+    /// The thread's name, `NONE` if the trace has none.
+    pub thread: u32,
+}
+
+/// The columns that every table of spans has.
+#[derive(Clone, Debug, Default)]
+pub struct Spans {
+    /// Start, nanoseconds from the trace's base time.
+    pub ts: Column<i64>,
+    /// Duration, nanoseconds; may be zero or, in damaged traces, negative.
+    pub dur: Column<i64>,
+    /// Name.
+    pub name: Column<u32>,
+    /// Row of [`Timeline::tracks`].
+    pub track: Column<u32>,
+    /// Row of [`Timeline::kinds`].
+    pub kind: Column<u8>,
+}
+
+impl Spans {
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.ts.len()
+    }
+
+    /// Whether the table has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.ts.is_empty()
+    }
+
+    /// End of a row; never before its start.
+    pub fn end(&self, row: usize) -> i64 {
+        self.ts[row].saturating_add(self.dur[row].max(0))
+    }
+}
+
+/// Device work.
+#[derive(Clone, Debug, Default)]
+pub struct GpuTable {
+    /// Time, name, track, kind.
+    pub spans: Spans,
+    /// Joins to [`RuntimeTable::correlation`].
+    pub correlation: Column<u32>,
+    /// The framework's external id: a hint only.
+    pub external: Column<u32>,
+    /// Stream.
+    pub stream: Column<u32>,
+    /// Device.
+    pub device: Column<u32>,
+    /// Grid of the launch as a JSON text, `[65536,1,1]`.
+    pub grid: Column<u32>,
+    /// Block of the launch as a JSON text.
+    pub block: Column<u32>,
+    /// Registers a thread.
+    pub registers: Column<u32>,
+    /// Shared memory, bytes.
+    pub shared_memory: Column<u32>,
+    /// Bytes moved by copies and fills.
+    pub bytes: Column<u32>,
+    /// Row of `runtime` that launched this, by correlation.
+    pub launch: Column<u32>,
+    /// Row of `ops` around the launch.
+    pub op: Column<u32>,
+    /// Row of `python`: the innermost function around the launch.
+    pub python: Column<u32>,
+    /// Number of the phase the launch belongs to, see [`crate::trace::phase`].
+    pub phase: Column<u8>,
+}
+
+/// Runtime and driver calls.
+#[derive(Clone, Debug, Default)]
+pub struct RuntimeTable {
+    /// Time, name, track, kind.
+    pub spans: Spans,
+    /// Joins to [`GpuTable::correlation`].
+    pub correlation: Column<u32>,
+    /// The framework's external id.
+    pub external: Column<u32>,
+}
+
+/// Host operators.
+#[derive(Clone, Debug, Default)]
+pub struct OpTable {
+    /// Time, name, track, kind.
+    pub spans: Spans,
+    /// The framework's external id.
+    pub external: Column<u32>,
+    /// Shapes of the inputs, a JSON text.
+    pub dims: Column<u32>,
+    /// Types of the inputs, a JSON text.
+    pub types: Column<u32>,
+    /// Values of the scalar inputs, a JSON text.
+    pub concrete: Column<u32>,
+    /// Call stack as old traces write it: frames joined by `;`, innermost first.
+    pub call_stack: Column<u32>,
+}
+
+/// Python functions and `nn.Module` calls.
+#[derive(Clone, Debug, Default)]
+pub struct PythonTable {
+    /// Time, name, track, kind.
+    pub spans: Spans,
+    /// The call's own id.
+    pub id: Column<u32>,
+    /// The id of the call around it.
+    pub parent: Column<u32>,
+}
+
+/// Annotations.
+#[derive(Clone, Debug, Default)]
+pub struct AnnotationTable {
+    /// Time, name, track, kind.
+    pub spans: Spans,
+    /// The framework's external id.
+    pub external: Column<u32>,
+}
+
+/// Flow arrows.
+#[derive(Clone, Debug, Default)]
+pub struct FlowTable {
+    /// Time, name, track, kind; durations are zero.
+    pub spans: Spans,
+    /// Joins the ends of an arrow.
+    pub id: Column<u32>,
+}
+
+/// Moments.
+#[derive(Clone, Debug, Default)]
+pub struct InstantTable {
+    /// Time, name, track, kind; durations are zero.
+    pub spans: Spans,
+    /// Bytes allocated, negative when freed.
+    pub bytes: Column<u32>,
+    /// Bytes in use by tensors afterwards.
+    pub total_allocated: Column<u32>,
+    /// Bytes reserved by the allocator afterwards.
+    pub total_reserved: Column<u32>,
+    /// Device number.
+    pub device: Column<u32>,
+    /// Device type (0 host, 1 CUDA, 6 HIP, …).
+    pub device_type: Column<u32>,
+}
+
+/// Counter values.
+#[derive(Clone, Debug, Default)]
+pub struct CounterTable {
+    /// Time, name, track, kind; durations are zero.
+    pub spans: Spans,
+    /// The values, a JSON text.
+    pub values: Column<u32>,
+}
+
+/// Spans of any other category.
+#[derive(Clone, Debug, Default)]
+pub struct OtherTable {
+    /// Time, name, track, kind.
+    pub spans: Spans,
+    /// Correlation, when there is one.
+    pub correlation: Column<u32>,
+    /// The framework's external id, when there is one.
+    pub external: Column<u32>,
+    /// Stream, for synchronisation events.
+    pub stream: Column<u32>,
+}
+
+/// Details of a collective operation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Collective {
+    /// Whether `row` is of `gpu` (else of `ops`).
+    pub on_gpu: bool,
+    /// The row described.
+    pub row: u32,
+    /// Name of the operation ("allreduce").
+    pub operation: u32,
+    /// Name of the element type.
+    pub dtype: u32,
+    /// Name of the process group.
+    pub group: u32,
+    /// Ranks of the group, a text.
+    pub ranks: u32,
+    /// Elements sent, an id code.
+    pub elements_in: u32,
+    /// Elements received, an id code.
+    pub elements_out: u32,
+    /// Size of the group, an id code.
+    pub group_size: u32,
+}
+
+/// What a trace says about itself outside the events.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct About {
+    /// Nanoseconds since the epoch that all times are relative to; 0 when times are absolute.
+    pub base_time_ns: i64,
+    /// Devices of the machine.
+    pub devices: Vec<Device>,
+    /// Place in a distributed job, if any.
+    pub rank: Option<i64>,
+    /// Ranks in the job, if any.
+    pub world_size: Option<i64>,
+    /// Communication backend ("nccl").
+    pub backend: Option<String>,
+    /// All other top-level values that are numbers, booleans or short texts, in file order.
+    pub properties: Vec<(String, String)>,
+}
+
+/// One device of `deviceProperties`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Device {
+    /// Number.
+    pub id: i64,
+    /// Marketing name; some traces leave it empty.
+    pub name: String,
+    /// Compute units.
+    pub sms: i64,
+    /// Lanes of a warp.
+    pub warp_size: i64,
+    /// Memory, bytes.
+    pub memory: i64,
+    /// Compute capability, major and minor.
+    pub compute: (i64, i64),
+}
+
+/// Events or parts of them that were not kept, or only after a repair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// Why.
+    pub reason: LossReason,
+    /// How many.
+    pub count: u64,
+    /// Where in the (uncompressed) text the first one stands.
+    pub first_offset: u64,
+}
+
+/// Why something of a trace was lost or had to be repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum LossReason {
+    /// The text ends in the middle.
+    Truncated,
+    /// The compressed stream is damaged; what came before is kept.
+    DamagedCompression,
+    /// An element of the event array is not a JSON object.
+    NotAnObject,
+    /// An event's text is not JSON; it was skipped.
+    NotJson,
+    /// A text had unescaped quotes; the event was kept.
+    UnescapedQuotes,
+    /// A timed event has no usable `ts`; it was skipped.
+    NoTimestamp,
+    /// An event's `dur` is not a number; it counts as 0.
+    BadDuration,
+    /// An event's duration is negative; it counts as 0 in sums of time.
+    NegativeDuration,
+    /// A begin or end event (`B`, `E`, `b`, `e`), which PyTorch does not write.
+    BeginEnd,
+    /// A distinct text was not valid UTF-8; its bad bytes were replaced.
+    InvalidUtf8,
+    /// A distinct text has control characters; it is shown escaped.
+    ControlCharacters,
+    /// A value of the metadata is not JSON; it was left out.
+    BadMetadata,
+    /// More kinds of event than a trace can have; these are kept as one kind.
+    TooManyKinds,
+}
+
+impl LossReason {
+    /// All reasons, in the order of their numbers.
+    pub const ALL: [LossReason; 13] = [
+        LossReason::Truncated,
+        LossReason::DamagedCompression,
+        LossReason::NotAnObject,
+        LossReason::NotJson,
+        LossReason::UnescapedQuotes,
+        LossReason::NoTimestamp,
+        LossReason::BadDuration,
+        LossReason::NegativeDuration,
+        LossReason::BeginEnd,
+        LossReason::InvalidUtf8,
+        LossReason::ControlCharacters,
+        LossReason::BadMetadata,
+        LossReason::TooManyKinds,
+    ];
+
+    /// Its word in JSON and in the index.
+    pub fn key(self) -> &'static str {
+        match self {
+            LossReason::Truncated => "truncated",
+            LossReason::DamagedCompression => "damaged-compression",
+            LossReason::NotAnObject => "not-an-object",
+            LossReason::NotJson => "not-json",
+            LossReason::UnescapedQuotes => "unescaped-quotes",
+            LossReason::NoTimestamp => "no-timestamp",
+            LossReason::BadDuration => "bad-duration",
+            LossReason::NegativeDuration => "negative-duration",
+            LossReason::BeginEnd => "begin-end",
+            LossReason::InvalidUtf8 => "invalid-utf8",
+            LossReason::ControlCharacters => "control-characters",
+            LossReason::BadMetadata => "bad-metadata",
+            LossReason::TooManyKinds => "too-many-kinds",
+        }
+    }
+
+    /// What happened and what was done about it, for a person.
+    pub fn explain(self) -> &'static str {
+        match self {
+            LossReason::Truncated => "the file ends in the middle; all whole events were kept",
+            LossReason::DamagedCompression => "the compressed stream is damaged; what came before was kept",
+            LossReason::NotAnObject => "elements of the event array that are not objects, skipped",
+            LossReason::NotJson => "events that are not JSON, skipped",
+            LossReason::UnescapedQuotes => "events with unescaped quotes in a text, kept",
+            LossReason::NoTimestamp => "timed events without a usable timestamp, skipped",
+            LossReason::BadDuration => "events whose duration is not a number, kept with duration 0",
+            LossReason::NegativeDuration => "events with a negative duration, counted as 0 in sums",
+            LossReason::BeginEnd => "begin and end events, not paired",
+            LossReason::InvalidUtf8 => "distinct texts that are not UTF-8, bad bytes replaced",
+            LossReason::ControlCharacters => "distinct texts with control characters, shown escaped",
+            LossReason::BadMetadata => "values of the metadata that are not JSON, left out",
+            LossReason::TooManyKinds => "events of kinds beyond the 254th, kept as one kind",
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Robust summaries of samples.

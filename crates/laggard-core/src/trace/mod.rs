@@ -1,0 +1,1 @@
+//! What is computed from a [`Timeline`](crate::model::timeline::Timeline): links, phases, summaries.

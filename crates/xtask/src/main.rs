@@ -1,0 +1,3 @@
+//! The project's chores: demo, test, bench, goldens, man pages, completions.
+
+fn main() {}
