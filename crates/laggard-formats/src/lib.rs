@@ -1,1 +1,15 @@
-//! Placeholder while the crate is being brought up.
+//! Files to evidence and back.
+//!
+//! You give a [`Source`] (a mapped file or a stream), you get evidence with what could not be
+//! read counted in it. Damaged input is not an error while something can be saved; a file of
+//! another kind is, and the error names what it is. Nothing here prints or asks.
+
+mod error;
+mod map;
+pub mod read;
+mod source;
+
+
+pub use error::Error;
+pub use map::Map;
+pub use source::{Bytes, Source};

@@ -1,0 +1,77 @@
+//! Measures the parts of loading a trace, for `cargo xtask bench traces`. One measurement a
+//! process, one line of JSON.
+#![allow(clippy::print_stdout, unsafe_code)]
+
+use laggard_formats::read::kineto::{self, Isa, Options, Paths};
+use laggard_formats::{Bytes, Source};
+use std::path::Path;
+use std::time::Instant;
+
+fn main() {
+    let args: Vec<String> = std::env::args().collect();
+    let [_, mode, path, flags @ ..] = &args[..] else { panic!("usage: loadbench sum|scan|load|inflate FILE [--threads N] [--portable] [--walk]") };
+    let mut options = Options { threads: 1, ..Options::default() };
+    let mut flags = flags.iter();
+    while let Some(flag) = flags.next() {
+        match flag.as_str() {
+            "--threads" => options.threads = flags.next().and_then(|n| n.parse().ok()).expect("a number of threads"),
+            "--portable" => options.isa = Isa::Portable,
+            "--walk" => options.paths = Paths::Walk,
+            "--careful" => options.paths = Paths::Careful,
+            other => panic!("unknown flag {other}"),
+        }
+    }
+    let (wall, cpu) = (Instant::now(), cpu_seconds());
+    let source = Source::open(Path::new(path)).expect("a readable file");
+    let (mut bytes, mut events, mut kernels, mut kernel_ns, mut sum) = (0, 0, 0, 0, 0u64);
+    match mode.as_str() {
+        "sum" => {
+            let Bytes::Mapped(map) = source.bytes else { panic!("the file is compressed") };
+            let words = map.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
+            sum = words.fold(0, u64::wrapping_add);
+            bytes = map.len() as u64;
+        }
+        "inflate" => {
+            let Bytes::Stream(mut stream) = source.bytes else { panic!("the file is not compressed") };
+            bytes = std::io::copy(&mut stream, &mut std::io::sink()).expect("a whole stream");
+        }
+        "scan" | "load" => {
+            let timeline = kineto::read(source, &options, &|_| {}).expect("a trace");
+            bytes = timeline.bytes;
+            events = timeline.events;
+            for (row, &kind) in timeline.gpu.spans.kind.iter().enumerate() {
+                if timeline.kinds[kind as usize].category.eq_ignore_ascii_case("kernel") {
+                    kernels += 1;
+                    kernel_ns += timeline.gpu.spans.dur[row];
+                }
+            }
+            report(mode, wall, cpu, bytes, events, kernels, kernel_ns, sum);
+            std::mem::forget(timeline);
+            return;
+        }
+        other => panic!("unknown mode {other}"),
+    }
+    report(mode, wall, cpu, bytes, events, kernels, kernel_ns, sum);
+    let _ = (&mut events, &mut kernels, &mut kernel_ns);
+}
+
+#[allow(clippy::too_many_arguments)]
+fn report(mode: &str, wall: Instant, cpu: f64, bytes: u64, events: u64, kernels: u64, kernel_ns: i64, sum: u64) {
+    let (wall_s, cpu_s) = (wall.elapsed().as_secs_f64(), cpu_seconds() - cpu);
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let anon = status.lines().find_map(|l| l.strip_prefix("RssAnon:")).and_then(|l| l.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()).unwrap_or(0) * 1024;
+    println!(
+        r#"{{"mode":"{mode}","cpu_s":{cpu_s:.4},"wall_s":{wall_s:.4},"bytes":{bytes},"events":{events},"kernels":{kernels},"kernel_ns":{kernel_ns},"anon_bytes":{anon},"sum":{sum}}}"#
+    );
+}
+
+fn cpu_seconds() -> f64 {
+    // SAFETY: `getrusage` fills the struct it is given.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        usage
+    };
+    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 * 1e-6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}

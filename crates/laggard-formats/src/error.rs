@@ -1,0 +1,49 @@
+//! Why a file could not be read or written.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a file could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system said no.
+    #[error("cannot {action} {}", path.display())]
+    Io {
+        /// What was tried ("open", "read", "write").
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Its answer.
+        source: io::Error,
+    },
+    /// The file is of a kind that is not asked for here.
+    #[error("{} is not a PyTorch trace: it looks like {looks_like}", path.display())]
+    NotATrace {
+        /// The file.
+        path: PathBuf,
+        /// What it seems to be.
+        looks_like: String,
+    },
+    /// A mapped file became shorter while it was read.
+    #[error("{} was truncated while it was being read", path.display())]
+    Shrank {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A run file is damaged or of another version.
+    #[error("{} is not a usable run file: {reason}", path.display())]
+    BadRunFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Error {
+        let path = path.into();
+        move |source| Error::Io { action, path, source }
+    }
+}

@@ -1,0 +1,138 @@
+//! A memory map that survives a file being cut short under it.
+//!
+//! Reading a page that a mapped file no longer has raises `SIGBUS`, which ends a program. Here the
+//! signal puts zeros in place of what is missing and leaves a mark; whoever has read asks
+//! [`Map::is_whole`] before trusting what it saw.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+/// A file mapped into memory, read-only.
+#[derive(Clone)]
+pub struct Map {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    map: memmap2::Mmap,
+    guard: Option<guard::Guard>,
+}
+
+impl Map {
+    /// Maps a whole file.
+    pub fn open(file: &File) -> io::Result<Map> {
+        // SAFETY: the map is only read. Another process may change or cut the file meanwhile:
+        // readers treat the bytes as untrusted, and the guard covers missing pages.
+        let map = unsafe { memmap2::Mmap::map(file)? };
+        let guard = guard::Guard::new(map.as_ptr() as usize, map.len());
+        Ok(Map { inner: Arc::new(Inner { map, guard }) })
+    }
+
+    /// Whether no page of the file was missing so far.
+    pub fn is_whole(&self) -> bool {
+        self.inner.guard.as_ref().is_none_or(guard::Guard::is_whole)
+    }
+}
+
+impl AsRef<[u8]> for Map {
+    fn as_ref(&self) -> &[u8] {
+        &self.inner.map
+    }
+}
+
+impl std::ops::Deref for Map {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.inner.map
+    }
+}
+
+#[cfg(unix)]
+mod guard {
+    use std::sync::Once;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+
+    /// A range of memory that `SIGBUS` may fill with zeros.
+    struct Range {
+        start: AtomicUsize,
+        len: AtomicUsize,
+        missing: AtomicBool,
+    }
+
+    /// Maps beyond this many at a time are not guarded.
+    const RANGES: usize = 256;
+    static GUARDED: [Range; RANGES] = [const { Range { start: AtomicUsize::new(0), len: AtomicUsize::new(0), missing: AtomicBool::new(false) } }; RANGES];
+    static PAGE: AtomicUsize = AtomicUsize::new(4096);
+
+    pub(super) struct Guard(usize);
+
+    impl Guard {
+        pub(super) fn new(start: usize, len: usize) -> Option<Guard> {
+            static INSTALL: Once = Once::new();
+            INSTALL.call_once(install);
+            let free = GUARDED.iter().position(|r| r.len.compare_exchange(0, usize::MAX, SeqCst, SeqCst).is_ok())?;
+            GUARDED[free].missing.store(false, SeqCst);
+            GUARDED[free].start.store(start, SeqCst);
+            GUARDED[free].len.store(len, SeqCst);
+            Some(Guard(free))
+        }
+
+        pub(super) fn is_whole(&self) -> bool {
+            !GUARDED[self.0].missing.load(SeqCst)
+        }
+    }
+
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            GUARDED[self.0].start.store(0, SeqCst);
+            GUARDED[self.0].len.store(0, SeqCst);
+        }
+    }
+
+    fn install() {
+        // SAFETY: plain calls of the C library; the handler only uses atomics and `mmap`.
+        unsafe {
+            PAGE.store(libc::sysconf(libc::_SC_PAGESIZE) as usize, SeqCst);
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = on_bus_error as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+            libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut());
+        }
+    }
+
+    extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+        // SAFETY: the kernel passes a valid `info`; `mmap` over pages of a guarded range replaces
+        // pages that cannot be read anyway, up to the end of that range.
+        unsafe {
+            let address = (*info).si_addr() as usize;
+            for range in &GUARDED {
+                let (start, len) = (range.start.load(SeqCst), range.len.load(SeqCst));
+                if start != 0 && len != usize::MAX && (start..start + len).contains(&address) {
+                    range.missing.store(true, SeqCst);
+                    let page = address & !(PAGE.load(SeqCst) - 1);
+                    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+                    if libc::mmap(page as *mut _, start + len - page, libc::PROT_READ, flags, -1, 0) != libc::MAP_FAILED {
+                        return;
+                    }
+                }
+            }
+            // Not ours: the default action, when the access is tried again.
+            libc::signal(signal, libc::SIG_DFL);
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod guard {
+    pub(super) struct Guard;
+    impl Guard {
+        pub(super) fn new(_: usize, _: usize) -> Option<Guard> {
+            None
+        }
+        pub(super) fn is_whole(&self) -> bool {
+            true
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The careful path: one event by its tokens, with every oddity handled and counted.
+
+use super::event::{Form, Slot, Values, wanted_args};
+use super::json::{self, Quotes, Shape, Stop, Token};
+use super::number;
+use super::part::{Part, Stamp};
+use laggard_core::model::timeline::{LossReason, Table};
+
+/// What became of an element of the event array.
+pub(super) enum Read {
+    /// It was kept, and its layout is fit to be learned.
+    Kept(Stamp),
+    /// It was kept or dropped, and counted; nothing is to be learned from it.
+    Odd,
+}
+
+/// Reads the element at `at` and returns the position behind it. `offset` is where the text
+/// starts in the file.
+pub(super) fn element(b: &[u8], at: usize, offset: u64, part: &mut Part, values: &mut Values, tokens: &mut Vec<Token>) -> Result<(usize, Read), Stop> {
+    let place = offset + at as u64;
+    if b.get(at) != Some(&b'{') {
+        let (end, _) = json::value(b, at, Quotes::Strict)?;
+        part.events += 1;
+        part.losses.add(LossReason::NotAnObject, place);
+        return Ok((end, Read::Odd));
+    }
+    match json::event(b, at, Quotes::Strict, tokens) {
+        Ok(end) => Ok((end, keep(b, tokens, place, part, values))),
+        Err(stop) => {
+            // A truncated text may also look like one with unescaped quotes: the repair must
+            // end with a whole event.
+            let Ok(end) = json::event(b, at, Quotes::Lenient, tokens) else { return Err(stop) };
+            part.losses.add(LossReason::UnescapedQuotes, place);
+            keep(b, tokens, place, part, values);
+            Ok((end, Read::Odd))
+        }
+    }
+}
+
+/// Where the event array goes on behind a broken element at `at`: the next position that holds
+/// a whole event, or `None`.
+pub(super) fn next_event(b: &[u8], at: usize, tokens: &mut Vec<Token>) -> Option<usize> {
+    let mut from = at + 1;
+    loop {
+        let candidate = guess_start(b, from)?;
+        if json::event(b, candidate, Quotes::Strict, tokens).is_ok() && tokens.iter().any(|t| !t.in_args && &b[t.key.0..t.key.1] == b"ph") {
+            return Some(candidate);
+        }
+        from = candidate + 1;
+    }
+}
+
+/// A guess at an event's start, at or behind `at`: a `{` that follows a `}` and a comma. Whoever
+/// uses it must check it.
+pub(super) fn guess_start(b: &[u8], at: usize) -> Option<usize> {
+    let space = |c: u8| matches!(c, b' ' | b'\n' | b'\r' | b'\t');
+    let mut from = at;
+    loop {
+        let brace = from + memchr::memchr(b'{', b.get(from..)?)?;
+        let mut before = b[..brace].iter().rev().copied().skip_while(|&c| space(c));
+        if before.next() == Some(b',') && before.find(|&c| !space(c)) == Some(b'}') {
+            return Some(brace);
+        }
+        from = brace + 1;
+    }
+}
+
+fn keep(b: &[u8], tokens: &[Token], place: u64, part: &mut Part, values: &mut Values) -> Read {
+    values.clear();
+    let mut odd = false;
+    let (mut phase, mut category, mut name) = (&b""[..], &b""[..], None);
+    let mut args = None;
+    for token in tokens.iter().filter(|t| !t.in_args) {
+        let key = &b[token.key.0..token.key.1];
+        let value = &b[token.value.0..token.value.1];
+        odd |= key.contains(&b'\\');
+        let unescaped;
+        let key = if key.contains(&b'\\') {
+            unescaped = json::unescape(key);
+            &unescaped[..]
+        } else {
+            key
+        };
+        match (key, token.shape) {
+            (b"ph", Shape::String) => phase = unquoted(value),
+            (b"cat", Shape::String) => category = unquoted(value),
+            (b"name", _) => name = Some(intern(part, value, token.shape, place)),
+            (b"args", Shape::Object) => args = Some(token.value),
+            _ => {
+                if let Some(slot) = Slot::of_key(key) {
+                    odd |= !set(slot, value, token.shape, part, values, place);
+                }
+            }
+        }
+    }
+    let (kind, table) = part.kind(phase, category, place);
+    if table == Table::Counter
+        && let Some((from, to)) = args
+    {
+        let text = part.jsons.intern(&b[from..to], place);
+        values.set(Slot::CounterArgs, i64::from(text));
+    }
+    let wanted = wanted_args(table);
+    for token in tokens.iter().filter(|t| t.in_args) {
+        if values.has_all(wanted) {
+            break;
+        }
+        let key = &b[token.key.0..token.key.1];
+        odd |= key.contains(&b'\\');
+        let slot = if key.contains(&b'\\') { Slot::of_arg(&json::unescape(key)) } else { Slot::of_arg(key) };
+        if let Some(slot) = slot
+            && slot != Slot::CounterArgs
+        {
+            odd |= !set(slot, &b[token.value.0..token.value.1], token.shape, part, values, place);
+        }
+    }
+    if phase.is_empty() {
+        part.events += 1;
+        part.losses.add(LossReason::NotJson, place);
+        return Read::Odd;
+    }
+    if !values.has(Slot::Ts) && table != Table::Meta {
+        part.events += 1;
+        part.with_phase += 1;
+        part.losses.add(LossReason::NoTimestamp, place);
+        return Read::Odd;
+    }
+    if matches!(phase, b"B" | b"E" | b"b" | b"e") {
+        part.losses.add(LossReason::BeginEnd, place);
+        odd = true;
+    }
+    let name = name.unwrap_or_else(|| part.names.intern(b"", place));
+    let stamp = Stamp { kind, table, track: part.track_of(values) };
+    part.push(stamp, name, values, place);
+    if odd { Read::Odd } else { Read::Kept(stamp) }
+}
+
+fn unquoted(string: &[u8]) -> &[u8] {
+    &string[1..string.len() - 1]
+}
+
+fn intern(part: &mut Part, value: &[u8], shape: Shape, place: u64) -> u32 {
+    match shape {
+        Shape::String if value.contains(&b'\\') => part.names.intern(&json::unescape(unquoted(value)), place),
+        Shape::String => part.names.intern(unquoted(value), place),
+        _ if value == b"null" => part.names.intern(b"", place),
+        _ => part.names.intern(value, place),
+    }
+}
+
+/// Sets the slot; false when the value is of a form that the slot does not take.
+fn set(slot: Slot, value: &[u8], shape: Shape, part: &mut Part, values: &mut Values, place: u64) -> bool {
+    if value == b"null" {
+        values.forget(1 << slot as u32);
+        return true;
+    }
+    match (slot.form(), shape) {
+        (Form::Time, Shape::Number) => match number::micros_token(value) {
+            Some(ns) => values.set(slot, ns),
+            None => return bad_time(slot, part, values, place),
+        },
+        (Form::Time, Shape::String) => match number::micros_token(unquoted(value)) {
+            Some(ns) => values.set(slot, ns),
+            None => return bad_time(slot, part, values, place),
+        },
+        (Form::Time, _) => return bad_time(slot, part, values, place),
+        (Form::Id, Shape::Number) => match std::str::from_utf8(value).ok().and_then(|s| s.parse::<i64>().ok()) {
+            Some(n) if n.unsigned_abs() < 1 << 62 => values.set(slot, n),
+            _ => {
+                let text = part.names.intern(value, place);
+                values.set_text_id(slot, text);
+            }
+        },
+        (Form::Id, Shape::String) => {
+            let text = intern(part, value, shape, place);
+            values.set_text_id(slot, text);
+        }
+        (Form::Text, Shape::String | Shape::Number) => {
+            let text = intern(part, value, shape, place);
+            values.set(slot, i64::from(text));
+        }
+        (Form::Json, Shape::Array | Shape::Object) => {
+            let text = part.jsons.intern(value, place);
+            values.set(slot, i64::from(text));
+        }
+        _ => {
+            values.forget(1 << slot as u32);
+            return false;
+        }
+    }
+    true
+}
+
+fn bad_time(slot: Slot, part: &mut Part, values: &mut Values, place: u64) -> bool {
+    values.forget(1 << slot as u32);
+    if slot == Slot::Dur {
+        part.losses.add(LossReason::BadDuration, place);
+    }
+    false
+}

@@ -1,0 +1,159 @@
+//! PyTorch profiler traces: Kineto's Chrome-trace JSON, plain or compressed.
+//!
+//! The scanner fills columns directly; there is no tree of JSON values. Three paths read events,
+//! each the fallback of the one before: learned layouts ([`layout`]), a structural walk
+//! ([`walk`]), and a careful parser ([`careful`]). They give equal rows. A mapped file is read by
+//! several threads ([`scan`]), a stream is decompressed by one and read by another ([`stream`]).
+
+mod about;
+mod careful;
+mod event;
+mod intern;
+mod join;
+mod json;
+mod layout;
+mod number;
+mod part;
+mod scan;
+mod simd;
+mod stream;
+mod top;
+mod walk;
+
+pub use scan::Paths;
+pub use simd::Isa;
+
+use crate::error::Error;
+use crate::source::{Bytes, Source};
+use laggard_core::model::timeline::{About, LossReason, Timeline};
+use part::{Losses, Part};
+use scan::End;
+use std::path::Path;
+use top::{Item, Top};
+
+/// How to read.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Threads for a mapped file.
+    pub threads: usize,
+    /// Instruction set.
+    pub isa: Isa,
+    /// Which paths may be taken.
+    pub paths: Paths,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(16);
+        Options { threads, isa: Isa::detect(), paths: Paths::Any }
+    }
+}
+
+/// Reads a trace. `progress` is told of every few megabytes read.
+///
+/// The columns that linking fills are left empty: see [`laggard_core::trace::link`].
+pub fn read(source: Source, options: &Options, progress: &(dyn Fn(u64) + Sync)) -> Result<Timeline, Error> {
+    let path = source.path;
+    match source.bytes {
+        Bytes::Mapped(map) => {
+            let trace = read_text(&map, options, progress);
+            if !map.is_whole() {
+                return Err(Error::Shrank { path });
+            }
+            trace.into_timeline(&path, map.len() as u64, &map)
+        }
+        Bytes::Stream(stream) => {
+            let (trace, bytes, head) = stream::read(stream, options, progress).map_err(Error::io("read", &path))?;
+            trace.into_timeline(&path, bytes, &head)
+        }
+    }
+}
+
+/// What was read of a file, whatever it is.
+struct Trace {
+    parts: Vec<Part>,
+    about: About,
+    losses: Losses,
+    /// Whether an event array was found.
+    has_events: bool,
+    /// Top-level keys other than `traceEvents`.
+    keys: Vec<String>,
+}
+
+impl Trace {
+    fn new() -> Trace {
+        Trace { parts: vec![], about: About::default(), losses: Losses::default(), has_events: false, keys: vec![] }
+    }
+
+    fn add_value(&mut self, key: &[u8], value: &[u8], at: u64) {
+        let key = String::from_utf8_lossy(key);
+        if !about::add(&mut self.about, &key, value) {
+            self.losses.add(LossReason::BadMetadata, at);
+        }
+        self.keys.push(key.into_owned());
+    }
+
+    /// Where the events start when the metadata before them is damaged or cut.
+    fn damaged_top(&mut self, b: &[u8], at: usize, place: u64) -> Option<usize> {
+        if self.has_events {
+            self.losses.add(LossReason::Truncated, place);
+            return None;
+        }
+        self.losses.add(LossReason::BadMetadata, place);
+        Top::find_events(b, at)
+    }
+
+    /// Where the top level goes on behind the events, which ended at `at`.
+    fn behind_events(&mut self, b: &[u8], at: usize, place: u64, end: End) -> Option<usize> {
+        match end {
+            End::Array => Some(at + 1),
+            End::Limit | End::Window => None,
+            End::Text => {
+                self.losses.add(LossReason::Truncated, place);
+                None
+            }
+            End::Garbage => {
+                self.losses.add(LossReason::NotJson, place);
+                Some(Top::find_array_end(b, at)? + 1)
+            }
+        }
+    }
+
+    fn into_timeline(self, path: &Path, bytes: u64, head: &[u8]) -> Result<Timeline, Error> {
+        let count = |f: fn(&Part) -> u64| self.parts.iter().map(f).sum::<u64>();
+        let (events, with_phase) = (count(|p| p.events), count(|p| p.with_phase));
+        if !self.has_events || (events > 0 && with_phase == 0) {
+            return Err(Error::NotATrace { path: path.into(), looks_like: crate::read::looks_like(head, &self.keys) });
+        }
+        Ok(join::timeline(self.parts, self.about, &self.losses, bytes))
+    }
+}
+
+fn read_text(b: &[u8], options: &Options, progress: &(dyn Fn(u64) + Sync)) -> Trace {
+    let mut trace = Trace::new();
+    let mut top = Top::default();
+    let mut at = 0;
+    loop {
+        let start = match top.next(b, at) {
+            Ok(Item::Value { key, value }) => {
+                trace.add_value(&b[key.0..key.1], &b[value.0..value.1], key.0 as u64);
+                at = value.1;
+                continue;
+            }
+            Ok(Item::End) => break,
+            Ok(Item::Events(start)) => start,
+            Err(_) => match trace.damaged_top(b, at, at as u64) {
+                Some(start) => start,
+                None => break,
+            },
+        };
+        trace.has_events = true;
+        let scanned = scan::scan_all(b, start, options.threads, options.isa, options.paths, progress);
+        trace.parts.extend(scanned.parts);
+        match trace.behind_events(b, scanned.at, scanned.at as u64, scanned.end) {
+            Some(behind) => at = behind,
+            None => break,
+        }
+    }
+    trace
+}

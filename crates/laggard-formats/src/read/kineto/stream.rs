@@ -1,0 +1,185 @@
+//! Streams: one thread reads and decompresses, the other scans.
+
+use super::scan::{End, Scanner};
+use super::top::{Item, Top};
+use super::{Options, Trace};
+use crate::read::HEAD_FOR_DETECTION;
+use crate::read::kineto::json::Stop;
+use laggard_core::model::timeline::LossReason;
+use std::io::{self, Read};
+use std::sync::mpsc;
+use std::thread;
+
+/// Bytes handed over at a time.
+const PIECE: usize = 1 << 20;
+/// Room before a piece, for what the one before it left over.
+const ROOM: usize = 1 << 16;
+/// Pieces under way.
+const PIECES: usize = 4;
+
+/// Reads a whole stream; returns what was read, the size of the text and its first bytes.
+pub(super) fn read(stream: Box<dyn Read + Send>, options: &Options, progress: &(dyn Fn(u64) + Sync)) -> io::Result<(Trace, u64, Vec<u8>)> {
+    let (full, pieces) = mpsc::sync_channel(PIECES);
+    let (empty, free) = mpsc::channel();
+    for _ in 0..PIECES {
+        let _ = empty.send(vec![0; ROOM + PIECE]);
+    }
+    thread::scope(|scope| {
+        scope.spawn(move || fill(stream, &free, &full));
+        let mut window = Window { pieces, empty, buffer: vec![], at: 0, end: 0, offset: 0, last: false, failure: None, progress };
+        let read = consume(&mut window, options);
+        let Window { offset, end, failure, .. } = window;
+        let (mut trace, head) = read;
+        let size = offset + end as u64;
+        match failure {
+            Some(error) if size == 0 => return Err(error),
+            Some(error) if error.kind() == io::ErrorKind::UnexpectedEof => trace.losses.add(LossReason::Truncated, size),
+            Some(_) => trace.losses.add(LossReason::DamagedCompression, size),
+            None => {}
+        }
+        Ok((trace, size, head))
+    })
+}
+
+/// A piece of the stream behind [`ROOM`] free bytes, its length, and why it is the last.
+type Piece = (Vec<u8>, usize, Option<io::Result<()>>);
+
+fn fill(mut stream: Box<dyn Read + Send>, free: &mpsc::Receiver<Vec<u8>>, full: &mpsc::SyncSender<Piece>) {
+    while let Ok(mut piece) = free.recv() {
+        let mut len = 0;
+        let mut over = None;
+        while len < PIECE && over.is_none() {
+            match stream.read(&mut piece[ROOM + len..]) {
+                Ok(0) => over = Some(Ok(())),
+                Ok(n) => len += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => over = Some(Err(error)),
+            }
+        }
+        let done = over.is_some();
+        if full.send((piece, len, over)).is_err() || done {
+            return;
+        }
+    }
+}
+
+/// The part of the stream in sight.
+struct Window<'a> {
+    pieces: mpsc::Receiver<Piece>,
+    empty: mpsc::Sender<Vec<u8>>,
+    buffer: Vec<u8>,
+    /// What is not yet read lies in `buffer[at..end]`.
+    at: usize,
+    end: usize,
+    /// Where `buffer[0]` would stand in the text.
+    offset: u64,
+    last: bool,
+    failure: Option<io::Error>,
+    progress: &'a (dyn Fn(u64) + Sync),
+}
+
+impl Window<'_> {
+    fn bytes(&self) -> &[u8] {
+        &self.buffer[..self.end]
+    }
+
+    fn place(&self) -> u64 {
+        self.offset.wrapping_add(self.at as u64)
+    }
+
+    /// Brings more into sight, at least as much again as is left, so that something long is not
+    /// looked at over and over.
+    fn more(&mut self) {
+        let wanted = self.end - self.at;
+        let mut gained = 0;
+        while !self.last && gained <= wanted.saturating_sub(ROOM) {
+            let Ok((piece, len, over)) = self.pieces.recv() else {
+                self.last = true;
+                return;
+            };
+            gained += len;
+            (self.progress)(len as u64);
+            if let Some(over) = over {
+                self.last = true;
+                self.failure = over.err();
+            }
+            self.take(piece, len);
+        }
+    }
+
+    fn take(&mut self, mut piece: Vec<u8>, len: usize) {
+        let left = self.end - self.at;
+        let place = self.place();
+        let old = if left <= ROOM {
+            piece[ROOM - left..ROOM].copy_from_slice(&self.buffer[self.at..self.end]);
+            self.at = ROOM - left;
+            self.end = ROOM + len;
+            std::mem::replace(&mut self.buffer, piece)
+        } else {
+            self.buffer.truncate(self.end);
+            self.buffer.drain(..self.at);
+            self.buffer.extend_from_slice(&piece[ROOM..ROOM + len]);
+            self.at = 0;
+            self.end = self.buffer.len();
+            piece
+        };
+        self.offset = place.wrapping_sub(self.at as u64);
+        // A piece goes back to be filled again; the first buffer is none.
+        let mut old = old;
+        old.resize(ROOM + PIECE, 0);
+        let _ = self.empty.send(old);
+    }
+}
+
+fn consume(window: &mut Window, options: &Options) -> (Trace, Vec<u8>) {
+    let mut trace = Trace::new();
+    let mut top = Top::default();
+    let mut scanner = Scanner::new(options.isa, options.paths);
+    window.more();
+    let head = window.bytes()[window.at..].iter().copied().take(HEAD_FOR_DETECTION).collect();
+    'top: loop {
+        let start = match top.next(window.bytes(), window.at) {
+            Ok(Item::Value { key, value }) => {
+                let b = window.bytes();
+                trace.add_value(&b[key.0..key.1], &b[value.0..value.1], window.place());
+                window.at = value.1;
+                continue;
+            }
+            Ok(Item::End) => break,
+            Ok(Item::Events(start)) => start,
+            Err(Stop::Incomplete) if !window.last => {
+                window.more();
+                continue;
+            }
+            Err(_) => loop {
+                match trace.damaged_top(window.bytes(), window.at, window.place()) {
+                    Some(start) => break start,
+                    None if trace.has_events || window.last => break 'top,
+                    None => window.more(),
+                }
+            },
+        };
+        trace.has_events = true;
+        window.at = start;
+        loop {
+            let (at, end) = scanner.scan(&window.buffer[..window.end], window.offset, window.at, usize::MAX, window.last);
+            window.at = at;
+            if end == End::Window || (end == End::Garbage && !window.last) {
+                window.more();
+                continue;
+            }
+            match trace.behind_events(window.bytes(), at, window.place(), end) {
+                Some(behind) => window.at = behind,
+                None => break 'top,
+            }
+            break;
+        }
+    }
+    // What is behind the top level still has to be decompressed for the size to be right.
+    while !window.last {
+        window.at = window.end;
+        window.more();
+    }
+    trace.parts.push(scanner.part);
+    (trace, head)
+}

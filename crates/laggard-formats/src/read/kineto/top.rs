@@ -1,0 +1,96 @@
+//! The top level of a trace file: an object with `traceEvents` somewhere in it, or a bare array.
+
+use super::json::{self, Quotes, Stop};
+use memchr::memmem;
+
+/// Walks the top level. Positions are relative to the text given with each call.
+#[derive(Debug, Default)]
+pub(super) struct Top {
+    state: State,
+}
+
+#[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
+enum State {
+    #[default]
+    Start,
+    Object,
+    BareArray,
+}
+
+/// What comes next at the top level.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Item {
+    /// The event array; its first element, or the gap before it, is at this position.
+    Events(usize),
+    /// Any other key and value.
+    Value { key: (usize, usize), value: (usize, usize) },
+    /// The end of the top level.
+    End,
+}
+
+impl Top {
+    /// The item at `at`, which is at the start of the file or behind the last item.
+    pub(super) fn next(&mut self, b: &[u8], at: usize) -> Result<Item, Stop> {
+        let mut at = at;
+        if self.state == State::Start {
+            at = json::skip_space(b, if b.starts_with(b"\xef\xbb\xbf") { 3 } else { at });
+            match b.get(at).ok_or(Stop::Incomplete)? {
+                b'{' => self.state = State::Object,
+                b'[' => {
+                    self.state = State::BareArray;
+                    return Ok(Item::Events(at + 1));
+                }
+                _ => return Err(Stop::Bad),
+            }
+            at += 1;
+        } else if self.state == State::BareArray {
+            return Ok(Item::End);
+        }
+        at = json::skip_space(b, at);
+        if b.get(at) == Some(&b',') {
+            at = json::skip_space(b, at + 1);
+        }
+        if *b.get(at).ok_or(Stop::Incomplete)? == b'}' {
+            return Ok(Item::End);
+        }
+        let (key, value) = json::key(b, at, Quotes::Strict)?;
+        if &b[key.0..key.1] == b"traceEvents" && *b.get(value).ok_or(Stop::Incomplete)? == b'[' {
+            return Ok(Item::Events(value + 1));
+        }
+        let (end, _) = json::value(b, value, Quotes::Strict)?;
+        Ok(Item::Value { key, value: (value, end) })
+    }
+
+    /// Goes on behind damaged metadata: where the event array starts, by its key.
+    pub(super) fn find_events(b: &[u8], at: usize) -> Option<usize> {
+        let mut from = at;
+        loop {
+            let name = from + memmem::find(b.get(from..)?, b"\"traceEvents\"")?;
+            let colon = json::skip_space(b, name + b"\"traceEvents\"".len());
+            if b.get(colon) == Some(&b':') {
+                let bracket = json::skip_space(b, colon + 1);
+                if b.get(bracket) == Some(&b'[') {
+                    return Some(bracket + 1);
+                }
+            }
+            from = name + 1;
+        }
+    }
+
+    /// Goes on behind a broken last event: the `]` behind which the rest of the file is whole.
+    pub(super) fn find_array_end(b: &[u8], at: usize) -> Option<usize> {
+        const TRIES: usize = 10_000;
+        let brackets = memchr::memchr_iter(b']', &b[at..]).take(TRIES).map(|i| at + i);
+        brackets.into_iter().find(|&bracket| {
+            let mut top = Top { state: State::Object };
+            let mut behind = bracket + 1;
+            loop {
+                match top.next(b, behind) {
+                    Ok(Item::Value { value, .. }) => behind = value.1,
+                    Ok(Item::End) => return true,
+                    _ => return false,
+                }
+            }
+        })
+    }
+}
