@@ -306,8 +306,11 @@ pub struct GpuTable {
     pub launch: Column<u32>,
     /// Row of `ops` around the launch.
     pub op: Column<u32>,
-    /// Row of `python`: the innermost function around the launch.
+    /// Row of `python`: the innermost function around the launch that is neither built in nor the
+    /// framework's own, or the innermost of all when there is no such.
     pub python: Column<u32>,
+    /// Row of `python`: the innermost `nn.Module` around the launch.
+    pub module: Column<u32>,
     /// Number of the phase the launch belongs to, see [`crate::trace::phase`].
     pub phase: Column<u8>,
 }

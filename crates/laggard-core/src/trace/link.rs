@@ -1,0 +1,237 @@
+//! Device work to where it came from: kernel → launch by correlation → the operator, Python
+//! frames and phase at the launch, on the launching thread.
+//!
+//! One launch may have many kernels (a graph replay). The external id is only used for device
+//! work whose launch was not recorded.
+
+use super::nest::{self, Moment};
+use super::phase::Phases;
+use crate::model::timeline::{Spans, Timeline};
+use crate::model::{Column, NONE};
+use rustc_hash::FxHashMap;
+
+/// Fills the columns of the device table that say where work came from.
+pub fn link(timeline: &mut Timeline, phases: &Phases) {
+    let launch = launches(timeline);
+    let mut moments: Vec<Moment> = {
+        let mut asked = vec![false; timeline.runtime.spans.len()];
+        for &row in launch.iter().filter(|&&row| row != NONE) {
+            asked[row as usize] = true;
+        }
+        let spans = &timeline.runtime.spans;
+        let rows = asked.iter().enumerate().filter(|(_, asked)| **asked).map(|(row, _)| row);
+        rows.map(|row| Moment { track: spans.track[row], ts: spans.ts[row], asker: row as u32 }).collect()
+    };
+    if !moments.is_sorted() {
+        moments.sort();
+    }
+    let tracks = timeline.tracks.len();
+    let launches = timeline.runtime.spans.len();
+
+    let mut phase_of_launch = marked_phases(timeline, phases, &moments);
+    let mut op_of_launch = vec![NONE; launches];
+    let phase_of_name = NameMemo::new(timeline, |name| phases.of_op(name).unwrap_or(0));
+    nest::visit(&timeline.ops.spans, tracks, &moments, |launch, open| {
+        let launch = launch as usize;
+        op_of_launch[launch] = open.last().copied().unwrap_or(NONE);
+        if phase_of_launch[launch] == 0 {
+            let phase = |&row: &u32| phase_of_name.get(timeline, timeline.ops.spans.name[row as usize]);
+            phase_of_launch[launch] = open.iter().rev().map(phase).find(|&phase| phase != 0).unwrap_or(0);
+        }
+    });
+
+    let (mut python_of_launch, mut module_of_launch) = (vec![NONE; launches], vec![NONE; launches]);
+    let role_of_name = NameMemo::new(timeline, frame_role);
+    nest::visit(&timeline.python.spans, tracks, &moments, |launch, open| {
+        let role = |&&row: &&u32| role_of_name.get(timeline, timeline.python.spans.name[row as usize]);
+        let users = open.iter().rev().find(|row| role(row) == USER).or(open.last());
+        python_of_launch[launch as usize] = users.copied().unwrap_or(NONE);
+        module_of_launch[launch as usize] = open.iter().rev().find(|row| role(row) == MODULE).copied().unwrap_or(NONE);
+    });
+
+    let through = |of_launch: &[u32]| -> Column<u32> { launch.iter().map(|&row| of_launch.get(row as usize).copied().unwrap_or(NONE)).collect::<Vec<_>>().into() };
+    let gpu = &timeline.gpu;
+    let mut op: Vec<u32> = launch.iter().map(|&row| op_of_launch.get(row as usize).copied().unwrap_or(NONE)).collect();
+    hint_by_external_id(timeline, &launch, &mut op);
+    let python = through(&python_of_launch);
+    let module = through(&module_of_launch);
+    let own = own_phases(timeline, phases);
+    let phase = launch.iter().enumerate().map(|(row, &launch)| match phase_of_launch.get(launch as usize) {
+        Some(&phase) => phase,
+        None => own.at(gpu.spans.ts[row]),
+    });
+    let phase: Vec<u8> = phase.collect();
+    let gpu = &mut timeline.gpu;
+    (gpu.op, gpu.python, gpu.module, gpu.phase) = (op.into(), python, module, phase.into());
+    gpu.launch = launch.into();
+}
+
+/// The runtime row of every device row, `NONE` where the correlation has none.
+fn launches(timeline: &Timeline) -> Vec<u32> {
+    let runtime = &timeline.runtime;
+    let looks_like_launch = NameMemo::new(timeline, |name| u8::from(["Launch", "Memcpy", "Memset", "launch"].iter().any(|word| name.contains(word))));
+    let is_launch = |row: u32| looks_like_launch.get(timeline, runtime.spans.name[row as usize]) == 1;
+    let mut table = RowsById::new(&runtime.correlation, |old, new| !is_launch(old) && is_launch(new));
+    timeline.gpu.correlation.iter().map(|&correlation| table.get(correlation)).collect()
+}
+
+/// Rows by an id: an array while the ids are dense, a hash map otherwise.
+enum RowsById {
+    Dense(Vec<u32>),
+    Sparse(FxHashMap<u32, u32>),
+}
+
+impl RowsById {
+    /// `better(old, new)` says whether a later row with the same id takes the place of an earlier.
+    fn new(ids: &[u32], better: impl Fn(u32, u32) -> bool) -> RowsById {
+        let largest = ids.iter().copied().filter(|&id| id != NONE).max().unwrap_or(0) as usize;
+        let rows = ids.iter().enumerate().filter(|(_, id)| **id != NONE);
+        if largest < 32 * ids.len() + 1024 {
+            let mut table = vec![NONE; largest + 1];
+            for (row, &id) in rows {
+                let slot = &mut table[id as usize];
+                if *slot == NONE || better(*slot, row as u32) {
+                    *slot = row as u32;
+                }
+            }
+            return RowsById::Dense(table);
+        }
+        let mut table = FxHashMap::default();
+        table.reserve(ids.len());
+        for (row, &id) in rows {
+            let slot = table.entry(id).or_insert(row as u32);
+            if *slot != row as u32 && better(*slot, row as u32) {
+                *slot = row as u32;
+            }
+        }
+        RowsById::Sparse(table)
+    }
+
+    fn get(&mut self, id: u32) -> u32 {
+        match self {
+            RowsById::Dense(table) => table.get(id as usize).copied().unwrap_or(NONE),
+            RowsById::Sparse(table) => table.get(&id).copied().unwrap_or(NONE),
+        }
+    }
+}
+
+fn hint_by_external_id(timeline: &Timeline, launch: &[u32], op: &mut [u32]) {
+    let external = &timeline.gpu.external;
+    let orphan = |row: usize| launch[row] == NONE && external[row] != NONE && external[row] != 0;
+    if !(0..launch.len()).any(orphan) {
+        return;
+    }
+    let mut ops = RowsById::new(&timeline.ops.external, |_, _| false);
+    for row in 0..launch.len() {
+        if orphan(row) {
+            op[row] = ops.get(external[row]);
+        }
+    }
+}
+
+/// A property of names, computed once a name.
+struct NameMemo<F> {
+    known: std::cell::RefCell<Vec<u8>>,
+    compute: F,
+}
+
+/// Marks names whose property is not known yet.
+const UNKNOWN: u8 = u8::MAX;
+
+impl<F: Fn(&str) -> u8> NameMemo<F> {
+    fn new(timeline: &Timeline, compute: F) -> Self {
+        NameMemo { known: vec![UNKNOWN; timeline.strings.len()].into(), compute }
+    }
+
+    fn get(&self, timeline: &Timeline, name: u32) -> u8 {
+        let mut known = self.known.borrow_mut();
+        let Some(slot) = known.get_mut(name as usize) else { return 0 };
+        if *slot == UNKNOWN {
+            *slot = (self.compute)(timeline.strings.get(name));
+        }
+        *slot
+    }
+}
+
+const FRAMEWORK: u8 = 0;
+const USER: u8 = 1;
+const MODULE: u8 = 2;
+
+fn frame_role(name: &str) -> u8 {
+    if name.starts_with("nn.Module: ") {
+        return MODULE;
+    }
+    let framework = name.starts_with('<') || name.starts_with("torch/") || name.contains("site-packages/torch/") || name.starts_with("threading.py(") || name.starts_with("contextlib.py(");
+    if framework { FRAMEWORK } else { USER }
+}
+
+/// Phases by time: each start, sorted, with the phase from there on.
+#[derive(Default)]
+struct Segments(Vec<(i64, u8)>);
+
+impl Segments {
+    /// From marks that may nest: the one that started last counts.
+    fn new(spans: &Spans, mut marks: Vec<(u32, u8)>) -> Segments {
+        marks.sort_by_key(|&(row, _)| (spans.ts[row as usize], std::cmp::Reverse(spans.dur[row as usize])));
+        let mut segments = vec![];
+        let mut open: Vec<(i64, u8)> = vec![];
+        let close_until = |open: &mut Vec<(i64, u8)>, segments: &mut Vec<(i64, u8)>, ts: i64| {
+            while let Some(&(end, _)) = open.last()
+                && end <= ts
+            {
+                open.pop();
+                while open.last().is_some_and(|outer| outer.0 <= end) {
+                    open.pop();
+                }
+                segments.push((end, open.last().map_or(0, |outer| outer.1)));
+            }
+        };
+        for (row, phase) in marks {
+            let row = row as usize;
+            close_until(&mut open, &mut segments, spans.ts[row]);
+            open.push((spans.end(row), phase));
+            segments.push((spans.ts[row], phase));
+        }
+        close_until(&mut open, &mut segments, i64::MAX);
+        Segments(segments)
+    }
+
+    fn at(&self, ts: i64) -> u8 {
+        match self.0.partition_point(|&(start, _)| start <= ts) {
+            0 => 0,
+            i => self.0[i - 1].1,
+        }
+    }
+}
+
+/// The phase of every launch by the annotations around it: those of its own thread first.
+fn marked_phases(timeline: &Timeline, phases: &Phases, moments: &[Moment]) -> Vec<u8> {
+    let mut found = vec![0; timeline.runtime.spans.len()];
+    let spans = &timeline.annotations.spans;
+    let marks = marks(timeline, phases, "user_annotation");
+    if marks.is_empty() {
+        return found;
+    }
+    let anywhere = Segments::new(spans, marks.clone());
+    for moments in moments.chunk_by(|a, b| a.track == b.track) {
+        let own = marks.iter().copied().filter(|&(row, _)| spans.track[row as usize] == moments[0].track);
+        let own = Segments::new(spans, own.collect());
+        for moment in moments {
+            let phase = own.at(moment.ts);
+            found[moment.asker as usize] = if phase == 0 { anywhere.at(moment.ts) } else { phase };
+        }
+    }
+    found
+}
+
+/// Phases by the annotations on the device, for work without a recorded launch.
+fn own_phases(timeline: &Timeline, phases: &Phases) -> Segments {
+    Segments::new(&timeline.annotations.spans, marks(timeline, phases, "gpu_user_annotation"))
+}
+
+fn marks(timeline: &Timeline, phases: &Phases, category: &str) -> Vec<(u32, u8)> {
+    let spans = &timeline.annotations.spans;
+    let phase_of_name = NameMemo::new(timeline, |name| phases.of_annotation(name).unwrap_or(0));
+    let rows = (0..spans.len()).filter(|&row| timeline.kinds[spans.kind[row] as usize].category == category);
+    rows.map(|row| (row as u32, phase_of_name.get(timeline, spans.name[row]))).filter(|mark| mark.1 != 0).collect()
+}
