@@ -1,1 +1,3 @@
 //! What is computed from a [`Timeline`](crate::model::timeline::Timeline): links, phases, summaries.
+
+pub mod phase;
