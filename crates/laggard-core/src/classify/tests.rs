@@ -87,7 +87,14 @@ fn serving_kernels() {
 
 #[test]
 fn mixtures_of_experts() {
-    check("MoE GEMM", &["_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1", "fused_moe_kernel"]);
+    check(
+        "MoE GEMM",
+        &[
+            "_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1",
+            "fused_moe_kernel",
+            "void moe_q2_K<float>(float*)",
+        ],
+    );
     check(
         "MoE GEMM",
         &["bmm_Bfloat16_MxE2m1MxE4m3_Fp32_t128x16x256u2_s3_TN_transOut_clmp_dynBatch_sm100f"],
@@ -108,6 +115,7 @@ fn mixtures_of_experts() {
             "triton_poi_fused_constant_pad_nd_moe_forward_0",
             "void moe::dev::routing::routingIndicesHistogramKernel<KernelParams<__nv_bfloat16, 128> >(KernelParams)",
             "void vllm::moe::moe_align_block_size_kernel<int>(int*)",
+            "void moe_fused_gate_kernel_dynamic<__nv_bfloat16>(void*)",
         ],
     );
     check(
@@ -166,6 +174,8 @@ fn matrix_products_and_convolutions() {
             "void epilogue::impl::globalKernel<float, float, float, true, true>(int, cublasLtEpilogue_t, int)",
             "void wvSplitK_hf_sml_<__hip_bfloat16, 64, 2, 16, 8, 2, 1>(int, int)",
             "triton_tem_fused_mm_2",
+            "void mul_mat_q2_K<float, true>(void const*)",
+            "_ZN7cutlass13device_kernelINS_4gemm6kernel13GemmUniversalIN4cute5tupleE",
         ],
     );
     check(
