@@ -1,1 +1,3 @@
 //! Robust summaries of samples.
+
+pub mod summary;

@@ -1,3 +1,16 @@
 //! What is computed from a [`Timeline`](crate::model::timeline::Timeline): links, phases, summaries.
 
+mod breakdown;
+mod devices;
+mod intervals;
 pub mod link;
+mod nest;
+pub mod phase;
+pub mod ranks;
+mod steps;
+pub mod summary;
+mod throughput;
+pub mod work;
+
+pub use breakdown::{By, breakdown};
+pub use summary::{Analysis, summarise};
