@@ -1,0 +1,177 @@
+//! Device time by class, kernel, phase, operator, Python line and more.
+
+use super::summary::{Analysis, Breakdown, CountTime, Group};
+use crate::model::NONE;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+
+/// What device time is broken down by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// Operation class.
+    Class,
+    /// The coarser type that classes belong to.
+    Group,
+    /// Kernel name.
+    Kernel,
+    /// Phase.
+    Phase,
+    /// CPU operator around the launch.
+    Op,
+    /// CPU operator with the shapes of its inputs.
+    Shape,
+    /// Python line around the launch.
+    Python,
+    /// `nn.Module` around the launch.
+    Module,
+    /// Device and stream.
+    Stream,
+    /// Runtime call that launched.
+    Launch,
+    /// Grid and block of the launch.
+    Geometry,
+}
+
+/// Breaks the analysis's device time down; `top` bounds the rows.
+pub fn breakdown(analysis: &Analysis, by: By, top: Option<usize>) -> Breakdown {
+    let keys = Keys::new(analysis, by);
+    let groups = grouped(analysis, &keys.of_row, keys.labels.len());
+    let mut total = CountTime::default();
+    for group in &groups {
+        total.count += group.count;
+        total.time_ns = total.time_ns.saturating_add(group.time_ns);
+    }
+    let mut order: Vec<usize> = (0..groups.len()).filter(|&i| groups[i].count > 0).collect();
+    order.sort_by_key(|&i| (Reverse(groups[i].time_ns), Reverse(groups[i].count), keys.labels[i]));
+    let distinct = order.len() as u64;
+    order.truncate(top.unwrap_or(usize::MAX));
+    let rows = order.into_iter().map(|i| Group { name: keys.name(analysis, by, i), ..groups[i].clone() }).collect();
+    Breakdown { by, rows, distinct, total }
+}
+
+/// Which group every row of the analysis belongs to.
+struct Keys {
+    of_row: Vec<u32>,
+    labels: Vec<(u32, u32)>,
+}
+
+impl Keys {
+    fn new(analysis: &Analysis, by: By) -> Keys {
+        let mut numbers: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+        let mut labels = vec![];
+        // Neighbouring rows often share a key.
+        let mut last = ((NONE, NONE), NONE);
+        let of_row = analysis.rows.iter().map(|&row| {
+            let label = label(analysis, by, row as usize);
+            if last.1 == NONE || last.0 != label {
+                let number = *numbers.entry(label).or_insert_with(|| {
+                    labels.push(label);
+                    labels.len() as u32 - 1
+                });
+                last = (label, number);
+            }
+            last.1
+        });
+        Keys { of_row: of_row.collect(), labels }
+    }
+
+    fn name(&self, analysis: &Analysis, by: By, group: usize) -> String {
+        let timeline = analysis.timeline;
+        let (a, b) = self.labels[group];
+        let text = |id: u32, none: &str| if id == NONE { none.to_owned() } else { timeline.strings.get(id).to_owned() };
+        match by {
+            By::Class => analysis.rules.classes().get(a as usize).map_or_else(String::new, |class| class.name.clone()),
+            By::Group => {
+                let class = analysis.rules.classes().iter().find(|class| group_number(analysis, &class.group) == a);
+                class.map_or_else(String::new, |class| class.group.clone())
+            }
+            By::Kernel => text(a, "(no name)"),
+            By::Phase => analysis.phases.label(a as u8).to_owned(),
+            By::Op => text(a, "(no operator)"),
+            By::Shape if b == NONE => text(a, "(no operator)"),
+            By::Shape => format!("{} {}", text(a, ""), text(b, "")),
+            By::Python => text(a, "(no Python frame)"),
+            By::Module => text(a, "(no module)"),
+            By::Stream => format!("device {} stream {}", timeline.ids.text(a), timeline.ids.text(b)),
+            By::Launch => text(a, "(launch not recorded)"),
+            By::Geometry => format!("grid {} block {}", text(a, "?"), text(b, "?")),
+        }
+    }
+}
+
+fn group_number(analysis: &Analysis, group: &str) -> u32 {
+    analysis.rules.classes().iter().position(|class| class.group == group).map_or(NONE, |i| i as u32)
+}
+
+/// What tells a row's group from others.
+fn label(analysis: &Analysis, by: By, row: usize) -> (u32, u32) {
+    let timeline = analysis.timeline;
+    let gpu = &timeline.gpu;
+    let name_of = |names: &[u32], at: &[u32]| at.get(row).and_then(|&i| names.get(i as usize)).copied().unwrap_or(NONE);
+    match by {
+        By::Class => (u32::from(analysis.class(row as u32).0), 0),
+        By::Group => (group_number(analysis, &analysis.rules.class(analysis.class(row as u32)).group), 0),
+        By::Kernel => (gpu.spans.name[row], 0),
+        By::Phase => (u32::from(gpu.phase.get(row).copied().unwrap_or(0)), 0),
+        By::Op => (name_of(&timeline.ops.spans.name, &gpu.op), 0),
+        By::Shape => (name_of(&timeline.ops.spans.name, &gpu.op), name_of(&timeline.ops.dims, &gpu.op)),
+        By::Python => (python_line(analysis, row), 0),
+        By::Module => (name_of(&timeline.python.spans.name, &gpu.module), 0),
+        By::Stream => (gpu.device[row], gpu.stream[row]),
+        By::Launch => (name_of(&timeline.runtime.spans.name, &gpu.launch), 0),
+        By::Geometry => (gpu.grid[row], gpu.block[row]),
+    }
+}
+
+fn python_line(analysis: &Analysis, row: usize) -> u32 {
+    let timeline = analysis.timeline;
+    match timeline.gpu.python.get(row).and_then(|&i| timeline.python.spans.name.get(i as usize)) {
+        Some(&name) => name,
+        // Traces of 2021 have the stack as a text of the operator.
+        None => timeline.gpu.op.get(row).and_then(|&op| timeline.ops.call_stack.get(op as usize)).copied().unwrap_or(NONE),
+    }
+}
+
+/// Count, time and spread of every group.
+fn grouped(analysis: &Analysis, of_row: &[u32], groups: usize) -> Vec<Group> {
+    let dur = &analysis.timeline.gpu.spans.dur;
+    let mut starts = vec![0usize; groups + 1];
+    for &group in of_row {
+        starts[group as usize + 1] += 1;
+    }
+    for i in 1..starts.len() {
+        starts[i] += starts[i - 1];
+    }
+    let mut next = starts.clone();
+    let mut sorted = vec![0i64; of_row.len()];
+    let mut class_of_group = vec![NONE; groups];
+    for (&row, &group) in analysis.rows.iter().zip(of_row) {
+        let at = &mut next[group as usize];
+        sorted[*at] = dur[row as usize].max(0);
+        *at += 1;
+        if class_of_group[group as usize] == NONE {
+            class_of_group[group as usize] = row;
+        }
+    }
+    let group = |i: usize| {
+        let (from, to) = (starts[i], starts[i + 1]);
+        (from, to, class_of_group[i])
+    };
+    (0..groups)
+        .map(|i| {
+            let (from, to, first) = group(i);
+            let durations = &mut sorted[from..to];
+            if durations.is_empty() {
+                return Group::default();
+            }
+            let time_ns = durations.iter().fold(0i64, |sum, &dur| sum.saturating_add(dur));
+            let (min_ns, max_ns) = durations.iter().fold((i64::MAX, i64::MIN), |(min, max), &dur| (min.min(dur), max.max(dur)));
+            let middle = (durations.len() - 1) / 2;
+            let median_ns = *durations.select_nth_unstable(middle).1;
+            let class = analysis.rules.class(analysis.class(first)).name.clone();
+            Group { name: String::new(), class, count: (to - from) as u64, time_ns, min_ns, median_ns, max_ns }
+        })
+        .collect()
+}

@@ -1,0 +1,231 @@
+//! When devices were busy, why they were not, and how launches reached them.
+
+use super::intervals::{length, length_outside, union};
+use super::summary::{Analysis, Device, Idle, Launches, Spread, Stream};
+use crate::classify::Rules;
+use crate::model::NONE;
+use crate::model::timeline::{Activity, Timeline};
+use rustc_hash::FxHashMap;
+
+/// Busy and idle time of every device that worked.
+pub(super) fn devices(analysis: &Analysis) -> Vec<Device> {
+    let waits = Waits::new(analysis.timeline);
+    let mut devices: Vec<Device> = by_device(analysis).into_iter().map(|(code, rows)| device(analysis, &waits, code, &rows)).collect();
+    devices.sort_by_key(|device| (device.device.parse().unwrap_or(i64::MAX), device.device.clone()));
+    devices
+}
+
+/// Rows by device, each sorted by start.
+fn by_device(analysis: &Analysis) -> FxHashMap<u32, Vec<u32>> {
+    let gpu = &analysis.timeline.gpu;
+    let mut devices: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+    for &row in &analysis.rows {
+        // Accelerators without a device number work in a process of their own.
+        let code = match gpu.device[row as usize] {
+            NONE => analysis.timeline.tracks[gpu.spans.track[row as usize] as usize].pid,
+            code => code,
+        };
+        devices.entry(code).or_default().push(row);
+    }
+    for rows in devices.values_mut() {
+        let start = |row: &u32| gpu.spans.ts[*row as usize];
+        if !rows.is_sorted_by_key(start) {
+            rows.sort_by_key(start);
+        }
+    }
+    devices
+}
+
+fn device(analysis: &Analysis, waits: &Waits, code: u32, rows: &[u32]) -> Device {
+    let timeline = analysis.timeline;
+    let spans = &timeline.gpu.spans;
+    let span = |row: &u32| (spans.ts[*row as usize], spans.end(*row as usize));
+    let of = |wanted: fn(Role) -> bool| union(rows.iter().filter(|&&row| wanted(role(analysis, row))).map(span));
+    let busy = union(rows.iter().map(span));
+    let compute = of(|role| role == Role::Compute);
+    let communication = of(|role| role == Role::Communication);
+    let kernels = of(|role| role != Role::Copy);
+    let copy = of(|role| role == Role::Copy);
+    let span_ns = match (busy.first(), busy.last()) {
+        (Some(first), Some(last)) => last.1.saturating_sub(first.0),
+        _ => 0,
+    };
+    let busy_ns = length(&busy);
+    Device {
+        device: timeline.ids.text(code),
+        name: device_name(timeline, code),
+        span_ns,
+        busy_ns,
+        idle_ns: span_ns.saturating_sub(busy_ns),
+        compute_ns: length(&compute),
+        communication_ns: length(&communication),
+        exposed_communication_ns: length_outside(&communication, &compute),
+        copy_ns: length(&copy),
+        exposed_copy_ns: length_outside(&copy, &kernels),
+        idle: idle(analysis, waits, rows, &busy),
+        streams: streams(analysis, rows),
+    }
+}
+
+fn device_name(timeline: &Timeline, code: u32) -> String {
+    let number = timeline.ids.number(code);
+    let devices = &timeline.about.devices;
+    // AMD numbers devices in kernels otherwise than in the properties: any one will do when all
+    // are alike.
+    let found = devices.iter().find(|device| Some(device.id) == number);
+    let alike = || devices.first().filter(|first| devices.iter().all(|device| device.name == first.name));
+    let Some(device) = found.or_else(alike) else { return String::new() };
+    if !device.name.is_empty() {
+        return device.name.clone();
+    }
+    Rules::builtin().device("", device.sms, device.memory).map_or_else(String::new, |peak| peak.name.clone())
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Compute,
+    Communication,
+    Copy,
+}
+
+fn role(analysis: &Analysis, row: u32) -> Role {
+    match analysis.activity(row) {
+        Activity::Copy | Activity::Fill => Role::Copy,
+        _ if analysis.rules.is_communication(analysis.class(row)) => Role::Communication,
+        _ => Role::Compute,
+    }
+}
+
+fn streams(analysis: &Analysis, rows: &[u32]) -> Vec<Stream> {
+    let gpu = &analysis.timeline.gpu;
+    let mut by_stream: FxHashMap<u32, Vec<(i64, i64)>> = FxHashMap::default();
+    for &row in rows {
+        let span = (gpu.spans.ts[row as usize], gpu.spans.end(row as usize));
+        by_stream.entry(gpu.stream[row as usize]).or_default().push(span);
+    }
+    let stream = |(code, spans): (u32, Vec<(i64, i64)>)| Stream {
+        stream: analysis.timeline.ids.text(code),
+        count: spans.len() as u64,
+        busy_ns: length(&union(spans.into_iter())),
+    };
+    let mut streams: Vec<Stream> = by_stream.into_iter().map(stream).collect();
+    streams.sort_by(|a, b| b.busy_ns.cmp(&a.busy_ns).then_with(|| a.stream.cmp(&b.stream)));
+    streams
+}
+
+/// Calls in which the host waits for a device, by track.
+struct Waits(FxHashMap<u32, Vec<(i64, i64)>>);
+
+impl Waits {
+    fn new(timeline: &Timeline) -> Waits {
+        let runtime = &timeline.runtime;
+        let mut is_wait = vec![None; timeline.strings.len()];
+        let mut by_track: FxHashMap<u32, Vec<(i64, i64)>> = FxHashMap::default();
+        for row in 0..runtime.spans.len() {
+            let name = runtime.spans.name[row];
+            let Some(known) = is_wait.get_mut(name as usize) else { continue };
+            let waits = *known.get_or_insert_with(|| waits(timeline.strings.get(name)));
+            if waits {
+                by_track.entry(runtime.spans.track[row]).or_default().push((runtime.spans.ts[row], runtime.spans.end(row)));
+            }
+        }
+        for calls in by_track.values_mut() {
+            calls.sort_unstable();
+        }
+        Waits(by_track)
+    }
+
+    /// Whether the last wait on the track that began before `before` ended behind `after`.
+    fn ended_between(&self, track: u32, after: i64, before: i64) -> bool {
+        let Some(calls) = self.0.get(&track) else { return false };
+        let next = calls.partition_point(|&(start, _)| start < before);
+        next > 0 && calls[next - 1].1 > after
+    }
+}
+
+fn waits(name: &str) -> bool {
+    let copy = name.contains("Memcpy") && !name.contains("Async");
+    copy || name.contains("Synchronize") || name.contains("synchronize") || name == "hipMemcpyWithStream"
+}
+
+/// Why there were gaps in `busy`, by the launch of the work that ended each.
+fn idle(analysis: &Analysis, waits: &Waits, rows: &[u32], busy: &[(i64, i64)]) -> Idle {
+    let timeline = analysis.timeline;
+    let (gpu, calls) = (&timeline.gpu, &timeline.runtime.spans);
+    let mut idle = Idle::default();
+    let mut rows = rows.iter().copied().peekable();
+    for pair in busy.windows(2) {
+        let (from, to) = (pair[0].1, pair[1].0);
+        while rows.next_if(|&row| gpu.spans.ts[row as usize] < to).is_some() {}
+        let launch = rows.peek().map_or(NONE, |&row| gpu.launch[row as usize]) as usize;
+        let gap = to - from;
+        idle.gaps += 1;
+        match calls.ts.get(launch) {
+            Some(&launched) if launched >= from => {
+                // The launch itself takes time: the gap is the host's from its start to its end.
+                if waits.ended_between(calls.track[launch], from, launched) {
+                    idle.synchronisation_ns = idle.synchronisation_ns.saturating_add(gap);
+                } else {
+                    idle.host_bound_ns = idle.host_bound_ns.saturating_add(gap);
+                }
+            }
+            _ => idle.other_ns = idle.other_ns.saturating_add(gap),
+        }
+    }
+    idle
+}
+
+/// From the host's call to the device's start. A graph replay counts once, by its first work.
+pub(super) fn launches(analysis: &Analysis) -> Launches {
+    let timeline = analysis.timeline;
+    let (gpu, calls) = (&timeline.gpu, &timeline.runtime.spans);
+    let mut first: Vec<u32> = vec![NONE; calls.len()];
+    for &row in &analysis.rows {
+        if let Some(known) = first.get_mut(gpu.launch[row as usize] as usize)
+            && (*known == NONE || gpu.spans.ts[row as usize] < gpu.spans.ts[*known as usize])
+        {
+            *known = row;
+        }
+    }
+    let stream_end = ends_before(analysis);
+    let (mut latency, mut idle_latency, mut call) = (vec![], vec![], vec![]);
+    let (mut queued, mut waited) = (0, 0i64);
+    for (launch, &row) in first.iter().enumerate().filter(|(_, row)| **row != NONE) {
+        let start = gpu.spans.ts[row as usize];
+        let wait = start.saturating_sub(calls.ts[launch]);
+        if wait < 0 {
+            continue; // clocks of host and device disagree
+        }
+        latency.push(wait);
+        call.push(calls.dur[launch].max(0));
+        waited = waited.saturating_add(start.saturating_sub(calls.end(launch)).max(0));
+        if stream_end[row as usize] > calls.ts[launch] {
+            queued += 1;
+        } else {
+            idle_latency.push(wait);
+        }
+    }
+    let span = timeline.extent().map_or(0, |(start, end)| end.saturating_sub(start));
+    Launches {
+        latency_ns: Spread::of(&mut latency),
+        idle_latency_ns: Spread::of(&mut idle_latency),
+        call_ns: Spread::of(&mut call),
+        queued,
+        mean_queue: if span > 0 { waited as f64 / span as f64 } else { 0.0 },
+    }
+}
+
+/// For every row of the device table, when its stream was last busy before it.
+fn ends_before(analysis: &Analysis) -> Vec<i64> {
+    let gpu = &analysis.timeline.gpu;
+    let mut before = vec![i64::MIN; gpu.spans.len()];
+    for (_, rows) in by_device(analysis) {
+        let mut stream_end: FxHashMap<u32, i64> = FxHashMap::default();
+        for row in rows {
+            let end = stream_end.entry(gpu.stream[row as usize]).or_insert(i64::MIN);
+            before[row as usize] = *end;
+            *end = (*end).max(gpu.spans.end(row as usize));
+        }
+    }
+    before
+}

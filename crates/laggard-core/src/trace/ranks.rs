@@ -1,0 +1,200 @@
+//! Several ranks of one job, side by side: who is slow, and who keeps the others waiting.
+//!
+//! Collectives are matched by operation, group and order. The rank that comes last is the one
+//! whose collective is shortest, as all others wait in theirs; that needs no common clock. Start
+//! skew does, and is only as good as the hosts' clocks.
+
+use super::summary::{Analysis, Spread, Summary};
+use crate::model::timeline::Collective;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+/// What the comparison needs of one rank.
+#[derive(Clone, Debug, Default)]
+pub struct Rank {
+    /// The file.
+    pub path: String,
+    /// The rank, if the trace says.
+    pub rank: Option<i64>,
+    /// Its summary.
+    pub summary: Summary,
+    /// Its collectives, in order of time.
+    pub arrivals: Vec<Arrival>,
+}
+
+/// One rank's part in one collective.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Arrival {
+    /// Operation, or the kernel's name where the trace has no details.
+    pub operation: String,
+    /// Process group, empty where unknown.
+    pub group: String,
+    /// Start, nanoseconds since the epoch.
+    pub start_ns: i64,
+    /// Duration.
+    pub dur_ns: i64,
+}
+
+/// Ranks side by side.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ranks {
+    /// One row a rank, by rank.
+    pub rows: Vec<RankRow>,
+    /// Collectives that several ranks took part in, by operation.
+    pub collectives: Vec<CollectiveSkew>,
+}
+
+/// One rank.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RankRow {
+    /// The file.
+    pub path: String,
+    /// The rank, if the trace says.
+    pub rank: Option<i64>,
+    /// Kernels.
+    pub kernels: u64,
+    /// From the first to the last device work.
+    pub span_ns: i64,
+    /// Something ran.
+    pub busy_ns: i64,
+    /// Compute ran.
+    pub compute_ns: i64,
+    /// Communication ran and no compute.
+    pub exposed_communication_ns: i64,
+    /// Nothing ran.
+    pub idle_ns: i64,
+    /// Of that, waiting for the host.
+    pub host_bound_ns: i64,
+    /// Step on the host, if there are steps.
+    pub step_ns: Option<Spread>,
+    /// Collectives in which this rank came last, of those matched.
+    pub last_in: u64,
+    /// Collectives matched.
+    pub matched: u64,
+}
+
+/// How far apart ranks come to a collective.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CollectiveSkew {
+    /// Operation.
+    pub operation: String,
+    /// Collectives matched.
+    pub count: u64,
+    /// From the first rank's start to the last one's.
+    pub start_skew_ns: Spread,
+    /// From the shortest to the longest duration: the wait of the first for the last.
+    pub wait_ns: Spread,
+    /// The rank that came last most often, by its row, and how often.
+    pub straggler: (usize, u64),
+}
+
+/// The collectives of one rank.
+pub fn arrivals(analysis: &Analysis) -> Vec<Arrival> {
+    let timeline = analysis.timeline;
+    let gpu = &timeline.gpu;
+    let with = |on_gpu: bool| -> FxHashMap<u32, &Collective> { timeline.collectives.iter().filter(|c| c.on_gpu == on_gpu).map(|c| (c.row, c)).collect() };
+    let (of_gpu, of_op) = (with(true), with(false));
+    let mut arrivals: Vec<Arrival> = analysis
+        .rows
+        .iter()
+        .filter(|&&row| analysis.rules.is_communication(analysis.class(row)))
+        .map(|&row| {
+            let details = of_gpu.get(&row).or_else(|| of_op.get(&gpu.op[row as usize]));
+            let text = |id: u32| timeline.strings.get(id).to_owned();
+            Arrival {
+                operation: details.map_or_else(|| text(gpu.spans.name[row as usize]), |c| text(c.operation)),
+                group: details.map_or_else(String::new, |c| text(c.group)),
+                start_ns: timeline.about.base_time_ns.saturating_add(gpu.spans.ts[row as usize]),
+                dur_ns: gpu.spans.dur[row as usize].max(0),
+            }
+        })
+        .collect();
+    arrivals.sort_by_key(|arrival| arrival.start_ns);
+    arrivals
+}
+
+/// Puts ranks side by side.
+pub fn side_by_side(mut ranks: Vec<Rank>) -> Ranks {
+    ranks.sort_by(|a, b| (a.rank.unwrap_or(i64::MAX), &a.path).cmp(&(b.rank.unwrap_or(i64::MAX), &b.path)));
+    let mut rows: Vec<RankRow> = ranks.iter().map(row).collect();
+    // The n-th collective of an operation and group on every rank, as (row, start, duration).
+    let mut matches: FxHashMap<(&str, &str, usize), Vec<(usize, i64, i64)>> = FxHashMap::default();
+    for (i, rank) in ranks.iter().enumerate() {
+        let mut seen: FxHashMap<(&str, &str), usize> = FxHashMap::default();
+        for arrival in &rank.arrivals {
+            let n = seen.entry((&arrival.operation, &arrival.group)).or_default();
+            matches.entry((&arrival.operation, &arrival.group, *n)).or_default().push((i, arrival.start_ns, arrival.dur_ns));
+            *n += 1;
+        }
+    }
+    struct Skews {
+        start: Vec<i64>,
+        wait: Vec<i64>,
+        last: Vec<u64>,
+    }
+    let mut by_operation: FxHashMap<&str, Skews> = FxHashMap::default();
+    for ((operation, _, _), parts) in matches.into_iter().filter(|(_, parts)| parts.len() > 1) {
+        let skews = by_operation.entry(operation).or_insert_with(|| Skews { start: vec![], wait: vec![], last: vec![0; rows.len()] });
+        let spread = |of: fn(&(usize, i64, i64)) -> i64| parts.iter().map(of).max().unwrap_or(0).saturating_sub(parts.iter().map(of).min().unwrap_or(0));
+        skews.start.push(spread(|part| part.1));
+        skews.wait.push(spread(|part| part.2));
+        if let Some(&(last, ..)) = parts.iter().min_by_key(|part| part.2) {
+            skews.last[last] += 1;
+            rows[last].last_in += 1;
+        }
+        for (i, ..) in parts {
+            rows[i].matched += 1;
+        }
+    }
+    let mut collectives: Vec<CollectiveSkew> = by_operation
+        .into_iter()
+        .map(|(operation, mut skews)| {
+            let straggler = skews.last.iter().copied().enumerate().max_by_key(|&(i, n)| (n, std::cmp::Reverse(i))).unwrap_or((0, 0));
+            CollectiveSkew {
+                operation: operation.to_owned(),
+                count: skews.wait.len() as u64,
+                start_skew_ns: Spread::of(&mut skews.start),
+                wait_ns: Spread::of(&mut skews.wait),
+                straggler,
+            }
+        })
+        .collect();
+    collectives.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.operation.cmp(&b.operation)));
+    Ranks { rows, collectives }
+}
+
+fn row(rank: &Rank) -> RankRow {
+    let sum = |of: fn(&super::summary::Device) -> i64| rank.summary.devices.iter().map(of).fold(0i64, i64::saturating_add);
+    RankRow {
+        path: rank.path.clone(),
+        rank: rank.rank,
+        kernels: rank.summary.totals.kernels.count,
+        span_ns: sum(|d| d.span_ns),
+        busy_ns: sum(|d| d.busy_ns),
+        compute_ns: sum(|d| d.compute_ns),
+        exposed_communication_ns: sum(|d| d.exposed_communication_ns),
+        idle_ns: sum(|d| d.idle_ns),
+        host_bound_ns: sum(|d| d.idle.host_bound_ns),
+        step_ns: rank.summary.steps.as_ref().map(|steps| steps.duration_ns),
+        ..RankRow::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rank(number: i64, parts: &[(i64, i64)]) -> Rank {
+        let arrival = |&(start_ns, dur_ns): &(i64, i64)| Arrival { operation: "allreduce".into(), group: "0".into(), start_ns, dur_ns };
+        Rank { path: format!("r{number}"), rank: Some(number), arrivals: parts.iter().map(arrival).collect(), ..Rank::default() }
+    }
+
+    #[test]
+    fn the_rank_that_comes_last_has_the_shortest_collective() {
+        // Rank 1 comes 50 late twice; rank 0 comes 5 late once. Rank 0 has one more, unmatched.
+        let ranks = side_by_side(vec![rank(1, &[(150, 10), (250, 10), (300, 15)]), rank(0, &[(100, 60), (200, 60), (305, 10), (400, 1)])]);
+        assert_eq!(ranks.rows.iter().map(|r| (r.rank, r.last_in, r.matched)).collect::<Vec<_>>(), [(Some(0), 1, 3), (Some(1), 2, 3)]);
+        let skew = &ranks.collectives[0];
+        assert_eq!((skew.count, skew.start_skew_ns.median, skew.wait_ns.max, skew.straggler), (3, 50, 50, (1, 2)));
+    }
+}

@@ -1,0 +1,149 @@
+//! What devices achieved: bytes of copies, floating-point operations of operators, bus bandwidth
+//! of collectives.
+
+use super::summary::{Analysis, Collectives, Copies, Spread, Work};
+use super::work::{self, WorkKind, bus_factor, dtype_bytes, peak_key};
+use crate::classify::DevicePeak;
+use crate::model::NONE;
+use crate::model::timeline::{Activity, Collective};
+use rustc_hash::FxHashMap;
+
+const NS_PER_S: f64 = 1e9;
+
+fn per_second(amount: f64, time_ns: i64) -> f64 {
+    if time_ns > 0 { amount * NS_PER_S / time_ns as f64 } else { 0.0 }
+}
+
+/// Copies and fills by kind, with the bandwidth of each.
+pub(super) fn copies(analysis: &Analysis) -> Vec<Copies> {
+    let timeline = analysis.timeline;
+    let gpu = &timeline.gpu;
+    let mut kinds: FxHashMap<u32, (Copies, Vec<i64>)> = FxHashMap::default();
+    for &row in &analysis.rows {
+        if !matches!(analysis.activity(row), Activity::Copy | Activity::Fill) {
+            continue;
+        }
+        let row = row as usize;
+        let time = gpu.spans.dur[row].max(0);
+        let (copies, bandwidths) = kinds.entry(gpu.spans.name[row]).or_default();
+        copies.count += 1;
+        copies.time_ns = copies.time_ns.saturating_add(time);
+        if let Some(bytes) = timeline.ids.number(gpu.bytes[row]) {
+            copies.bytes = copies.bytes.saturating_add(bytes);
+            if time > 0 {
+                bandwidths.push(per_second(bytes as f64, time) as i64);
+            }
+        }
+    }
+    let mut copies: Vec<Copies> = kinds
+        .into_iter()
+        .map(|(name, (copies, mut bandwidths))| Copies { kind: timeline.strings.get(name).to_owned(), bandwidth: Spread::of(&mut bandwidths), ..copies })
+        .collect();
+    copies.sort_by(|a, b| b.time_ns.cmp(&a.time_ns).then_with(|| a.kind.cmp(&b.kind)));
+    copies
+}
+
+/// Arithmetic by operator and shape, where shapes were recorded.
+pub(super) fn work(analysis: &Analysis) -> Vec<Work> {
+    let timeline = analysis.timeline;
+    let (gpu, ops) = (&timeline.gpu, &timeline.ops);
+    let peak = device_peak(analysis);
+    // What a call of this name with these inputs computes, its device time and its calls.
+    type Inputs = (u32, u32, u32, u32);
+    let mut groups: FxHashMap<Inputs, Option<(work::Work, i64, u64)>> = FxHashMap::default();
+    let mut counted = vec![false; ops.spans.len()];
+    for &row in &analysis.rows {
+        let op = gpu.op[row as usize] as usize;
+        if op >= ops.spans.len() || ops.dims[op] == NONE || analysis.activity(row) != Activity::Kernel {
+            continue;
+        }
+        let inputs = (ops.spans.name[op], ops.dims[op], ops.types[op], ops.concrete[op]);
+        let text = |id: u32| timeline.strings.get(id);
+        let group = groups.entry(inputs).or_insert_with(|| work::work(text(inputs.0), text(inputs.1), text(inputs.2), text(inputs.3)).map(|work| (work, 0, 0)));
+        if let Some((_, time, calls)) = group {
+            *time = time.saturating_add(gpu.spans.dur[row as usize].max(0));
+            *calls += u64::from(!std::mem::replace(&mut counted[op], true));
+        }
+    }
+    // Inputs that differ only in what does not matter to the arithmetic are one row.
+    let mut rows: FxHashMap<(String, String, String), Work> = FxHashMap::default();
+    for ((name, ..), group) in groups {
+        let Some((work, time, calls)) = group else { continue };
+        let op = timeline.strings.get(name).to_owned();
+        let row = rows.entry((op.clone(), work.shape.clone(), work.dtype.clone())).or_insert_with(|| Work {
+            kind: match work.kind {
+                WorkKind::Gemm => "gemm",
+                WorkKind::Convolution => "convolution",
+                WorkKind::Attention => "attention",
+            }
+            .to_owned(),
+            op,
+            shape: work.shape.clone(),
+            dtype: work.dtype.clone(),
+            ..Work::default()
+        });
+        row.count += calls;
+        row.time_ns = row.time_ns.saturating_add(time);
+        row.flops += work.flops * calls as f64;
+    }
+    let mut rows: Vec<Work> = rows.into_values().collect();
+    for row in &mut rows {
+        row.flops_per_s = per_second(row.flops, row.time_ns);
+        row.peak_share = peak.and_then(|peak| peak.flops(peak_key(&row.dtype))).map(|peak| row.flops_per_s / peak);
+    }
+    rows.sort_by(|a, b| b.time_ns.cmp(&a.time_ns).then_with(|| (&a.op, &a.shape, &a.dtype).cmp(&(&b.op, &b.shape, &b.dtype))));
+    rows.truncate(super::summary::ROWS_KEPT);
+    rows
+}
+
+fn device_peak<'a>(analysis: &Analysis<'a>) -> Option<&'a DevicePeak> {
+    let device = analysis.timeline.about.devices.first()?;
+    analysis.rules.device(&device.name, device.sms, device.memory)
+}
+
+/// Collective operations with their bus bandwidth. Details stand with the kernel, or in older
+/// traces with the operator that launched it.
+pub(super) fn collectives(analysis: &Analysis) -> Vec<Collectives> {
+    let timeline = analysis.timeline;
+    let gpu = &timeline.gpu;
+    let rows_with = |on_gpu: bool| -> FxHashMap<u32, &Collective> {
+        timeline.collectives.iter().filter(|c| c.on_gpu == on_gpu).map(|c| (c.row, c)).collect()
+    };
+    let (of_gpu, of_op) = (rows_with(true), rows_with(false));
+    if of_gpu.is_empty() && of_op.is_empty() {
+        return vec![];
+    }
+    let number = |code: u32| timeline.ids.number(code).unwrap_or(0).max(0);
+    let mut groups: FxHashMap<(u32, u32, i64), (Collectives, Vec<i64>)> = FxHashMap::default();
+    for &row in &analysis.rows {
+        if !analysis.rules.is_communication(analysis.class(row)) {
+            continue;
+        }
+        let Some(collective) = of_gpu.get(&row).or_else(|| of_op.get(&gpu.op[row as usize])) else { continue };
+        let ranks = number(collective.group_size);
+        let operation = timeline.strings.get(collective.operation);
+        let size = dtype_bytes(timeline.strings.get(collective.dtype)).unwrap_or(1);
+        let elements = number(collective.elements_in).max(number(collective.elements_out));
+        let bytes = elements.saturating_mul(i64::from(size));
+        let time = gpu.spans.dur[row as usize].max(0);
+        let (group, bandwidths) = groups.entry((collective.operation, collective.dtype, ranks)).or_default();
+        group.count += 1;
+        group.bytes = group.bytes.saturating_add(bytes);
+        group.time_ns = group.time_ns.saturating_add(time);
+        if time > 0 {
+            bandwidths.push(per_second(bytes as f64 * bus_factor(operation, ranks as u64), time) as i64);
+        }
+    }
+    let mut rows: Vec<Collectives> = groups
+        .into_iter()
+        .map(|((operation, dtype, ranks), (group, mut bandwidths))| Collectives {
+            operation: timeline.strings.get(operation).to_owned(),
+            dtype: timeline.strings.get(dtype).to_owned(),
+            ranks: ranks as u64,
+            bus_bandwidth: Spread::of(&mut bandwidths),
+            ..group
+        })
+        .collect();
+    rows.sort_by(|a, b| b.time_ns.cmp(&a.time_ns).then_with(|| (&a.operation, &a.dtype).cmp(&(&b.operation, &b.dtype))));
+    rows
+}
