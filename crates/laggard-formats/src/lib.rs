@@ -5,6 +5,7 @@
 //! another kind is, and the error names what it is. Nothing here prints or asks.
 
 mod error;
+pub mod lag;
 mod map;
 pub mod read;
 mod source;

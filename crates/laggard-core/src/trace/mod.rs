@@ -7,10 +7,12 @@ pub mod link;
 mod nest;
 pub mod phase;
 pub mod ranks;
+mod stacks;
 mod steps;
 pub mod summary;
 mod throughput;
 pub mod work;
 
 pub use breakdown::{By, breakdown};
+pub use stacks::{Stack, stacks};
 pub use summary::{Analysis, summarise};

@@ -1,0 +1,244 @@
+//! Indexes: run files that make the second load of a trace instant.
+//!
+//! An index is `<trace>.lag` beside the trace, or in the user's cache directory when that place
+//! cannot be written. It is bound to the trace by size, time of change and a hash of parts of its
+//! content; anything that does not fit means a fresh load. Indexes are written to a temporary
+//! name and renamed, so that two processes never see each other's half.
+
+use super::read::RunFile;
+use super::write;
+use crate::error::Error;
+use laggard_core::model::timeline::Timeline;
+use laggard_core::trace::summary::Summary;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+/// What ties an index to its trace.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Binding {
+    /// Absolute path when the index was written; not compared.
+    pub path: String,
+    /// Bytes on disk.
+    pub size: u64,
+    /// Time of change, nanoseconds since the epoch.
+    pub changed_ns: i128,
+    /// XXH3-64 of the head, middle and tail.
+    pub content: u64,
+}
+
+impl Binding {
+    /// Looks at a trace.
+    pub fn of(trace: &Path) -> Result<Binding, Error> {
+        Binding::read(trace).map_err(Error::io("read", trace))
+    }
+
+    fn read(trace: &Path) -> io::Result<Binding> {
+        const SAMPLE: u64 = 64 << 10;
+        let mut file = File::open(trace)?;
+        let meta = file.metadata()?;
+        let size = meta.len();
+        let mut hash = Xxh3::new();
+        let mut sample = vec![0; SAMPLE as usize];
+        for start in [0, (size / 2).saturating_sub(SAMPLE / 2), size.saturating_sub(SAMPLE)] {
+            file.seek(SeekFrom::Start(start))?;
+            let mut read = 0;
+            while read < sample.len() {
+                match file.read(&mut sample[read..])? {
+                    0 => break,
+                    n => read += n,
+                }
+            }
+            hash.update(&sample[..read]);
+        }
+        let changed_ns = meta.modified()?.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as i128);
+        let path = fs::canonicalize(trace)?.to_string_lossy().into_owned();
+        Ok(Binding { path, size, changed_ns, content: hash.digest() })
+    }
+
+    fn fits(&self, other: &Binding) -> bool {
+        (self.size, self.changed_ns, self.content) == (other.size, other.changed_ns, other.content)
+    }
+}
+
+/// What there is of an index.
+pub enum Index {
+    /// A run file that belongs to the trace as it is now.
+    Fresh(Box<RunFile>),
+    /// None was written yet.
+    Missing,
+    /// One that does not fit or cannot be read, and why.
+    Unusable(PathBuf, String),
+}
+
+/// Where the index of a trace may lie, best first.
+fn places(trace: &Path) -> Vec<PathBuf> {
+    let mut beside: OsString = trace.as_os_str().to_owned();
+    beside.push(".lag");
+    let mut places = vec![PathBuf::from(beside)];
+    if let (Some(cache), Ok(absolute)) = (cache_directory(), fs::canonicalize(trace)) {
+        let name = xxh3_64(absolute.as_os_str().as_encoded_bytes());
+        places.push(cache.join(format!("{name:016x}.lag")));
+    }
+    places
+}
+
+/// The cache directory for indexes.
+pub(super) fn cache_directory() -> Option<PathBuf> {
+    let absolute = |variable: &str| std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    Some(cache.join("laggard").join("index"))
+}
+
+/// Looks for the index of a trace.
+pub fn find(trace: &Path, binding: &Binding) -> Index {
+    let mut unusable = Index::Missing;
+    for place in places(trace) {
+        if !place.is_file() {
+            continue;
+        }
+        match RunFile::open(&place) {
+            Ok(file) if file.trace().fits(binding) => return Index::Fresh(Box::new(file)),
+            Ok(_) => unusable = Index::Unusable(place, "the trace has changed since".into()),
+            Err(error) => unusable = Index::Unusable(place, reason(&error)),
+        }
+    }
+    unusable
+}
+
+fn reason(error: &Error) -> String {
+    match error {
+        Error::BadRunFile { reason, .. } => reason.clone(),
+        Error::Io { source, .. } => source.to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// The summary of an index, if it was made by these rules.
+pub fn load(file: &RunFile, rules: u64) -> Result<Option<Summary>, Error> {
+    if file.rules() == rules { file.summary().map(Some) } else { Ok(None) }
+}
+
+/// Writes the index of a trace and returns where it lies.
+pub fn save(trace: &Path, timeline: &Timeline, summary: &Summary, rules: u64, binding: &Binding) -> Result<PathBuf, Error> {
+    let mut failure = None;
+    for place in places(trace) {
+        match place_at(&place, |out| write(out, timeline, summary, rules, binding)) {
+            Ok(()) => return Ok(place),
+            Err(error) => failure = failure.or(Some(Error::Io { action: "write", path: place, source: error })),
+        }
+    }
+    Err(failure.unwrap_or_else(|| Error::io("write", trace)(io::Error::other("there is no place for it"))))
+}
+
+/// Writes a file under a temporary name beside `path` and puts it in its place when it is whole.
+pub fn place(path: &Path, contents: &[u8]) -> io::Result<()> {
+    place_at(path, |out| out.write_all(contents))
+}
+
+fn place_at(path: &Path, write: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>) -> io::Result<()> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if path.extension().is_some_and(|extension| extension == "lag") {
+        if is_foreign(path) {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "a file of another kind is in its place"));
+        }
+        if cache_directory().is_some_and(|cache| directory == cache) {
+            fs::create_dir_all(directory)?;
+        }
+    }
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".laggard-").suffix(".tmp");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o644));
+    }
+    let mut temporary = builder.tempfile_in(directory)?;
+    let mut out = BufWriter::with_capacity(1 << 20, temporary.as_file_mut());
+    write(&mut out)?;
+    out.flush()?;
+    drop(out);
+    temporary.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Whether a file exists there that is no run file, not even a damaged one.
+fn is_foreign(path: &Path) -> bool {
+    let Ok(mut file) = File::open(path) else { return path.exists() };
+    let mut magic = [0; 4];
+    match file.read(&mut magic) {
+        Ok(0) => false,
+        Ok(n) => magic[..n] != [0xff; 4][..n],
+        Err(_) => true,
+    }
+}
+
+/// An index on disk.
+#[derive(Clone, Debug)]
+pub struct IndexEntry {
+    /// The index.
+    pub path: PathBuf,
+    /// Its size.
+    pub size: u64,
+    /// The trace it belongs to.
+    pub trace: PathBuf,
+    /// What is wrong with it, if anything.
+    pub problem: Option<String>,
+}
+
+/// The indexes in these directories or beside these traces, and in the cache directory.
+pub fn list(places: &[PathBuf]) -> Result<Vec<IndexEntry>, Error> {
+    let mut files = vec![];
+    let in_directory = |directory: &Path, files: &mut Vec<PathBuf>| -> Result<(), Error> {
+        for entry in fs::read_dir(directory).map_err(Error::io("read", directory))? {
+            let path = entry.map_err(Error::io("read", directory))?.path();
+            if path.extension().is_some_and(|extension| extension == "lag") {
+                files.push(path);
+            }
+        }
+        Ok(())
+    };
+    for place in places {
+        if place.is_dir() {
+            in_directory(place, &mut files)?;
+        } else if place.extension().is_some_and(|extension| extension == "lag") {
+            files.push(place.clone());
+        } else {
+            files.extend(self::places(place).into_iter().filter(|path| path.is_file()));
+        }
+    }
+    if let Some(cache) = cache_directory().filter(|cache| cache.is_dir()) {
+        in_directory(&cache, &mut files)?;
+    }
+    files.sort();
+    files.dedup();
+    Ok(files.into_iter().filter(|path| !is_foreign(path)).map(entry).collect())
+}
+
+fn entry(path: PathBuf) -> IndexEntry {
+    let size = fs::metadata(&path).map_or(0, |meta| meta.len());
+    let (trace, problem) = match RunFile::open(&path) {
+        Err(error) => (PathBuf::new(), Some(reason(&error))),
+        Ok(file) => {
+            // A trace that was moved together with its index is found beside it.
+            let recorded = PathBuf::from(&file.trace().path);
+            let beside = path.with_extension("");
+            let trace = if beside.is_file() { beside } else { recorded };
+            let problem = match Binding::of(&trace) {
+                Err(_) => Some("the trace is gone".to_owned()),
+                Ok(binding) if !binding.fits(file.trace()) => Some("the trace has changed since".to_owned()),
+                Ok(_) => None,
+            };
+            (trace, problem)
+        }
+    };
+    IndexEntry { path, size, trace, problem }
+}
+
+/// Removes an index.
+pub fn remove(entry: &IndexEntry) -> Result<(), Error> {
+    fs::remove_file(&entry.path).map_err(Error::io("remove", &entry.path))
+}

@@ -1,0 +1,36 @@
+//! `laggard index`: lists and clears the indexes of traces.
+
+use crate::cli::IndexArgs;
+use crate::printer::Printer;
+use laggard_formats::lag;
+use laggard_report::number;
+use std::path::PathBuf;
+
+/// Runs the verb.
+pub fn run(args: IndexArgs, printer: &Printer) -> anyhow::Result<()> {
+    let places = if args.places.is_empty() { vec![PathBuf::from(".")] } else { args.places };
+    let mut entries = lag::list(&places)?;
+    entries.retain(|entry| !args.stale || entry.problem.is_some());
+    if args.clear {
+        for entry in &entries {
+            lag::remove(entry)?;
+            printer.detail(&format!("removed {}", entry.path.display()));
+        }
+    }
+    if args.json {
+        let row = |entry: &lag::IndexEntry| serde_json::json!({"path": entry.path, "bytes": entry.size, "trace": entry.trace, "problem": entry.problem});
+        let all = serde_json::json!({"schema": "laggard.index-list/1", "removed": args.clear, "indexes": entries.iter().map(row).collect::<Vec<_>>()});
+        return Ok(printer.data(&format!("{all:#}\n"))?);
+    }
+    let size: u64 = entries.iter().map(|entry| entry.size).sum();
+    let verb = if args.clear { "removed" } else { "found" };
+    let mut text = String::new();
+    if !args.clear {
+        for entry in &entries {
+            let problem = entry.problem.as_ref().map_or_else(String::new, |problem| format!("  ({problem})"));
+            text += &format!("{}  {}{problem}\n", number::bytes(entry.size as f64), entry.path.display());
+        }
+    }
+    text += &format!("{verb} {} indexes, {}\n", entries.len(), number::bytes(size as f64));
+    Ok(printer.data(&text)?)
+}

@@ -1,0 +1,95 @@
+//! The only place that writes to the terminal. Standard output is data, standard error is talk.
+#![allow(clippy::print_stderr)]
+
+use crate::cli::{Color, Talk};
+use anstyle::{AnsiColor, Style};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{self, IsTerminal, Write};
+
+/// Writes results, warnings and progress as the user asked for them.
+#[derive(Clone, Copy)]
+pub struct Printer {
+    talk: Talk,
+    stdout_color: bool,
+    stderr_color: bool,
+}
+
+impl Printer {
+    /// A printer for these flags.
+    pub fn new(talk: Talk) -> Printer {
+        let wanted = |terminal: bool| match talk.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => terminal && !std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty()) && std::env::var_os("TERM").is_none_or(|v| v != "dumb"),
+        };
+        Printer { talk, stdout_color: wanted(io::stdout().is_terminal()), stderr_color: wanted(io::stderr().is_terminal()) }
+    }
+
+    /// Whether standard output may have colours.
+    pub fn colors_stdout(&self) -> bool {
+        self.stdout_color
+    }
+
+    /// Columns of the terminal, if standard output is one.
+    pub fn width(&self) -> Option<usize> {
+        let (width, _) = io::stdout().is_terminal().then(terminal_size::terminal_size)??;
+        Some(usize::from(width.0))
+    }
+
+    /// Writes data to standard output.
+    pub fn data(&self, text: &str) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        out.flush()
+    }
+
+    /// Something the user should know; not an error.
+    pub fn warning(&self, text: &str) {
+        if !self.talk.quiet {
+            self.line("warning", AnsiColor::Yellow, text);
+        }
+    }
+
+    /// Something the user may want to know.
+    pub fn note(&self, text: &str) {
+        if !self.talk.quiet {
+            eprintln!("{text}");
+        }
+    }
+
+    /// Something for those who ask for more.
+    pub fn detail(&self, text: &str) {
+        if self.talk.verbose {
+            eprintln!("{text}");
+        }
+    }
+
+    /// What failed and why, and what helps.
+    pub fn error(&self, error: &anyhow::Error, hint: Option<&str>) {
+        self.line("error", AnsiColor::Red, &error.to_string());
+        for cause in error.chain().skip(1) {
+            eprintln!("  caused by: {cause}");
+        }
+        if let Some(hint) = hint {
+            eprintln!();
+            self.line("hint", AnsiColor::Cyan, hint);
+        }
+    }
+
+    fn line(&self, word: &str, color: AnsiColor, text: &str) {
+        let style = if self.stderr_color { Style::new().bold().fg_color(Some(color.into())) } else { Style::new() };
+        eprintln!("{style}{word}:{style:#} {text}");
+    }
+
+    /// A bar for reading this many bytes; hidden unless standard error is a terminal.
+    pub fn progress(&self, what: &str, bytes: Option<u64>) -> ProgressBar {
+        let shown = io::stderr().is_terminal() && !self.talk.no_progress && !self.talk.quiet;
+        let bar = ProgressBar::with_draw_target(bytes, if shown { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() });
+        let template = if bytes.is_some() { "{msg} {wide_bar} {bytes}/{total_bytes}" } else { "{msg} {spinner} {bytes}" };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.set_message(what.to_owned());
+        bar
+    }
+}

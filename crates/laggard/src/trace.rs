@@ -1,0 +1,119 @@
+//! Loading a trace: by its index when there is a good one, from its text otherwise.
+
+use crate::printer::Printer;
+use anyhow::Context;
+use laggard_core::classify::Rules;
+use laggard_core::model::timeline::Timeline;
+use laggard_core::trace::link::link;
+use laggard_core::trace::phase::Phases;
+use laggard_core::trace::summary::Summary;
+use laggard_core::trace::{Analysis, summarise};
+use laggard_formats::lag::{self, Binding, Index, RunFile};
+use laggard_formats::read::kineto;
+use laggard_formats::{Bytes, Source};
+use std::path::Path;
+
+/// How to load.
+pub struct Loader<'a> {
+    /// Use and write indexes.
+    pub index: bool,
+    /// How to read the text.
+    pub options: kineto::Options,
+    /// Rules that classify kernels.
+    pub rules: &'a Rules,
+    /// Phases to look for.
+    pub phases: &'a Phases,
+    /// Where to talk.
+    pub printer: Printer,
+}
+
+/// What a report needs of a trace.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// The summary will do.
+    Summary,
+    /// The tables too.
+    Tables,
+}
+
+/// A loaded trace.
+pub struct Trace {
+    /// By the built-in rules and phases; `None` when it must be made from the tables.
+    pub summary: Option<Summary>,
+    /// `None` when only a summary was needed and an index had it.
+    pub timeline: Option<Timeline>,
+    /// What the index is to be bound to, when one is to be written.
+    unsaved: Option<Binding>,
+}
+
+impl Loader<'_> {
+    /// Loads a trace.
+    pub fn load(&self, path: &Path, need: Need) -> anyhow::Result<Trace> {
+        let binding = if self.index && path != Path::new("-") && path.is_file() { Some(Binding::of(path)?) } else { None };
+        if let Some(binding) = &binding {
+            match lag::find(path, binding) {
+                Index::Missing => {}
+                Index::Unusable(place, why) => self.printer.note(&format!("index {} is not used: {why}", place.display())),
+                Index::Fresh(file) => match self.from_index(&file, need) {
+                    Ok(trace) => {
+                        self.printer.detail("loaded from the index");
+                        return Ok(trace);
+                    }
+                    Err(error) => self.printer.note(&format!("index is not used: {error:#}")),
+                },
+            }
+        }
+        let timeline = self.read(path)?;
+        Ok(Trace { summary: None, timeline: Some(timeline), unsaved: binding })
+    }
+
+    fn from_index(&self, file: &RunFile, need: Need) -> anyhow::Result<Trace> {
+        let summary = if self.is_usual() { lag::load(file, self.rules.fingerprint())? } else { None };
+        if need == Need::Summary && summary.is_some() {
+            return Ok(Trace { summary, timeline: None, unsaved: None });
+        }
+        let mut timeline = file.timeline()?;
+        if !self.phases.user.is_empty() {
+            link(&mut timeline, self.phases);
+        }
+        Ok(Trace { summary, timeline: Some(timeline), unsaved: None })
+    }
+
+    /// Whether rules and phases are the built-in ones.
+    fn is_usual(&self) -> bool {
+        self.phases.user.is_empty() && self.rules.fingerprint() == Rules::builtin().fingerprint()
+    }
+
+    fn read(&self, path: &Path) -> anyhow::Result<Timeline> {
+        let source = Source::open(path)?;
+        let size = if let Bytes::Mapped(map) = &source.bytes { Some(map.len() as u64) } else { None };
+        let bar = self.printer.progress("reading", size);
+        let mut timeline = kineto::read(source, &self.options, &|bytes| bar.inc(bytes))?;
+        bar.finish_and_clear();
+        link(&mut timeline, self.phases);
+        Ok(timeline)
+    }
+
+    /// Writes the index of a trace that was read from its text. It costs nothing but itself when
+    /// it cannot be written.
+    pub fn save(&self, path: &Path, trace: &Trace, summary: &Summary) {
+        let (Some(binding), Some(timeline), true) = (&trace.unsaved, &trace.timeline, self.is_usual()) else { return };
+        let saved = Binding::of(path).context("the trace is gone").and_then(|now| {
+            anyhow::ensure!(now == *binding, "the trace has changed meanwhile");
+            Ok(lag::save(path, timeline, summary, self.rules.fingerprint(), binding)?)
+        });
+        match saved {
+            Ok(place) => self.printer.detail(&format!("wrote index {}", place.display())),
+            Err(error) => self.printer.warning(&format!("no index was written: {error:#}")),
+        }
+    }
+
+    /// The summary of a whole trace.
+    pub fn summary(&self, trace: &Trace) -> Summary {
+        match (&trace.summary, &trace.timeline) {
+            (Some(summary), _) => summary.clone(),
+            (None, Some(timeline)) => summarise(&Analysis::new(timeline, self.rules, self.phases, None)),
+            (None, None) => Summary::default(),
+        }
+    }
+}
