@@ -113,7 +113,7 @@ def main():
     watch.lap("attribute")
     by_class = {}
     for operation, _, duration, _, _ in rows:
-        by_class[operation] = by_class.get(operation, 0) + duration
+        by_class[operation] = by_class.get(operation, 0.0) + duration
     watch.lap("group")
     ranking = sorted(by_class.items(), key=lambda item: -item[1])
     print(json.dumps({

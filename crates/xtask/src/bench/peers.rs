@@ -22,7 +22,7 @@ pub(super) enum Peer {
     Load,
     /// All tables, one thread.
     LoadOneThread,
-    /// All tables, without instructions of newer processors.
+    /// All tables, one thread, without instructions of newer processors.
     LoadPortable,
     /// The program, first time.
     Report,
@@ -46,7 +46,7 @@ impl Peer {
             Peer::Scan => "scan",
             Peer::Load => "load",
             Peer::LoadOneThread => "load, one thread",
-            Peer::LoadPortable => "load, portable code",
+            Peer::LoadPortable => "load, one thread, portable code",
             Peer::Report => "`laggard report --no-index`",
             Peer::SecondReport => "`laggard report`, second time",
             Peer::SecondBreakdown => "`laggard report --by op`, second time",
@@ -66,13 +66,16 @@ impl Peer {
             Peer::Sum => Some(&["sum"]),
             Peer::Inflate => Some(&["inflate"]),
             Peer::Scan => Some(&["scan"]),
-            Peer::Load => Some(&["load"]),
+            Peer::Load => Some(&["load", "--threads", ALL]),
             Peer::LoadOneThread => Some(&["load", "--threads", "1"]),
-            Peer::LoadPortable => Some(&["load", "--portable"]),
+            Peer::LoadPortable => Some(&["load", "--threads", "1", "--portable"]),
             _ => None,
         }
     }
 }
+
+/// Stands for the number of threads that the machine has.
+const ALL: &str = "all";
 
 /// The peers for an input; the first is what the others are compared with.
 pub(super) fn peers_for(input: &Input) -> Vec<Peer> {
@@ -197,6 +200,10 @@ impl Programs {
             Peer::Orjson => _ = command.args(["-c", PARSE]).arg(file),
             _ => {
                 if let Some([mode, flags @ ..]) = peer.mode() {
+                    let threads =
+                        std::thread::available_parallelism().map_or(1, usize::from).to_string();
+                    let flags =
+                        flags.iter().map(|flag| if *flag == ALL { &threads } else { *flag });
                     command.arg(mode).arg(file).args(flags);
                 }
             }
