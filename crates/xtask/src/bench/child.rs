@@ -31,13 +31,10 @@ pub(super) fn measure(command: &mut Command) -> Result<Run> {
     let (status, usage) = wait(child.id()).context("cannot wait for the program")?;
     let wall_s = start.elapsed().as_secs_f64();
     if status != 0 {
-        bail!(
-            "{}",
-            stderr
-                .lines()
-                .rfind(|line| !line.trim().is_empty())
-                .unwrap_or("it failed and said nothing")
-        );
+        let mut lines = stderr.lines().filter(|line| !line.trim().is_empty());
+        let error =
+            lines.clone().find(|line| line.starts_with("error")).or_else(|| lines.next_back());
+        bail!("{}", error.unwrap_or("it failed and said nothing"));
     }
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
     Ok(Run {

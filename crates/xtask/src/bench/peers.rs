@@ -56,6 +56,11 @@ impl Peer {
         }
     }
 
+    /// Whether it does the least that any reader must do, which others are compared with.
+    pub(super) fn is_limit(self) -> bool {
+        matches!(self, Peer::Sum | Peer::Inflate)
+    }
+
     pub(super) fn is_python(self) -> bool {
         matches!(self, Peer::Python | Peer::PythonNoCollector | Peer::Orjson)
     }
@@ -77,7 +82,7 @@ impl Peer {
 /// Stands for the number of threads that the machine has.
 const ALL: &str = "all";
 
-/// The peers for an input; the first is what the others are compared with.
+/// The peers for an input.
 pub(super) fn peers_for(input: &Input) -> Vec<Peer> {
     if input.compressed {
         return vec![

@@ -14,7 +14,7 @@ pub(super) struct Row {
     pub(super) n: usize,
     pub(super) cpu_s: Spread,
     pub(super) wall_s: Spread,
-    /// CPU time over that of the base in the same round.
+    /// CPU time over that of the limit in the same round.
     pub(super) ratio: Option<Spread>,
     pub(super) peak_bytes: u64,
     pub(super) anon_bytes: Option<u64>,
@@ -43,9 +43,9 @@ impl Spread {
     }
 }
 
-/// A row for each series that has runs; the first is the base of ratios.
+/// A row for each series that has runs. Ratios are to the limit, where it was measured.
 pub(super) fn rows(series: &[Series]) -> Vec<Row> {
-    let base = series.first();
+    let base = series.iter().find(|one| one.peer.is_limit());
     series.iter().filter_map(|one| row(one, base)).collect()
 }
 
