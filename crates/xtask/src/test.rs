@@ -13,13 +13,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let program = project::laggard()?;
     let python = python::ready()?;
+    let program = project::laggard()?;
     let mut cargo = project::cargo();
     cargo.args(["test", "--release", "--workspace"]);
     let mut pytest = Command::new(&python);
     pytest
-        .args(["-m", "pytest", "-q", "tests/python"])
+        .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/python"])
         .current_dir(project::root())
         .env("LAGGARD_BIN", &program);
     if args.quick {
