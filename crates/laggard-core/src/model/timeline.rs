@@ -212,7 +212,8 @@ impl Kind {
         }
         match self.category.as_str() {
             _ if self.activity().is_some() => Table::Gpu,
-            "cuda_runtime" | "cuda_driver" | "hip_runtime" | "hip_driver" | "xpu_runtime" | "mtia_runtime" | "Runtime" => Table::Runtime,
+            "cuda_runtime" | "cuda_driver" | "hip_runtime" | "hip_driver" | "xpu_runtime"
+            | "mtia_runtime" | "Runtime" => Table::Runtime,
             "cpu_op" | "Operator" => Table::Op,
             "python_function" => Table::Python,
             "user_annotation" | "gpu_user_annotation" => Table::Annotation,
@@ -552,16 +553,22 @@ impl LossReason {
     pub fn explain(self) -> &'static str {
         match self {
             LossReason::Truncated => "the file ends in the middle; all whole events were kept",
-            LossReason::DamagedCompression => "the compressed stream is damaged; what came before was kept",
+            LossReason::DamagedCompression => {
+                "the compressed stream is damaged; what came before was kept"
+            }
             LossReason::NotAnObject => "elements of the event array that are not objects, skipped",
             LossReason::NotJson => "events that are not JSON, skipped",
             LossReason::UnescapedQuotes => "events with unescaped quotes in a text, kept",
             LossReason::NoTimestamp => "timed events without a usable timestamp, skipped",
-            LossReason::BadDuration => "events whose duration is not a number, kept with duration 0",
+            LossReason::BadDuration => {
+                "events whose duration is not a number, kept with duration 0"
+            }
             LossReason::NegativeDuration => "events with a negative duration, counted as 0 in sums",
             LossReason::BeginEnd => "begin and end events, not paired",
             LossReason::InvalidUtf8 => "distinct texts that are not UTF-8, bad bytes replaced",
-            LossReason::ControlCharacters => "distinct texts with control characters, shown escaped",
+            LossReason::ControlCharacters => {
+                "distinct texts with control characters, shown escaped"
+            }
             LossReason::BadMetadata => "values of the metadata that are not JSON, left out",
             LossReason::TooManyKinds => "events of kinds beyond the 254th, kept as one kind",
         }

@@ -40,12 +40,14 @@ pub struct Options {
     pub isa: Isa,
     /// Which paths may be taken.
     pub paths: Paths,
+    /// Chunks smaller than this are not worth a thread.
+    pub smallest_chunk: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(16);
-        Options { threads, isa: Isa::detect(), paths: Paths::Any }
+        Options { threads, isa: Isa::detect(), paths: Paths::Any, smallest_chunk: 4 << 20 }
     }
 }
 
@@ -148,7 +150,7 @@ fn read_text(b: &[u8], options: &Options, progress: &(dyn Fn(u64) + Sync)) -> Tr
             },
         };
         trace.has_events = true;
-        let scanned = scan::scan_all(b, start, options.threads, options.isa, options.paths, progress);
+        let scanned = scan::scan_all(b, start, options, progress);
         trace.parts.extend(scanned.parts);
         match trace.behind_events(b, scanned.at, scanned.at as u64, scanned.end) {
             Some(behind) => at = behind,

@@ -1,5 +1,6 @@
 //! Events to columns: which path reads which event, and the text cut into chunks for threads.
 
+use super::Options;
 use super::careful::{self, Read};
 use super::event::Values;
 use super::json::{Stop, Token};
@@ -166,17 +167,15 @@ pub(super) struct Scanned {
     pub(super) end: End,
 }
 
-/// Chunks smaller than this are not worth a thread.
-const SMALLEST_CHUNK: usize = 4 << 20;
 /// Bytes between two reports of progress.
 const REPORT_EVERY: usize = 16 << 20;
 
 /// Reads the events of an array from `start` on, on several threads. The text is cut where
 /// events seem to start; a part counts only if the one before it ended exactly there, and is
 /// read again otherwise.
-pub(super) fn scan_all(b: &[u8], start: usize, threads: usize, isa: Isa, paths: Paths, progress: &(dyn Fn(u64) + Sync)) -> Scanned {
+pub(super) fn scan_all(b: &[u8], start: usize, options: &Options, progress: &(dyn Fn(u64) + Sync)) -> Scanned {
     let size = b.len() - start;
-    let chunks = threads.min(size / SMALLEST_CHUNK).max(1);
+    let chunks = options.threads.min(size / options.smallest_chunk.max(1)).max(1);
     let mut cuts = vec![start];
     for i in 1..chunks {
         let cut = careful::guess_start(b, start + size / chunks * i).unwrap_or(b.len());
@@ -186,7 +185,7 @@ pub(super) fn scan_all(b: &[u8], start: usize, threads: usize, isa: Isa, paths: 
     }
     cuts.push(usize::MAX);
     let chunk = |from: usize, to: usize| {
-        let mut scanner = Scanner::new(isa, paths);
+        let mut scanner = Scanner::new(options.isa, options.paths);
         let mut at = from;
         loop {
             let limit = to.min(at.saturating_add(REPORT_EVERY));

@@ -1,0 +1,86 @@
+//! Compressed files, by the suffix of their name.
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// A file that is compressed as its name says: `.gz`, `.zst`, or not at all.
+pub enum Sink {
+    /// As it is.
+    Plain(File),
+    /// Gzip.
+    Gz(GzEncoder<File>),
+    /// Zstandard.
+    Zst(zstd::Encoder<'static, File>),
+}
+
+impl Sink {
+    /// Makes the file.
+    pub fn create(path: &Path) -> io::Result<Sink> {
+        let file = File::create(path)?;
+        Ok(match path.extension().and_then(|suffix| suffix.to_str()) {
+            Some("gz") => Sink::Gz(GzEncoder::new(file, Compression::new(6))),
+            Some("zst") => Sink::Zst(zstd::Encoder::new(file, 3)?),
+            _ => Sink::Plain(file),
+        })
+    }
+
+    /// Writes what is still held back.
+    pub fn finish(self) -> io::Result<()> {
+        match self {
+            Sink::Plain(mut file) => file.flush(),
+            Sink::Gz(encoder) => encoder.finish().map(drop),
+            Sink::Zst(encoder) => encoder.finish().map(drop),
+        }
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Sink::Plain(out) => out.write(bytes),
+            Sink::Gz(out) => out.write(bytes),
+            Sink::Zst(out) => out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Sink::Plain(out) => out.flush(),
+            Sink::Gz(out) => out.flush(),
+            Sink::Zst(out) => out.flush(),
+        }
+    }
+}
+
+/// `bytes` as gzip in `members` parts, as when compressed files are put one behind the other.
+pub fn gz(bytes: &[u8], members: usize) -> io::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    for part in bytes.chunks(bytes.len().div_ceil(members).max(1)) {
+        let mut encoder = GzEncoder::new(&mut out, Compression::new(6));
+        encoder.write_all(part)?;
+        encoder.finish()?;
+    }
+    Ok(out)
+}
+
+/// `bytes` as Zstandard.
+pub fn zst(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    zstd::encode_all(bytes, 3)
+}
+
+/// What gzip or Zstandard data holds, up to where it is damaged or ends.
+pub fn expand(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    // An error ends the data; what came before it has been written.
+    _ = match bytes {
+        [0x1f, 0x8b, ..] => io::copy(&mut flate2::read::MultiGzDecoder::new(bytes), &mut out),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => {
+            zstd::Decoder::new(bytes).and_then(|mut decoder| io::copy(&mut decoder, &mut out))
+        }
+        plain => out.write_all(plain).map(|()| 0),
+    };
+    out
+}

@@ -1,0 +1,361 @@
+//! Writes traces as PyTorch's profiler does, of any size, and knows their totals.
+//!
+//! A made-up transformer runs on a made-up machine: simulated time, nested operators and Python functions,
+//! launches with correlations, kernels on streams with idle gaps, collectives. Durations vary with a seed.
+
+mod kernels;
+mod machine;
+mod ops;
+mod render;
+mod steps;
+
+use crate::json::Json;
+use crate::pen::{Pen, Style};
+use machine::Machine;
+use render::Renderer;
+use std::io::{self, Write};
+
+/// Whose device and runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Gpu {
+    /// CUDA: events with grid, block, registers and external ids.
+    Nvidia,
+    /// HIP: the launch has grid and block, the kernel little.
+    Amd,
+}
+
+impl Gpu {
+    /// Its word in file names and on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Gpu::Nvidia => "nvidia",
+            Gpu::Amd => "amd",
+        }
+    }
+
+    fn units(self) -> u32 {
+        match self {
+            Gpu::Nvidia => 132,
+            Gpu::Amd => 304,
+        }
+    }
+}
+
+/// What the traced job does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Workload {
+    /// Trains: six events in ten are Python functions and operators.
+    Training,
+    /// Serves: mostly kernels and launches; some steps replay a graph, whose kernels share a correlation.
+    Decode,
+}
+
+/// Where the event array stands in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Events {
+    /// Between the device properties and the base time, as Kineto writes it.
+    Amid,
+    /// Before all other keys.
+    First,
+    /// Behind all other keys.
+    Last,
+    /// The file is the array and nothing else.
+    Bare,
+}
+
+/// Which trace to write.
+#[derive(Clone, Debug)]
+pub struct Recipe {
+    /// About how large: whole steps are written until the file has this size.
+    pub bytes: u64,
+    /// Layout.
+    pub style: Style,
+    /// Vendor.
+    pub gpu: Gpu,
+    /// What the job does.
+    pub workload: Workload,
+    /// Decides all durations.
+    pub seed: u64,
+    /// Layers of the model.
+    pub layers: u32,
+    /// Which rank of the job this is.
+    pub rank: u32,
+    /// Ranks of the job; from 2 on there are collectives.
+    pub ranks: u32,
+    /// Where the event array stands.
+    pub events: Events,
+}
+
+impl Recipe {
+    /// A trace of about `bytes` in the native layout, with a model that fits the size.
+    pub fn new(bytes: u64, gpu: Gpu) -> Recipe {
+        Recipe {
+            bytes,
+            style: Style::Native,
+            gpu,
+            workload: Workload::Training,
+            seed: 1,
+            layers: (bytes / 800_000).clamp(1, 24) as u32,
+            rank: 0,
+            ranks: 1,
+            events: Events::Amid,
+        }
+    }
+}
+
+/// What a trace holds, exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Size of the text.
+    pub bytes: u64,
+    /// Objects in the event array.
+    pub events: u64,
+    /// Kernels.
+    pub kernels: u64,
+    /// Their durations, added up.
+    pub kernel_ns: u64,
+    /// Copies to, from and within the device.
+    pub copies: u64,
+    /// Fills of device memory.
+    pub fills: u64,
+    /// Calls of the runtime.
+    pub runtime: u64,
+    /// Operators.
+    pub ops: u64,
+    /// Python functions.
+    pub python: u64,
+    /// Annotations, on the host and on the device.
+    pub annotations: u64,
+    /// Ends of flow arrows.
+    pub flows: u64,
+    /// Moments.
+    pub instants: u64,
+    /// Steps of the job.
+    pub steps: u64,
+}
+
+impl Totals {
+    /// The counts by name.
+    pub fn named(&self) -> [(&'static str, u64); 13] {
+        [
+            ("bytes", self.bytes),
+            ("events", self.events),
+            ("kernels", self.kernels),
+            ("kernel_ns", self.kernel_ns),
+            ("copies", self.copies),
+            ("fills", self.fills),
+            ("runtime", self.runtime),
+            ("ops", self.ops),
+            ("python", self.python),
+            ("annotations", self.annotations),
+            ("flows", self.flows),
+            ("instants", self.instants),
+            ("steps", self.steps),
+        ]
+    }
+}
+
+/// Writes the trace to `out`, which needs no buffer of its own.
+pub fn write(recipe: &Recipe, out: impl Write) -> io::Result<Totals> {
+    let mut pen = Pen::new(out, recipe.style);
+    let (before, after) = frame(recipe);
+    pen.raw(&before);
+    let mut machine = Machine::new(recipe);
+    let mut renderer = Renderer::new(pen, recipe);
+    let (start, mut steps) = (machine.now, 0);
+    while steps == 0 || renderer.pen.bytes() < recipe.bytes {
+        machine.events.clear();
+        steps::step(&mut machine, recipe, steps);
+        renderer.step(&machine.events)?;
+        steps += 1;
+    }
+    let streams = [machine.compute_stream(), machine.comm_stream()];
+    renderer.end(start, machine.now, if recipe.ranks > 1 { &streams } else { &streams[..1] })?;
+    let Renderer { mut pen, totals, .. } = renderer;
+    pen.raw(&after);
+    let totals = Totals { events: pen.events(), bytes: pen.bytes(), steps, ..totals };
+    pen.finish()?;
+    Ok(totals)
+}
+
+/// The trace as a text.
+pub fn text(recipe: &Recipe) -> (String, Totals) {
+    let mut bytes = Vec::new();
+    match write(recipe, &mut bytes) {
+        Ok(totals) => (String::from_utf8_lossy(&bytes).into_owned(), totals),
+        Err(error) => unreachable!("writing to memory failed: {error}"),
+    }
+}
+
+/// The text before the first event and the text behind the last one.
+fn frame(recipe: &Recipe) -> (String, String) {
+    let last_line = match recipe.style {
+        Style::Native => "\n  ]",
+        Style::Indent2 => "\n  ]",
+        Style::Compact | Style::Spaced => "]",
+    };
+    if recipe.events == Events::Bare {
+        return (
+            "[".into(),
+            if recipe.style == Style::Native { "\n]\n".into() } else { last_line.into() },
+        );
+    }
+    let (mut before, mut after) = (metadata(recipe), closing(recipe));
+    match recipe.events {
+        Events::First => after.splice(0..0, before.drain(..)).for_each(drop),
+        Events::Last => before.append(&mut after),
+        Events::Amid | Events::Bare => {}
+    }
+    let lines = |entries: &[(&'static str, Json)]| -> Vec<String> {
+        entries.iter().map(|(key, value)| top_level(recipe.style, key, value)).collect()
+    };
+    let (open, comma, close) = match recipe.style {
+        Style::Native => ("\n{\n  ", ",\n  ", "\n}"),
+        Style::Compact => ("{", ",", "}"),
+        Style::Spaced => ("{", ", ", "}"),
+        Style::Indent2 => ("{\n  ", ",\n  ", "\n}"),
+    };
+    let array =
+        if recipe.style == Style::Compact { "\"traceEvents\":[" } else { "\"traceEvents\": [" };
+    let mut head = lines(&before);
+    head.push(array.into());
+    let mut tail = vec![last_line.to_owned()];
+    tail.extend(lines(&after));
+    (format!("{open}{}", head.join(comma)), format!("{}{close}", tail.join(comma)))
+}
+
+/// A top-level key with its value. Kineto gives the device properties lines of their own.
+fn top_level(style: Style, key: &str, value: &Json) -> String {
+    match (style, value) {
+        (Style::Native, Json::List(devices)) => {
+            let devices: Vec<String> = devices.iter().map(native_device).collect();
+            format!("\"{key}\": [\n{}\n  ]", devices.join(",\n"))
+        }
+        (Style::Compact, _) => format!("\"{key}\":{}", value.write(style, 1)),
+        _ => format!("\"{key}\": {}", value.write(style, 1)),
+    }
+}
+
+/// Kineto's lines for one device: so many keys on each.
+fn native_device(device: &Json) -> String {
+    let Json::Map(entries) = device else { return String::new() };
+    let mut lines = Vec::new();
+    let mut rest = entries.as_slice();
+    for keys in [3, 2, 2, 3, 2, 2] {
+        let (line, others) = rest.split_at(keys.min(rest.len()));
+        let line: Vec<String> = line
+            .iter()
+            .map(|(key, value)| format!("\"{key}\": {}", value.write(Style::Native, 0)))
+            .collect();
+        lines.push(line.join(", "));
+        rest = others;
+    }
+    lines.retain(|line| !line.is_empty());
+    format!("    {{\n      {}\n    }}", lines.join(",\n      "))
+}
+
+fn metadata(recipe: &Recipe) -> Vec<(&'static str, Json)> {
+    let devices = (0..recipe.ranks.clamp(1, 8)).map(|id| device(recipe.gpu, id));
+    let mut keys = vec![("schemaVersion", Json::Int(1)), ("deviceProperties", Json::list(devices))];
+    match recipe.gpu {
+        Gpu::Nvidia => {
+            keys.push(("cupti_version", Json::Int(26)));
+            keys.push(("cuda_runtime_version", Json::Int(12_080)));
+            keys.push(("cuda_driver_version", Json::Int(12_080)));
+        }
+        Gpu::Amd => {
+            keys.push(("roctracer_version", Json::raw("4.1")));
+            keys.push(("hip_runtime_version", Json::Int(60_443_483)));
+            keys.push(("hip_driver_version", Json::Int(60_443_483)));
+        }
+    }
+    if recipe.ranks > 1 {
+        keys.push(("distributedInfo", distributed(recipe)));
+    }
+    let flags = ["profile_memory", "record_shapes", "with_stack"];
+    keys.extend(flags.map(|flag| (flag, Json::Int(1))));
+    let id = crate::Rng::new(recipe.seed).bits();
+    keys.push(("trace_id", Json::text(format!("{id:016X}{:016X}", recipe.rank))));
+    keys
+}
+
+fn closing(recipe: &Recipe) -> Vec<(&'static str, Json)> {
+    vec![
+        ("traceName", Json::text(format!("./traces/rank{}.json", recipe.rank))),
+        ("displayTimeUnit", Json::text("ms")),
+        ("baseTimeNanoseconds", Json::Int(1_754_006_400_000_000_000)),
+    ]
+}
+
+fn device(gpu: Gpu, id: u32) -> Json {
+    let number = |n: u64| Json::Int(i128::from(n));
+    let (name, memory, major, warp, shared, shared_unit, shared_most) = match gpu {
+        Gpu::Nvidia => {
+            ("NVIDIA H100 80GB HBM3", 85_045_673_984, (9, 0), 32, 49_152, 233_472, 232_448)
+        }
+        Gpu::Amd => ("AMD Instinct MI300X", 206_141_652_992, (9, 4), 64, 65_536, 65_536, 65_536),
+    };
+    Json::map([
+        ("id", number(u64::from(id))),
+        ("name", Json::text(name)),
+        ("totalGlobalMem", number(memory)),
+        ("computeMajor", number(major.0)),
+        ("computeMinor", number(major.1)),
+        ("maxThreadsPerBlock", number(1024)),
+        ("maxThreadsPerMultiprocessor", number(2048)),
+        ("regsPerBlock", number(65_536)),
+        ("regsPerMultiprocessor", number(65_536)),
+        ("warpSize", number(warp)),
+        ("sharedMemPerBlock", number(shared)),
+        ("sharedMemPerMultiprocessor", number(shared_unit)),
+        ("numSms", number(u64::from(gpu.units()))),
+        ("sharedMemPerBlockOptin", number(shared_most)),
+    ])
+}
+
+fn distributed(recipe: &Recipe) -> Json {
+    let number = |n: u32| Json::Int(i128::from(n));
+    Json::map([
+        ("backend", Json::text("nccl")),
+        ("rank", number(recipe.rank)),
+        ("world_size", number(recipe.ranks)),
+        ("pg_count", number(1)),
+        (
+            "pg_config",
+            Json::list([Json::map([
+                ("pg_name", Json::text("0")),
+                ("pg_desc", Json::text("default_pg")),
+                ("backend_config", Json::text("cuda:nccl")),
+                ("pg_size", number(recipe.ranks)),
+                ("ranks", Json::list((0..recipe.ranks).map(number))),
+            ])]),
+        ),
+        ("nccl_version", Json::text("2.26.2")),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_recipe_gives_the_same_trace_and_another_seed_another() {
+        let recipe = Recipe { ranks: 2, ..Recipe::new(200_000, Gpu::Amd) };
+        assert_eq!(text(&recipe), text(&recipe));
+        assert_ne!(text(&recipe).0, text(&Recipe { seed: 2, ..recipe.clone() }).0);
+    }
+
+    #[test]
+    fn totals_are_those_of_the_text() {
+        for style in Style::ALL {
+            for workload in [Workload::Training, Workload::Decode] {
+                let recipe = Recipe { style, workload, ..Recipe::new(150_000, Gpu::Nvidia) };
+                let (text, totals) = text(&recipe);
+                let dense: String = text.split_whitespace().collect();
+                assert_eq!(text.len() as u64, totals.bytes);
+                assert_eq!(dense.matches("\"ph\":").count() as u64, totals.events);
+                assert_eq!(dense.matches("\"cat\":\"kernel\"").count() as u64, totals.kernels);
+            }
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Made-up traces for tests and benchmarks: you give a size, a layout and a seed, you get a file that
+//! PyTorch's profiler could have written, and its exact totals.
+//!
+//! - [`kineto`] writes realistic traces of any size, fast enough to make a gigabyte in seconds.
+//! - [`traps`] has the hard cases: damaged, odd and hostile files, and files that are no traces.
+//! - [`fixtures`] lists the small files that live in the project's `fixtures/` directory.
+//!
+//! The same input gives the same bytes on every machine, compressed files excepted: how a text is
+//! compressed may change with the version of the compressor. Nothing here reads a trace.
+
+pub mod compress;
+pub mod fixtures;
+pub mod json;
+pub mod kineto;
+mod pen;
+mod rng;
+pub mod traps;
+
+pub use pen::Style;
+pub use rng::Rng;

@@ -1,0 +1,71 @@
+//! Random numbers that are the same everywhere: the SplitMix64 sequence.
+
+/// A seeded source of random numbers.
+#[derive(Clone, Debug)]
+pub struct Rng(u64);
+
+impl Rng {
+    /// A source whose numbers follow from `seed` alone.
+    pub fn new(seed: u64) -> Rng {
+        Rng(seed)
+    }
+
+    /// The next number, any of 2^64.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `end`, which is at least 1.
+    pub fn below(&mut self, end: u64) -> u64 {
+        ((u128::from(self.bits()) * u128::from(end)) >> 64) as u64
+    }
+
+    /// A number from `low` to `high`, both included.
+    pub fn between(&mut self, low: i64, high: i64) -> i64 {
+        low.wrapping_add_unsigned(self.below(low.abs_diff(high).saturating_add(1)))
+    }
+
+    /// True `percent` times in a hundred.
+    pub fn percent(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    /// One of `items`, of which there is at least one.
+    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        &items[self.below(items.len() as u64) as usize]
+    }
+
+    /// Puts `items` in random order.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last as u64 + 1) as usize);
+        }
+    }
+
+    /// `nanos` give or take a tenth, and one time in fifty half as much again.
+    pub fn jitter(&mut self, nanos: i64) -> i64 {
+        let spread = nanos / 10;
+        let slow = if self.below(50) == 0 { nanos / 2 } else { 0 };
+        nanos + self.between(-spread, spread) + slow
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rng;
+
+    #[test]
+    fn numbers_follow_from_the_seed_and_stay_in_range() {
+        let (mut a, mut b) = (Rng::new(7), Rng::new(7));
+        for _ in 0..1000 {
+            assert_eq!(a.bits(), b.bits());
+        }
+        assert!((0..1000).all(|_| (-3..=3).contains(&a.between(-3, 3))));
+        assert!((0..1000).all(|_| a.below(1) == 0));
+        a.between(i64::MIN, i64::MAX);
+    }
+}

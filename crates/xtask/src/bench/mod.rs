@@ -1,0 +1,24 @@
+//! `cargo xtask bench`: how fast the program is, beside what people use today.
+
+mod child;
+mod document;
+mod inputs;
+mod peers;
+mod summary;
+mod traces;
+
+use anyhow::Result;
+use clap::Subcommand;
+use std::process::ExitCode;
+
+/// Measure, print a table and put it into docs/benchmarks.md
+#[derive(Subcommand)]
+pub(crate) enum Verb {
+    Traces(traces::Args),
+}
+
+pub(crate) fn run(verb: &Verb) -> Result<ExitCode> {
+    match verb {
+        Verb::Traces(args) => traces::run(args),
+    }
+}

@@ -1,0 +1,196 @@
+//! `cargo xtask bench traces`: loading traces, beside reading their bytes and beside Python.
+//!
+//! Peers take turns in random order, round by round, so that what disturbs the machine disturbs all of them.
+
+use super::document;
+use super::inputs::{Flavour, Input, Kitchen, parse_size};
+use super::peers::{Found, Measurement, Peer, Programs, peers_for};
+use super::summary::{self, Row, Series};
+use crate::{project, python};
+use anyhow::Result;
+use laggard_samples::{Rng, Style};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Measure how fast traces are loaded
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Sizes in gigabytes; a k behind one asks for mostly kernels
+    #[arg(long, value_delimiter = ',', default_value = "0.9,1.1k,2.0", value_name = "GB,…")]
+    sizes: Vec<String>,
+    /// How often each peer runs; Python runs twice
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Small traces and few rounds, and docs/benchmarks.md stays as it is
+    #[arg(long)]
+    quick: bool,
+}
+
+/// Python takes long and varies little.
+const PYTHON_ROUNDS: u32 = 2;
+/// Memory that Python needs, in sizes of the text.
+const PYTHON_MEMORY: f64 = 8.5;
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let rounds = if args.quick { args.rounds.min(3) } else { args.rounds };
+    let inputs = inputs(args)?;
+    let python = python::ready()?;
+    let programs = Programs::build(python.clone())?;
+    let kitchen = Kitchen::new(python)?;
+    warn_of_load();
+    let mut text = format!(
+        "Loading traces. {}\n\nTraces: {}. Peers of a table took turns in random order, {rounds} rounds, Python {}. \
+         CPU is user and system time of all threads, the ratio is taken round by round; GB/s and events/s are by the \
+         median wall time; peak memory includes the mapped file, own memory does not.\n",
+        machine(),
+        kitchen.source(),
+        PYTHON_ROUNDS.min(rounds),
+    );
+    for input in &inputs {
+        let (file, text_bytes) = kitchen.serve(input)?;
+        let rows = summary::rows(&take_turns(&programs, input, &file, rounds));
+        let section = section(input, &rows, text_bytes);
+        println!("{section}");
+        text += &format!("\n{section}");
+    }
+    if args.quick {
+        eprintln!("bench: --quick, so docs/benchmarks.md stays as it is");
+    } else {
+        let path = document::replace_section("traces", &text)?;
+        eprintln!("bench: wrote {}", project::short(&path));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn inputs(args: &Args) -> Result<Vec<Input>> {
+    let small = if args.quick { 0.05 } else { 0.3 };
+    let mut inputs = Vec::new();
+    for size in &args.sizes {
+        let (gigabytes, flavour) = parse_size(size)?;
+        let gigabytes = if args.quick { gigabytes.min(0.1) } else { gigabytes };
+        let input = Input { flavour, style: Style::Native, gigabytes, compressed: false };
+        if !inputs.iter().any(|other: &Input| other.title() == input.title()) {
+            inputs.push(input);
+        }
+    }
+    for style in [Style::Compact, Style::Spaced, Style::Indent2] {
+        inputs.push(Input { flavour: Flavour::Host, style, gigabytes: small, compressed: false });
+    }
+    inputs.push(Input {
+        flavour: Flavour::Host,
+        style: Style::Native,
+        gigabytes: small,
+        compressed: true,
+    });
+    Ok(inputs)
+}
+
+/// Runs every peer in every round. A peer that fails is left out from then on, and said.
+fn take_turns(programs: &Programs, input: &Input, file: &Path, rounds: u32) -> Vec<Series> {
+    let mut peers: Vec<Peer> =
+        peers_for(input).into_iter().filter(|peer| programs.can_run(*peer)).collect();
+    if !python_fits(input) {
+        eprintln!("warning: {}: Python is left out, it would not fit into memory", input.title());
+        peers.retain(|peer| !peer.is_python());
+    }
+    let mut series: Vec<Series> =
+        peers.iter().map(|peer| Series { peer: *peer, rounds: Vec::new() }).collect();
+    warm_up(programs, &peers, file);
+    let mut rng = Rng::new(u64::from(rounds));
+    let mut failed: Vec<Peer> = Vec::new();
+    for round in 0..rounds {
+        eprintln!("bench: {}: round {} of {rounds}", input.title(), round + 1);
+        rng.shuffle(&mut peers);
+        for peer in &peers {
+            if failed.contains(peer) || (peer.is_python() && round >= PYTHON_ROUNDS) {
+                record(&mut series, *peer, None);
+                continue;
+            }
+            match programs.measure(*peer, file) {
+                Ok(measurement) => record(&mut series, *peer, Some(measurement)),
+                Err(error) => {
+                    eprintln!("warning: {} cannot be measured: {error:#}", peer.label());
+                    failed.push(*peer);
+                    record(&mut series, *peer, None);
+                }
+            }
+        }
+    }
+    series
+}
+
+fn record(series: &mut [Series], peer: Peer, measurement: Option<Measurement>) {
+    if let Some(one) = series.iter_mut().find(|one| one.peer == peer) {
+        one.rounds.push(measurement);
+    }
+}
+
+/// Brings the file into memory, and makes the index that later runs find.
+fn warm_up(programs: &Programs, peers: &[Peer], file: &Path) {
+    let warmers = [Peer::Sum, Peer::SecondReport].into_iter().filter(|peer| peers.contains(peer));
+    for peer in warmers {
+        // A failure shows in the first round.
+        _ = programs.measure(peer, file);
+    }
+}
+
+fn section(input: &Input, rows: &[Row], text_bytes: u64) -> String {
+    let mut text = format!("### {}\n\n", input.title());
+    let counts: Vec<(Peer, Found)> =
+        rows.iter().filter_map(|row| Some((row.peer, row.found?))).collect();
+    let Some((_, found)) = counts.first() else {
+        return text + &summary::table(rows, text_bytes, 0);
+    };
+    text += &format!(
+        "{} events, {} kernels of {} ns together",
+        found.events, found.kernels, found.kernel_ns
+    );
+    let strangers: Vec<&str> = counts
+        .iter()
+        .filter(|(_, other)| !other.agrees_with(found))
+        .map(|(peer, _)| peer.label())
+        .collect();
+    if strangers.is_empty() {
+        text += &format!("; the {} peers that count agree.\n\n", counts.len());
+    } else {
+        eprintln!("warning: {}: {} found something else", input.title(), strangers.join(", "));
+        text += &format!("; **{} found something else**.\n\n", strangers.join(", "));
+    }
+    text + &summary::table(rows, text_bytes, found.events)
+}
+
+fn python_fits(input: &Input) -> bool {
+    let available = field("/proc/meminfo", "MemAvailable:")
+        .and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
+    available.is_none_or(|kilobytes| kilobytes * 1024.0 > input.gigabytes * 1e9 * PYTHON_MEMORY)
+}
+
+/// Processor, cores and memory, where the system says.
+fn machine() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let processor =
+        field("/proc/cpuinfo", "model name").unwrap_or_else(|| std::env::consts::ARCH.into());
+    let memory = field("/proc/meminfo", "MemTotal:")
+        .and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
+    let memory = memory.map_or(String::new(), |kilobytes| {
+        format!(", {:.0} GB of memory", kilobytes * 1024.0 / 1e9)
+    });
+    format!("Machine: {processor}, {cores} cores{memory}, {}.", std::env::consts::OS)
+}
+
+/// The value behind a key in a file of the system.
+fn field(file: &str, key: &str) -> Option<String> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+    Some(line.trim_start_matches([' ', '\t', ':']).to_owned())
+}
+
+fn warn_of_load() {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let load = std::fs::read_to_string("/proc/loadavg")
+        .ok()
+        .and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
+    if let Some(load) = load.filter(|load| *load > 0.5 * cores as f64) {
+        eprintln!("warning: the load average is {load} on {cores} cores, so times will vary");
+    }
+}

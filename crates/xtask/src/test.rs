@@ -1,0 +1,48 @@
+//! `cargo xtask test`: every test there is, with what it needs set up first.
+
+use crate::{project, python};
+use anyhow::Result;
+use std::process::{Command, ExitCode, ExitStatus};
+
+/// Run all tests: cargo's and Python's
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Leave out what takes long
+    #[arg(long)]
+    quick: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let python = python::ready()?;
+    let program = project::laggard()?;
+    let mut cargo = project::cargo();
+    cargo.args(["test", "--release", "--workspace"]);
+    let mut pytest = Command::new(&python);
+    pytest
+        .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/python"])
+        .current_dir(project::root())
+        .env("LAGGARD_BIN", &program);
+    if args.quick {
+        cargo.env("LAGGARD_QUICK", "1");
+        pytest.args(["-m", "not slow"]);
+    }
+    let results =
+        [("cargo test", project::run(&mut cargo)?), ("pytest", project::run(&mut pytest)?)];
+    let failed: Vec<String> = results
+        .iter()
+        .filter(|(_, status)| !status.success())
+        .map(|(name, status)| format!("{name} ({status})"))
+        .collect();
+    if failed.is_empty() {
+        println!("test: passed (cargo test, pytest)");
+    } else {
+        println!("test: failed: {}", failed.join(", "));
+    }
+    let code = results.iter().map(|(_, status)| code(*status)).find(|code| *code != 0).unwrap_or(0);
+    Ok(ExitCode::from(code))
+}
+
+/// The exit code as a shell has it; a signal counts as failure.
+fn code(status: ExitStatus) -> u8 {
+    status.code().map_or(1, |code| code.clamp(0, 255) as u8)
+}

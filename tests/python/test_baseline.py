@@ -1,0 +1,86 @@
+"""The totals of `laggard report` are those that Python finds, to the event and to the nanosecond."""
+
+import json
+import subprocess
+import sys
+from decimal import ROUND_HALF_EVEN, Decimal
+
+import pytest
+from conftest import FIXTURES, ROOT, fixtures, name_of, real_traces, text_of
+
+BASELINE = ROOT / "crates" / "xtask" / "src" / "bench" / "baseline.py"
+
+
+def totals(laggard, path):
+    report = json.loads(laggard("report", "--json", "--no-index", path).stdout)["totals"]
+    kernels = report["kernels"]
+    return {"events": report["events"]["count"], "kernels": kernels["count"], "kernel_ns": kernels["time_ns"]}
+
+
+def exact_totals(text):
+    """The totals by a plain JSON parser and exact arithmetic."""
+    trace = json.loads(text, parse_float=Decimal)
+    events = [event for event in (trace if isinstance(trace, list) else trace["traceEvents"]) if isinstance(event, dict)]
+    kernels = [event for event in events if is_kernel(event)]
+    return {"events": len(events), "kernels": len(kernels), "kernel_ns": sum(map(nanos, kernels))}
+
+
+def is_kernel(event):
+    return event.get("ph") == "X" and event.get("cat") in ("kernel", "Kernel") and is_number(event.get("ts"))
+
+
+def is_number(value):
+    return isinstance(value, (int, Decimal)) and not isinstance(value, bool)
+
+
+def nanos(event):
+    duration = event.get("dur", 0)
+    if not is_number(duration) or duration < 0:
+        return 0
+    return int((Decimal(duration) * 1000).to_integral_value(ROUND_HALF_EVEN))
+
+
+@pytest.mark.parametrize(("path", "expected"), [pytest.param(*row, id=name_of(row[0])) for row in fixtures()])
+def test_fixture_has_the_totals_it_was_made_with(laggard, path, expected):
+    assert totals(laggard, path) == expected
+
+
+def parsable_fixtures():
+    """Fixtures that are JSON: most traps are, and Python then has a say about them too."""
+    for path, expected in fixtures():
+        try:
+            yield pytest.param(exact_totals(text_of(path)), expected, id=name_of(path))
+        except (ValueError, RecursionError):
+            continue
+
+
+@pytest.mark.parametrize(("found", "expected"), list(parsable_fixtures()))
+def test_expectation_is_what_a_plain_parser_finds(found, expected):
+    assert found == expected
+
+
+def baseline_traces():
+    fixtures = [path for path in sorted(FIXTURES.glob("*.json*")) if path.name not in ("expected.json", "bare-array.json")]
+    for path in fixtures:
+        if path.suffix != ".zst":
+            yield pytest.param(path, id=name_of(path))
+    for path in real_traces():
+        yield pytest.param(path, id=name_of(path), marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("path", list(baseline_traces()))
+def test_report_agrees_with_what_people_run_today(laggard, path):
+    done = subprocess.run([sys.executable, BASELINE, path, "--gc-off"], capture_output=True, text=True, check=True)
+    baseline = json.loads(done.stdout)
+    ours = totals(laggard, path)
+    assert ours == exact_totals(text_of(path))
+    assert (ours["events"], ours["kernels"]) == (baseline["events"], baseline["kernels"])
+    # The baseline adds up in floating point and prints three decimals.
+    assert ours["kernel_ns"] == pytest.approx(baseline["kernel_us"] * 1000, rel=1e-9, abs=1)
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.name) for path in sorted((FIXTURES / "not-traces").iterdir())])
+def test_file_of_another_kind_is_refused(laggard, path):
+    result = laggard("report", "--no-index", path, code=2)
+    assert result.stderr.startswith("error: ")
+    assert result.stdout == ""
