@@ -2,6 +2,11 @@
 //! process, one line of JSON.
 #![allow(clippy::print_stdout, unsafe_code)]
 
+use laggard_core::classify::Rules;
+use laggard_core::model::timeline::Activity;
+use laggard_core::trace::Analysis;
+use laggard_core::trace::link::link;
+use laggard_core::trace::phase::Phases;
 use laggard_formats::read::kineto::{self, Isa, Options, Paths};
 use laggard_formats::{Bytes, Source};
 use std::path::Path;
@@ -23,45 +28,57 @@ fn main() {
     }
     let (wall, cpu) = (Instant::now(), cpu_seconds());
     let source = Source::open(Path::new(path)).expect("a readable file");
-    let (mut bytes, mut events, mut kernels, mut kernel_ns, mut sum) = (0, 0, 0, 0, 0u64);
+    let mut measured = Measured::default();
     match mode.as_str() {
         "sum" => {
             let Bytes::Mapped(map) = source.bytes else { panic!("the file is compressed") };
             let words = map.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
-            sum = words.fold(0, u64::wrapping_add);
-            bytes = map.len() as u64;
+            measured.sum = words.fold(0, u64::wrapping_add);
+            measured.bytes = map.len() as u64;
         }
         "inflate" => {
             let Bytes::Stream(mut stream) = source.bytes else { panic!("the file is not compressed") };
-            bytes = std::io::copy(&mut stream, &mut std::io::sink()).expect("a whole stream");
+            measured.bytes = std::io::copy(&mut stream, &mut std::io::sink()).expect("a whole stream");
         }
         "scan" | "load" => {
-            let timeline = kineto::read(source, &options, &|_| {}).expect("a trace");
-            bytes = timeline.bytes;
-            events = timeline.events;
-            for (row, &kind) in timeline.gpu.spans.kind.iter().enumerate() {
-                if timeline.kinds[kind as usize].category.eq_ignore_ascii_case("kernel") {
-                    kernels += 1;
-                    kernel_ns += timeline.gpu.spans.dur[row];
-                }
+            let mut timeline = kineto::read(source, &options, &|_| {}).expect("a trace");
+            if mode == "load" {
+                link(&mut timeline, &Phases::default());
             }
-            report(mode, wall, cpu, bytes, events, kernels, kernel_ns, sum);
+            measured.bytes = timeline.bytes;
+            measured.events = timeline.events;
+            let phases = Phases::default();
+            let analysis = Analysis::new(&timeline, Rules::builtin(), &phases, None);
+            for &row in analysis.rows.iter().filter(|&&row| analysis.activity(row) == Activity::Kernel) {
+                measured.kernels += 1;
+                measured.kernel_ns += timeline.gpu.spans.dur[row as usize];
+            }
+            report(mode, wall, cpu, &measured);
             std::mem::forget(timeline);
             return;
         }
         other => panic!("unknown mode {other}"),
     }
-    report(mode, wall, cpu, bytes, events, kernels, kernel_ns, sum);
-    let _ = (&mut events, &mut kernels, &mut kernel_ns);
+    report(mode, wall, cpu, &measured);
 }
 
-#[allow(clippy::too_many_arguments)]
-fn report(mode: &str, wall: Instant, cpu: f64, bytes: u64, events: u64, kernels: u64, kernel_ns: i64, sum: u64) {
+#[derive(Default)]
+struct Measured {
+    bytes: u64,
+    events: u64,
+    kernels: u64,
+    kernel_ns: i64,
+    sum: u64,
+}
+
+fn report(mode: &str, wall: Instant, cpu: f64, measured: &Measured) {
     let (wall_s, cpu_s) = (wall.elapsed().as_secs_f64(), cpu_seconds() - cpu);
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let anon = status.lines().find_map(|l| l.strip_prefix("RssAnon:")).and_then(|l| l.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()).unwrap_or(0) * 1024;
+    let kilobytes = |line: &str| line.strip_prefix("RssAnon:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok();
+    let anon_bytes = status.lines().find_map(kilobytes).unwrap_or(0) * 1024;
+    let Measured { bytes, events, kernels, kernel_ns, sum } = measured;
     println!(
-        r#"{{"mode":"{mode}","cpu_s":{cpu_s:.4},"wall_s":{wall_s:.4},"bytes":{bytes},"events":{events},"kernels":{kernels},"kernel_ns":{kernel_ns},"anon_bytes":{anon},"sum":{sum}}}"#
+        r#"{{"mode":"{mode}","cpu_s":{cpu_s:.4},"wall_s":{wall_s:.4},"bytes":{bytes},"events":{events},"kernels":{kernels},"kernel_ns":{kernel_ns},"anon_bytes":{anon_bytes},"sum":{sum}}}"#
     );
 }
 

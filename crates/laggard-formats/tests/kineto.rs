@@ -1,0 +1,156 @@
+//! The trace reader on made-up traces: whatever path, instruction set, number of threads and
+//! source, the rows are the same; whatever the damage, it comes back with what could be saved.
+
+use laggard_core::model::timeline::Timeline;
+use laggard_formats::read::kineto::{self, Isa, Options, Paths};
+use laggard_formats::{Bytes, Error, Source};
+use laggard_samples::{compress, fixtures, kineto as generated, traps};
+use std::fmt::Write;
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+
+fn options(paths: Paths, isa: Isa, threads: usize) -> Options {
+    Options { paths, isa, threads, smallest_chunk: 500 }
+}
+
+fn read_mapped(text: &[u8], options: &Options) -> Result<Timeline, Error> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace.json");
+    std::fs::write(&path, text).unwrap();
+    kineto::read(Source::open(&path).unwrap(), options, &|_| {})
+}
+
+fn read_stream(text: &[u8], options: &Options) -> Result<Timeline, Error> {
+    let source = Source { path: PathBuf::from("stream"), bytes: Bytes::Stream(Box::new(Cursor::new(text.to_vec()))) };
+    kineto::read(source, options, &|_| {})
+}
+
+/// Every row of every table with its names and ids spelled out, so that numbering does not matter.
+fn rows(t: &Timeline) -> String {
+    let mut out = String::new();
+    let text = |id: u32| if id == u32::MAX { "-" } else { t.strings.get(id) };
+    let id = |code: u32| if code == u32::MAX { "-".to_owned() } else { t.ids.text(code) };
+    let mut table = |name: &str, spans: &laggard_core::model::timeline::Spans, more: &dyn Fn(usize) -> String| {
+        for row in 0..spans.len() {
+            let (kind, track) = (&t.kinds[spans.kind[row] as usize], &t.tracks[spans.track[row] as usize]);
+            let place = format!("{}/{} {:?}/{:?}", id(track.pid), id(track.tid), text(track.process), text(track.thread));
+            writeln!(out, "{name} {} {} {:?} {}:{} {place} {}", spans.ts[row], spans.dur[row], text(spans.name[row]), kind.phase, kind.category, more(row)).unwrap();
+        }
+    };
+    let (g, o, i) = (&t.gpu, &t.ops, &t.instants);
+    table("gpu", &g.spans, &|r| {
+        let ids = [&g.correlation, &g.external, &g.stream, &g.device, &g.registers, &g.shared_memory, &g.bytes].map(|c| id(c[r]));
+        format!("{ids:?} {} {}", text(g.grid[r]), text(g.block[r]))
+    });
+    table("runtime", &t.runtime.spans, &|r| format!("{} {}", id(t.runtime.correlation[r]), id(t.runtime.external[r])));
+    table("op", &o.spans, &|r| format!("{} {:?}", id(o.external[r]), [&o.dims, &o.types, &o.concrete, &o.call_stack].map(|c| text(c[r]))));
+    table("python", &t.python.spans, &|r| format!("{} {}", id(t.python.id[r]), id(t.python.parent[r])));
+    table("annotation", &t.annotations.spans, &|r| id(t.annotations.external[r]));
+    table("flow", &t.flows.spans, &|r| id(t.flows.id[r]));
+    table("instant", &i.spans, &|r| format!("{:?}", [&i.bytes, &i.total_allocated, &i.total_reserved, &i.device, &i.device_type].map(|c| id(c[r]))));
+    table("counter", &t.counters.spans, &|r| text(t.counters.values[r]).to_owned());
+    table("other", &t.others.spans, &|r| format!("{} {} {}", id(t.others.correlation[r]), id(t.others.external[r]), id(t.others.stream[r])));
+    for c in &t.collectives {
+        writeln!(out, "collective {} {} {:?} {:?}", c.on_gpu, c.row, [c.operation, c.dtype, c.group, c.ranks].map(text), [c.elements_in, c.elements_out, c.group_size].map(id)).unwrap();
+    }
+    writeln!(out, "{:?} {} {:?}", t.about, t.events, t.losses).unwrap();
+    out
+}
+
+/// Asserts that all ways to read the text give the rows of the careful path.
+fn check(what: &str, text: &[u8]) {
+    let careful = read_mapped(text, &options(Paths::Careful, Isa::Portable, 1)).map(|t| rows(&t)).map_err(|e| e.to_string().replace("trace.json", ""));
+    let compare = |how: &str, other: Result<Timeline, Error>| match (&careful, other.map(|t| rows(&t))) {
+        (Ok(careful), Ok(other)) => {
+            for (i, (a, b)) in careful.lines().zip(other.lines()).enumerate() {
+                assert_eq!(a, b, "{what}: line {i} differs {how}");
+            }
+            assert_eq!(careful.lines().count(), other.lines().count(), "{what}: {how}");
+        }
+        (Err(_), Err(_)) => {}
+        (a, b) => panic!("{what}: {how}: {a:?} against {b:?}"),
+    };
+    for isa in [Isa::detect(), Isa::Portable] {
+        for paths in [Paths::Any, Paths::Walk] {
+            for threads in [1, 2, 5] {
+                compare(&format!("by {paths:?}, {isa:?}, {threads} threads"), read_mapped(text, &options(paths, isa, threads)));
+            }
+            compare(&format!("by {paths:?}, {isa:?}, streamed"), read_stream(text, &options(paths, isa, 1)));
+        }
+    }
+}
+
+#[test]
+fn all_paths_give_equal_rows_on_random_traps() {
+    for seed in 0..40 {
+        check(&format!("seed {seed}"), traps::random_trap(seed, 400).as_bytes());
+    }
+}
+
+#[test]
+fn all_paths_give_equal_rows_on_fixtures_and_traps() {
+    for fixture in fixtures::all().unwrap().iter().filter(|fixture| !fixture.path.contains(".gz") && !fixture.path.contains(".zst")) {
+        check(&fixture.path, &fixture.bytes);
+    }
+}
+
+#[test]
+fn a_cut_file_gives_its_whole_events() {
+    for seed in 0..6 {
+        let text = traps::random_trap(seed, 200);
+        for cut in (0..10).map(|i| text.len() * i / 10) {
+            check(&format!("seed {seed} cut at {cut}"), &text.as_bytes()[..cut]);
+        }
+    }
+}
+
+#[test]
+fn long_streams_cross_many_windows() {
+    let (text, totals) = generated::text(&generated::Recipe::new(9 << 20, generated::Gpu::Amd));
+    let streamed = read_stream(text.as_bytes(), &options(Paths::Any, Isa::detect(), 1)).unwrap();
+    let mapped = read_mapped(text.as_bytes(), &Options { threads: 3, ..Options::default() }).unwrap();
+    assert_eq!(streamed.events, totals.events);
+    assert!(rows(&streamed) == rows(&mapped));
+}
+
+#[test]
+fn totals_are_what_the_generator_knows() {
+    for fixture in fixtures::all().unwrap() {
+        let Some(found) = fixture.found else { continue };
+        let bytes = compress::expand(&fixture.bytes);
+        let timeline = read_stream(&bytes, &Options::default()).unwrap_or_else(|error| panic!("{}: {error}", fixture.path));
+        let kernels: Vec<usize> = (0..timeline.gpu.spans.len()).filter(|&row| timeline.kinds[timeline.gpu.spans.kind[row] as usize].category.eq_ignore_ascii_case("kernel")).collect();
+        let time: i64 = kernels.iter().map(|&row| timeline.gpu.spans.dur[row].max(0)).sum();
+        assert_eq!((timeline.events, kernels.len() as u64, time), (found.events as u64, found.kernels as u64, found.kernel_ns as i64), "{}", fixture.path);
+    }
+}
+
+#[test]
+fn files_of_other_kinds_are_refused_by_name() {
+    for sample in traps::not_traces() {
+        let error = read_mapped(&sample.bytes, &Options::default()).map(|t| t.events).or_else(|_| read_stream(&sample.bytes, &Options::default()).map(|t| t.events));
+        assert!(matches!(error, Err(Error::NotATrace { .. })), "{}: {error:?}", sample.name);
+    }
+}
+
+#[test]
+fn damage_never_ends_the_program() {
+    let bases: Vec<Vec<u8>> = vec![
+        traps::random_trap(7, 150).into_bytes(),
+        generated::text(&generated::Recipe::new(60_000, generated::Gpu::Nvidia)).0.into_bytes(),
+        compress::gz(traps::random_trap(8, 150).as_bytes(), 2).unwrap(),
+        compress::zst(traps::random_trap(9, 150).as_bytes()).unwrap(),
+    ];
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("damaged");
+    for seed in 0..400 {
+        let mut bytes = bases[seed as usize % bases.len()].clone();
+        for round in 0..=seed % 3 {
+            traps::damage(seed * 7 + round, &mut bytes);
+        }
+        std::fs::write(&path, &bytes).unwrap();
+        let Ok(source) = Source::open(Path::new(&path)) else { continue };
+        let threads = 1 + seed as usize % 3;
+        let _ = kineto::read(source, &options(Paths::Any, Isa::detect(), threads), &|_| {});
+    }
+}
