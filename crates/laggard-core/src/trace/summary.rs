@@ -77,7 +77,7 @@ pub struct CountTime {
 /// Counts and times of the tables.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Elements of the event array.
+    /// Objects in the event array.
     pub events: u64,
     /// Size of the uncompressed text.
     pub bytes: u64,

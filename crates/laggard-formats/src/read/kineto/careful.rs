@@ -5,6 +5,7 @@ use super::json::{self, Quotes, Shape, Stop, Token};
 use super::number;
 use super::part::{Part, Stamp};
 use laggard_core::model::timeline::{LossReason, Table};
+use std::borrow::Cow;
 
 /// What became of an element of the event array.
 pub(super) enum Read {
@@ -20,7 +21,6 @@ pub(super) fn element(b: &[u8], at: usize, offset: u64, part: &mut Part, values:
     let place = offset + at as u64;
     if b.get(at) != Some(&b'{') {
         let (end, _) = json::value(b, at, Quotes::Strict)?;
-        part.events += 1;
         part.losses.add(LossReason::NotAnObject, place);
         return Ok((end, Read::Odd));
     }
@@ -68,32 +68,25 @@ pub(super) fn guess_start(b: &[u8], at: usize) -> Option<usize> {
 fn keep(b: &[u8], tokens: &[Token], place: u64, part: &mut Part, values: &mut Values) -> Read {
     values.clear();
     let mut odd = false;
-    let (mut phase, mut category, mut name) = (&b""[..], &b""[..], None);
+    let (mut phase, mut category, mut name) = (Cow::default(), Cow::default(), None);
     let mut args = None;
     for token in tokens.iter().filter(|t| !t.in_args) {
         let key = &b[token.key.0..token.key.1];
         let value = &b[token.value.0..token.value.1];
         odd |= key.contains(&b'\\');
-        let unescaped;
-        let key = if key.contains(&b'\\') {
-            unescaped = json::unescape(key);
-            &unescaped[..]
-        } else {
-            key
-        };
-        match (key, token.shape) {
-            (b"ph", Shape::String) => phase = unquoted(value),
-            (b"cat", Shape::String) => category = unquoted(value),
+        match (&*plain(key), token.shape) {
+            (b"ph", Shape::String) => phase = plain(unquoted(value)),
+            (b"cat", Shape::String) => category = plain(unquoted(value)),
             (b"name", _) => name = Some(intern(part, value, token.shape, place)),
             (b"args", Shape::Object) => args = Some(token.value),
-            _ => {
+            (key, _) => {
                 if let Some(slot) = Slot::of_key(key) {
                     odd |= !set(slot, value, token.shape, part, values, place);
                 }
             }
         }
     }
-    let (kind, table) = part.kind(phase, category, place);
+    let (kind, table) = part.kind(&phase, &category, place);
     if table == Table::Counter
         && let Some((from, to)) = args
     {
@@ -107,8 +100,7 @@ fn keep(b: &[u8], tokens: &[Token], place: u64, part: &mut Part, values: &mut Va
         }
         let key = &b[token.key.0..token.key.1];
         odd |= key.contains(&b'\\');
-        let slot = if key.contains(&b'\\') { Slot::of_arg(&json::unescape(key)) } else { Slot::of_arg(key) };
-        if let Some(slot) = slot
+        if let Some(slot) = Slot::of_arg(&plain(key))
             && slot != Slot::CounterArgs
         {
             odd |= !set(slot, &b[token.value.0..token.value.1], token.shape, part, values, place);
@@ -125,7 +117,7 @@ fn keep(b: &[u8], tokens: &[Token], place: u64, part: &mut Part, values: &mut Va
         part.losses.add(LossReason::NoTimestamp, place);
         return Read::Odd;
     }
-    if matches!(phase, b"B" | b"E" | b"b" | b"e") {
+    if matches!(&*phase, b"B" | b"E" | b"b" | b"e") {
         part.losses.add(LossReason::BeginEnd, place);
         odd = true;
     }
@@ -139,10 +131,14 @@ fn unquoted(string: &[u8]) -> &[u8] {
     &string[1..string.len() - 1]
 }
 
+/// A string's text, without its escapes.
+fn plain(string: &[u8]) -> Cow<'_, [u8]> {
+    if string.contains(&b'\\') { json::unescape(string).into() } else { string.into() }
+}
+
 fn intern(part: &mut Part, value: &[u8], shape: Shape, place: u64) -> u32 {
     match shape {
-        Shape::String if value.contains(&b'\\') => part.names.intern(&json::unescape(unquoted(value)), place),
-        Shape::String => part.names.intern(unquoted(value), place),
+        Shape::String => part.names.intern(&plain(unquoted(value)), place),
         _ if value == b"null" => part.names.intern(b"", place),
         _ => part.names.intern(value, place),
     }

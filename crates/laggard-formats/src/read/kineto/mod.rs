@@ -122,9 +122,9 @@ impl Trace {
     }
 
     fn into_timeline(self, path: &Path, bytes: u64, head: &[u8]) -> Result<Timeline, Error> {
-        let count = |f: fn(&Part) -> u64| self.parts.iter().map(f).sum::<u64>();
-        let (events, with_phase) = (count(|p| p.events), count(|p| p.with_phase));
-        if !self.has_events || (events > 0 && with_phase == 0) {
+        let has_elements = self.parts.iter().any(|part| part.events > 0 || part.losses.has(LossReason::NotAnObject));
+        let has_events = self.parts.iter().any(|part| part.with_phase > 0);
+        if !self.has_events || (has_elements && !has_events) {
             return Err(Error::NotATrace { path: path.into(), looks_like: crate::read::looks_like(head, &self.keys) });
         }
         Ok(join::timeline(self.parts, self.about, &self.losses, bytes))

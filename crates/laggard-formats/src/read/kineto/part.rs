@@ -104,6 +104,10 @@ impl Losses {
         }
     }
 
+    pub(super) fn has(&self, reason: LossReason) -> bool {
+        self.0[reason as usize].0 > 0
+    }
+
     pub(super) fn list(&self) -> Vec<Loss> {
         let all = LossReason::ALL.iter().zip(self.0);
         all.filter(|(_, (count, _))| *count > 0).map(|(&reason, (count, first_offset))| Loss { reason, count, first_offset }).collect()
@@ -135,9 +139,9 @@ pub(super) struct Part {
     pub(super) metas: Vec<MetaRow>,
     pub(super) collectives: Vec<Collective>,
     pub(super) losses: Losses,
-    /// Elements of the event array.
+    /// Objects in the event array.
     pub(super) events: u64,
-    /// Elements that have a `ph`.
+    /// Those that have a `ph`.
     pub(super) with_phase: u64,
 }
 
