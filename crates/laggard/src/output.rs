@@ -7,7 +7,7 @@ use std::path::Path;
 
 impl Output {
     /// The form of the output: as asked for, else by the file's suffix, else text.
-    pub fn form(&self) -> anyhow::Result<Format> {
+    pub(crate) fn form(&self) -> anyhow::Result<Format> {
         if self.json {
             return Ok(Format::Json);
         }
@@ -25,12 +25,12 @@ impl Output {
     }
 
     /// The file to write to; none for standard output.
-    pub fn file(&self) -> Option<&Path> {
+    pub(crate) fn file(&self) -> Option<&Path> {
         self.output.as_deref().filter(|path| *path != Path::new("-"))
     }
 
     /// Writes the result.
-    pub fn write(&self, text: &str, printer: &Printer) -> anyhow::Result<()> {
+    pub(crate) fn write(&self, text: &str, printer: &Printer) -> anyhow::Result<()> {
         let Some(path) = self.file() else {
             return Ok(printer.data(text)?);
         };

@@ -8,7 +8,7 @@ use std::io::{self, IsTerminal, Write};
 
 /// Writes results, warnings and progress as the user asked for them.
 #[derive(Clone, Copy)]
-pub struct Printer {
+pub(crate) struct Printer {
     talk: Talk,
     stdout_color: bool,
     stderr_color: bool,
@@ -16,7 +16,7 @@ pub struct Printer {
 
 impl Printer {
     /// A printer for these flags.
-    pub fn new(talk: Talk) -> Printer {
+    pub(crate) fn new(talk: Talk) -> Printer {
         let wanted = |terminal: bool| match talk.color {
             Color::Always => true,
             Color::Never => false,
@@ -26,46 +26,46 @@ impl Printer {
     }
 
     /// Whether standard output may have colours.
-    pub fn colors_stdout(&self) -> bool {
+    pub(crate) fn colors_stdout(&self) -> bool {
         self.stdout_color
     }
 
     /// Columns of the terminal, if standard output is one.
-    pub fn width(&self) -> Option<usize> {
+    pub(crate) fn width(&self) -> Option<usize> {
         let (width, _) = io::stdout().is_terminal().then(terminal_size::terminal_size)??;
         Some(usize::from(width.0))
     }
 
     /// Writes data to standard output.
-    pub fn data(&self, text: &str) -> io::Result<()> {
+    pub(crate) fn data(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
         out.flush()
     }
 
     /// Something the user should know; not an error.
-    pub fn warning(&self, text: &str) {
+    pub(crate) fn warning(&self, text: &str) {
         if !self.talk.quiet {
             self.line("warning", AnsiColor::Yellow, text);
         }
     }
 
     /// Something the user may want to know.
-    pub fn note(&self, text: &str) {
+    pub(crate) fn note(&self, text: &str) {
         if !self.talk.quiet {
             eprintln!("{text}");
         }
     }
 
     /// Something for those who ask for more.
-    pub fn detail(&self, text: &str) {
+    pub(crate) fn detail(&self, text: &str) {
         if self.talk.verbose {
             eprintln!("{text}");
         }
     }
 
     /// What failed and why, and what helps.
-    pub fn error(&self, error: &anyhow::Error, hint: Option<&str>) {
+    pub(crate) fn error(&self, error: &anyhow::Error, hint: Option<&str>) {
         self.line("error", AnsiColor::Red, &error.to_string());
         for cause in error.chain().skip(1) {
             eprintln!("  caused by: {cause}");
@@ -82,7 +82,7 @@ impl Printer {
     }
 
     /// A bar for reading this many bytes; hidden unless standard error is a terminal.
-    pub fn progress(&self, what: &str, bytes: Option<u64>) -> ProgressBar {
+    pub(crate) fn progress(&self, what: &str, bytes: Option<u64>) -> ProgressBar {
         let shown = io::stderr().is_terminal() && !self.talk.no_progress && !self.talk.quiet;
         let bar = ProgressBar::with_draw_target(bytes, if shown { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() });
         let template = if bytes.is_some() { "{msg} {wide_bar} {bytes}/{total_bytes}" } else { "{msg} {spinner} {bytes}" };

@@ -14,22 +14,22 @@ use laggard_formats::{Bytes, Source};
 use std::path::Path;
 
 /// How to load.
-pub struct Loader<'a> {
+pub(crate) struct Loader<'a> {
     /// Use and write indexes.
-    pub index: bool,
+    pub(crate) index: bool,
     /// How to read the text.
-    pub options: kineto::Options,
+    pub(crate) options: kineto::Options,
     /// Rules that classify kernels.
-    pub rules: &'a Rules,
+    pub(crate) rules: &'a Rules,
     /// Phases to look for.
-    pub phases: &'a Phases,
+    pub(crate) phases: &'a Phases,
     /// Where to talk.
-    pub printer: Printer,
+    pub(crate) printer: Printer,
 }
 
 /// What a report needs of a trace.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Need {
+pub(crate) enum Need {
     /// The summary will do.
     Summary,
     /// The tables too.
@@ -37,18 +37,18 @@ pub enum Need {
 }
 
 /// A loaded trace.
-pub struct Trace {
+pub(crate) struct Trace {
     /// By the built-in rules and phases; `None` when it must be made from the tables.
-    pub summary: Option<Summary>,
+    pub(crate) summary: Option<Summary>,
     /// `None` when only a summary was needed and an index had it.
-    pub timeline: Option<Timeline>,
+    pub(crate) timeline: Option<Timeline>,
     /// What the index is to be bound to, when one is to be written.
     unsaved: Option<Binding>,
 }
 
 impl Loader<'_> {
     /// Loads a trace.
-    pub fn load(&self, path: &Path, need: Need) -> anyhow::Result<Trace> {
+    pub(crate) fn load(&self, path: &Path, need: Need) -> anyhow::Result<Trace> {
         let binding = if self.index && path != Path::new("-") && path.is_file() { Some(Binding::of(path)?) } else { None };
         if let Some(binding) = &binding {
             match lag::find(path, binding) {
@@ -96,7 +96,7 @@ impl Loader<'_> {
 
     /// Writes the index of a trace that was read from its text. It costs nothing but itself when
     /// it cannot be written.
-    pub fn save(&self, path: &Path, trace: &Trace, summary: &Summary) {
+    pub(crate) fn save(&self, path: &Path, trace: &Trace, summary: &Summary) {
         let (Some(binding), Some(timeline), true) = (&trace.unsaved, &trace.timeline, self.is_usual()) else { return };
         let saved = Binding::of(path).context("the trace is gone").and_then(|now| {
             anyhow::ensure!(now == *binding, "the trace has changed meanwhile");
@@ -109,7 +109,7 @@ impl Loader<'_> {
     }
 
     /// The summary of a whole trace.
-    pub fn summary(&self, trace: &Trace) -> Summary {
+    pub(crate) fn summary(&self, trace: &Trace) -> Summary {
         match (&trace.summary, &trace.timeline) {
             (Some(summary), _) => summary.clone(),
             (None, Some(timeline)) => summarise(&Analysis::new(timeline, self.rules, self.phases, None)),

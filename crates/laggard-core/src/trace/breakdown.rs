@@ -1,5 +1,6 @@
 //! Device time by class, kernel, phase, operator, Python line and more.
 
+use super::link::is_users;
 use super::summary::{Analysis, Breakdown, CountTime, Group};
 use crate::model::NONE;
 use rustc_hash::FxHashMap;
@@ -61,10 +62,14 @@ impl Keys {
     fn new(analysis: &Analysis, by: By) -> Keys {
         let mut numbers: FxHashMap<(u32, u32), u32> = FxHashMap::default();
         let mut labels = vec![];
+        let mut old_stacks = OldStacks::default();
         // Neighbouring rows often share a key.
         let mut last = ((NONE, NONE), NONE);
         let of_row = analysis.rows.iter().map(|&row| {
-            let label = label(analysis, by, row as usize);
+            let mut label = label(analysis, by, row as usize);
+            if by == By::Python && label.0 == NONE {
+                label = old_stacks.label(analysis, row as usize);
+            }
             if last.1 == NONE || last.0 != label {
                 let number = *numbers.entry(label).or_insert_with(|| {
                     labels.push(label);
@@ -92,6 +97,7 @@ impl Keys {
             By::Op => text(a, "(no operator)"),
             By::Shape if b == NONE => text(a, "(no operator)"),
             By::Shape => format!("{} {}", text(a, ""), text(b, "")),
+            By::Python if b == OLD_STACK => user_frame(timeline.strings.get(a)).to_owned(),
             By::Python => text(a, "(no Python frame)"),
             By::Module => text(a, "(no module)"),
             By::Stream => format!("device {} stream {}", timeline.ids.text(a), timeline.ids.text(b)),
@@ -117,7 +123,7 @@ fn label(analysis: &Analysis, by: By, row: usize) -> (u32, u32) {
         By::Phase => (u32::from(gpu.phase.get(row).copied().unwrap_or(0)), 0),
         By::Op => (name_of(&timeline.ops.spans.name, &gpu.op), 0),
         By::Shape => (name_of(&timeline.ops.spans.name, &gpu.op), name_of(&timeline.ops.dims, &gpu.op)),
-        By::Python => (python_line(analysis, row), 0),
+        By::Python => (name_of(&timeline.python.spans.name, &gpu.python), 0),
         By::Module => (name_of(&timeline.python.spans.name, &gpu.module), 0),
         By::Stream => (gpu.device[row], gpu.stream[row]),
         By::Launch => (name_of(&timeline.runtime.spans.name, &gpu.launch), 0),
@@ -125,13 +131,30 @@ fn label(analysis: &Analysis, by: By, row: usize) -> (u32, u32) {
     }
 }
 
-fn python_line(analysis: &Analysis, row: usize) -> u32 {
-    let timeline = analysis.timeline;
-    match timeline.gpu.python.get(row).and_then(|&i| timeline.python.spans.name.get(i as usize)) {
-        Some(&name) => name,
-        // Traces of 2021 have the stack as a text of the operator.
-        None => timeline.gpu.op.get(row).and_then(|&op| timeline.ops.call_stack.get(op as usize)).copied().unwrap_or(NONE),
+/// Marks a label whose text is a whole stack, as traces of 2021 write it with the operator.
+const OLD_STACK: u32 = 1;
+
+/// Stacks with the same innermost frame of the user's are one row.
+#[derive(Default)]
+struct OldStacks<'a> {
+    stack_of_frame: FxHashMap<&'a str, u32>,
+}
+
+impl<'a> OldStacks<'a> {
+    fn label(&mut self, analysis: &Analysis<'a>, row: usize) -> (u32, u32) {
+        let timeline = analysis.timeline;
+        let stack = timeline.gpu.op.get(row).and_then(|&op| timeline.ops.call_stack.get(op as usize)).copied().unwrap_or(NONE);
+        match timeline.strings.get(stack) {
+            "" => (NONE, 0),
+            text => (*self.stack_of_frame.entry(user_frame(text)).or_insert(stack), OLD_STACK),
+        }
     }
+}
+
+/// The innermost frame of a stack's text that is not the framework's own.
+fn user_frame(stack: &str) -> &str {
+    let mut frames = stack.split(';').filter(|frame| !frame.is_empty());
+    frames.clone().find(|frame| is_users(frame)).or_else(|| frames.next()).unwrap_or(stack)
 }
 
 /// Count, time and spread of every group.

@@ -158,11 +158,17 @@ const USER: u8 = 1;
 const MODULE: u8 = 2;
 
 fn frame_role(name: &str) -> u8 {
-    if name.starts_with("nn.Module: ") {
-        return MODULE;
+    match name {
+        _ if name.starts_with("nn.Module: ") => MODULE,
+        _ if is_users(name) => USER,
+        _ => FRAMEWORK,
     }
-    let framework = name.starts_with('<') || name.starts_with("torch/") || name.contains("site-packages/torch/") || name.starts_with("threading.py(") || name.starts_with("contextlib.py(");
-    if framework { FRAMEWORK } else { USER }
+}
+
+/// Whether a Python frame is neither built in nor the framework's own.
+pub(super) fn is_users(frame: &str) -> bool {
+    let own = ["<", "torch/", "threading.py(", "contextlib.py(", "nn.Module: "];
+    !own.iter().any(|start| frame.starts_with(start)) && !frame.contains("site-packages/torch/")
 }
 
 /// Phases by time: each start, sorted, with the phase from there on.

@@ -146,11 +146,11 @@ pub struct Links {
     pub with_op: u64,
     /// With a Python function around the launch.
     pub with_python: u64,
-    /// Launches with more than one piece of device work: graph replays.
+    /// Launches of a recorded graph.
     pub graph_launches: u64,
     /// Device work of those.
     pub graph_rows: u64,
-    /// The most device work of one launch.
+    /// The most device work of one of them.
     pub largest_graph: u64,
 }
 
@@ -397,24 +397,27 @@ pub struct Analysis<'a> {
     pub phases: &'a Phases,
     /// Rows of the device table that count.
     pub rows: Vec<u32>,
+    /// By name.
     classes: Vec<ClassId>,
+    /// By kind.
+    activities: Vec<Activity>,
 }
 
 impl<'a> Analysis<'a> {
     /// Classifies all device work; `phase` keeps only the work of that phase.
     pub fn new(timeline: &'a Timeline, rules: &'a Rules, phases: &'a Phases, phase: Option<u8>) -> Analysis<'a> {
         let gpu = &timeline.gpu;
+        let activities: Vec<Activity> = timeline.kinds.iter().map(|kind| kind.activity().unwrap_or(Activity::Device)).collect();
         let mut classes = vec![ClassId(u16::MAX); timeline.strings.len()];
         for (&name, &kind) in gpu.spans.name.iter().zip(gpu.spans.kind.iter()) {
             let Some(class) = classes.get_mut(name as usize) else { continue };
             if *class == ClassId(u16::MAX) {
-                let activity = timeline.kinds[kind as usize].activity().unwrap_or(Activity::Device);
-                *class = rules.classify(timeline.strings.get(name), activity);
+                *class = rules.classify(timeline.strings.get(name), activities[kind as usize]);
             }
         }
         let keep = |&row: &u32| phase.is_none_or(|phase| gpu.phase.get(row as usize) == Some(&phase));
         let rows = (0..gpu.spans.len() as u32).filter(keep).collect();
-        Analysis { timeline, rules, phases, rows, classes }
+        Analysis { timeline, rules, phases, rows, classes, activities }
     }
 
     /// The class of a row of the device table.
@@ -425,8 +428,7 @@ impl<'a> Analysis<'a> {
 
     /// What the device did in a row of the device table.
     pub fn activity(&self, row: u32) -> Activity {
-        let kind = self.timeline.gpu.spans.kind[row as usize];
-        self.timeline.kinds[kind as usize].activity().unwrap_or(Activity::Device)
+        self.activities[self.timeline.gpu.spans.kind[row as usize] as usize]
     }
 }
 
@@ -550,7 +552,9 @@ fn links(analysis: &Analysis) -> Links {
         links.with_op += u64::from(gpu.op[row] != NONE);
         links.with_python += u64::from(gpu.python[row] != NONE);
     }
-    for count in of_launch.into_iter().filter(|&count| count > 1) {
+    let calls = &analysis.timeline.runtime.spans;
+    let is_graph = |launch: usize| analysis.timeline.strings.get(calls.name[launch]).contains("Graph");
+    for (_, count) in of_launch.into_iter().enumerate().filter(|&(launch, count)| count > 0 && is_graph(launch)) {
         links.graph_launches += 1;
         links.graph_rows += u64::from(count);
         links.largest_graph = links.largest_graph.max(u64::from(count));

@@ -7,7 +7,7 @@ use laggard_report::number;
 use std::path::PathBuf;
 
 /// Runs the verb.
-pub fn run(args: IndexArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn run(args: IndexArgs, printer: &Printer) -> anyhow::Result<()> {
     let places = if args.places.is_empty() { vec![PathBuf::from(".")] } else { args.places };
     let mut entries = lag::list(&places)?;
     entries.retain(|entry| !args.stale || entry.problem.is_some());
@@ -28,9 +28,9 @@ pub fn run(args: IndexArgs, printer: &Printer) -> anyhow::Result<()> {
     if !args.clear {
         for entry in &entries {
             let problem = entry.problem.as_ref().map_or_else(String::new, |problem| format!("  ({problem})"));
-            text += &format!("{}  {}{problem}\n", number::bytes(entry.size as f64), entry.path.display());
+            text += &format!("{}  {}{problem}\n", number::bytes(entry.size as i64), entry.path.display());
         }
     }
-    text += &format!("{verb} {} indexes, {}\n", entries.len(), number::bytes(size as f64));
+    text += &format!("{verb} {} indexes, {}\n", entries.len(), number::bytes(size as i64));
     Ok(printer.data(&text)?)
 }

@@ -1,4 +1,4 @@
 //! One file a verb.
 
-pub mod index;
-pub mod report;
+pub(crate) mod index;
+pub(crate) mod report;

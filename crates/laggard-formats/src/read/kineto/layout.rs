@@ -15,7 +15,7 @@ use super::intern::NO_TEXT;
 use super::json::{Shape, Token};
 use super::number;
 use super::part::{Part, Stamp};
-use super::simd::{BLOCK, Simd, Text, advance};
+use super::simd::{BLOCK, Literal, Simd, Text, advance};
 use laggard_core::model::timeline::Table;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -35,6 +35,8 @@ enum Hole {
     SkipNested,
     /// All that is wanted was read: on to the `}` of the args.
     RestOfArgs,
+    /// The same where only numbers are left, so that its length seldom changes.
+    SteadyRest,
     /// The event ends. Without a track, it is looked up from the values.
     End(Stamp, TrackIs),
 }
@@ -46,10 +48,8 @@ enum TrackIs {
 }
 
 #[derive(Clone)]
-#[repr(align(64))]
 struct Step {
-    literal: [u8; BLOCK],
-    len: u32,
+    literal: Literal,
     /// Length of the hole last time.
     guess: u32,
     hole: Hole,
@@ -117,13 +117,13 @@ impl Layouts {
         values.clear();
         loop {
             let mut step = self.steps.get_mut(next)?;
-            if !text.has::<S>(at, &step.literal, step.len as usize) {
+            if !text.has::<S>(at, &step.literal) {
                 next = self.sibling(next, text, at)?;
                 path = u32::MAX;
                 step = self.steps.get_mut(next)?;
             }
             next += 1;
-            at += step.len as usize;
+            at += step.literal.len();
             match step.hole {
                 Hole::None => {}
                 Hole::Name(context) => {
@@ -177,6 +177,10 @@ impl Layouts {
                 Hole::SkipString => at = text.plain_string_end::<S>(at)?,
                 Hole::SkipNested => at = text.close::<S>(at + 1, 1)?,
                 Hole::RestOfArgs => at = text.close::<S>(at, 1)? - 1,
+                Hole::SteadyRest => {
+                    let end = text.close::<S>(at, 1)? - 1;
+                    at = advance(at, end - at, &mut step.guess);
+                }
                 Hole::TextId(slot) | Hole::String(slot) => {
                     let end = text.plain_string_end::<S>(at)?;
                     let id = part.names.intern_at::<S>(text, at, end, place);
@@ -219,7 +223,7 @@ impl Layouts {
         let parent = self.nodes[self.steps[step].node as usize].parent;
         let kid = self.nodes[parent as usize].kids.iter().find(|&&kid| {
             let step = &self.steps[self.nodes[kid as usize].step as usize];
-            rest.starts_with(&step.literal[..step.len as usize])
+            rest.starts_with(step.literal.text())
         })?;
         Some(self.nodes[*kid as usize].step as usize)
     }
@@ -265,7 +269,7 @@ impl Layouts {
         let alike = |a: Hole, b: Hole| a == b || matches!((a, b), (Hole::Name(_), Hole::Name(_)));
         let old = self.nodes[at].kids.iter().copied().find(|&kid| {
             let step = &self.steps[self.nodes[kid as usize].step as usize];
-            alike(step.hole, hole) && &step.literal[..step.len as usize] == literal
+            alike(step.hole, hole) && step.literal.text() == literal
         });
         if let Some(old) = old {
             let step = self.steps[self.nodes[old as usize].step as usize].clone();
@@ -277,14 +281,13 @@ impl Layouts {
             self.histories += 1;
         }
         let node = self.nodes.len() as u32;
-        let mut step = Step { literal: [0; BLOCK], len: literal.len() as u32, guess: 0, hole, node };
-        step.literal[..literal.len()].copy_from_slice(literal);
+        let step = Step { literal: Literal::new(literal), guess: 0, hole, node };
         self.nodes.push(Node { parent: at as u32, step: self.steps.len() as u32, kids: vec![] });
         self.steps.push(step);
         // Longer literals first: a literal must not hide a longer one that it begins.
         let mut kids = std::mem::take(&mut self.nodes[at].kids);
         kids.push(node);
-        kids.sort_by_key(|&kid| std::cmp::Reverse(self.steps[self.nodes[kid as usize].step as usize].len));
+        kids.sort_by_key(|&kid| std::cmp::Reverse(self.steps[self.nodes[kid as usize].step as usize].literal.len()));
         self.nodes[at].kids = kids;
         node as usize
     }
@@ -369,7 +372,8 @@ fn path_of(b: &[u8], start: usize, tokens: &[Token], stamp: Stamp, track: TrackI
                 left &= !(1 << slot as u32);
             }
             if left == 0 && more_args {
-                path.push((from, from + 1, Hole::RestOfArgs)); // the comma or blank tells it from `}`
+                let steady = tokens[i + 1..].iter().all(|t| !t.in_args || t.shape == Shape::Number);
+                path.push((from, from + 1, if steady { Hole::SteadyRest } else { Hole::RestOfArgs })); // the comma or blank tells it from `}`
                 from = args_end - 1;
                 resting = true;
             }

@@ -40,9 +40,13 @@ fn unsigned(block: &[u8; BLOCK], at: usize) -> Option<(u64, usize)> {
 /// The integer at the start of the block and its length. The caller checks what follows.
 #[inline(always)]
 pub(super) fn integer(block: &[u8; BLOCK]) -> Option<(i64, usize)> {
-    if block[0] == b'-' {
+    #[cold]
+    fn negative(block: &[u8; BLOCK]) -> Option<(i64, usize)> {
         let (v, n) = unsigned(block, 1)?;
-        return Some((-(v as i64), n + 1));
+        Some((-(v as i64), n + 1))
+    }
+    if block[0] == b'-' {
+        return negative(block);
     }
     let (v, n) = unsigned(block, 0)?;
     Some((v as i64, n))
@@ -51,22 +55,37 @@ pub(super) fn integer(block: &[u8; BLOCK]) -> Option<(i64, usize)> {
 /// Microseconds with at most three decimals as nanoseconds, and the length of the number.
 #[inline(always)]
 pub(super) fn micros(block: &[u8; BLOCK]) -> Option<(i64, usize)> {
-    let negative = block[0] == b'-';
-    let (v, n) = unsigned(block, usize::from(negative))?;
-    let mut n = n + usize::from(negative);
+    #[cold]
+    fn negative(block: &[u8; BLOCK]) -> Option<(i64, usize)> {
+        let (v, n) = unsigned_micros(block, 1)?;
+        Some((-v, n))
+    }
+    if block[0] == b'-' {
+        return negative(block);
+    }
+    unsigned_micros(block, 0)
+}
+
+/// [`micros`] without a sign, from `at` on; the length counts from the start of the block.
+#[inline(always)]
+fn unsigned_micros(block: &[u8; BLOCK], at: usize) -> Option<(i64, usize)> {
+    let (v, n) = unsigned(block, at)?;
+    let n = at + n;
     if v > 9_000_000_000_000_000 {
         return None;
     }
-    let mut v = v * 1000;
-    if block[n & (BLOCK - 1)] == b'.' {
-        let (fraction, k) = digits8(block, n + 1)?;
-        if k == 0 || k > 3 {
-            return None;
-        }
-        v += fraction * POWERS[3 - k];
-        n += 1 + k;
+    let v = v * 1000;
+    if block[n & (BLOCK - 1)] != b'.' {
+        return Some((v as i64, n));
     }
-    Some((if negative { -(v as i64) } else { v as i64 }, n))
+    let (fraction, k) = digits8(block, n + 1)?;
+    let scale = match k {
+        1 => 100,
+        2 => 10,
+        3 => 1,
+        _ => return None,
+    };
+    Some(((v + fraction * scale) as i64, n + 1 + k))
 }
 
 /// Any JSON number of microseconds as nanoseconds, exact, rounded half away from zero where it

@@ -101,22 +101,25 @@ impl<'a> Text<'a> {
     /// to a whole number of blocks. False too where the text is not safe to read.
     #[inline(always)]
     pub(super) fn starts_with<S: Simd>(self, at: usize, of: &[u8], len: usize) -> bool {
-        // The last block compared starts before `at + len`, so that must be safe.
         if at + len >= self.safe || of.len() < len.next_multiple_of(BLOCK) {
             return false;
         }
-        // SAFETY: both sides are readable up to the block that holds byte `len - 1`.
-        unsafe { S::same(self.bytes.as_ptr().add(at), of.as_ptr(), len) }
+        let mut i = 0;
+        while i < len {
+            // SAFETY: `at + i` is safe, and `of` has a whole block from `i` on.
+            if unsafe { !S::same_block(self.bytes.as_ptr().add(at + i), of.as_ptr().add(i), first_bytes(len - i)) } {
+                return false;
+            }
+            i += BLOCK;
+        }
+        true
     }
 
-    /// [`Text::starts_with`] for a literal of at most one block.
+    /// Whether the literal stands at `at`.
     #[inline(always)]
-    pub(super) fn has<S: Simd>(self, at: usize, literal: &[u8; BLOCK], len: usize) -> bool {
-        if at >= self.safe {
-            return false;
-        }
+    pub(super) fn has<S: Simd>(self, at: usize, literal: &Literal) -> bool {
         // SAFETY: `at` is safe, and the literal is a whole block.
-        unsafe { S::same(self.bytes.as_ptr().add(at), literal.as_ptr(), len.min(BLOCK)) }
+        at < self.safe && unsafe { S::same_block(self.bytes.as_ptr().add(at), literal.block.as_ptr(), literal.mask) }
     }
 
     /// Position of the closing quote of a string that starts at `at` and has no escapes.
@@ -193,6 +196,40 @@ impl<'a> Text<'a> {
     }
 }
 
+/// At most one block of text to compare with.
+#[derive(Clone)]
+#[repr(align(64))]
+pub(super) struct Literal {
+    block: [u8; BLOCK],
+    mask: u64,
+    len: u32,
+}
+
+impl Literal {
+    /// The literal of these bytes, cut to a block.
+    pub(super) fn new(text: &[u8]) -> Literal {
+        let len = text.len().min(BLOCK);
+        let mut block = [0; BLOCK];
+        block[..len].copy_from_slice(&text[..len]);
+        Literal { block, mask: first_bytes(len), len: len as u32 }
+    }
+
+    pub(super) fn text(&self) -> &[u8] {
+        &self.block[..self.len()]
+    }
+
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.len as usize
+    }
+}
+
+/// The mask of the first `len` bytes of a block.
+#[inline(always)]
+fn first_bytes(len: usize) -> u64 {
+    if len >= BLOCK { !0 } else { (1u64 << len) - 1 }
+}
+
 /// `at + len`, where `len` was guessed: when the guess is right, the next read hangs on a
 /// predicted branch and not on the arithmetic that gave `len`.
 #[inline(always)]
@@ -253,12 +290,11 @@ pub(super) trait Simd: Copy {
     fn quotes_and_backslashes(block: &[u8; BLOCK]) -> u64;
     /// Length of the run of number characters, 32 if it is longer than 31.
     fn number_len(block: &[u8; BLOCK]) -> usize;
-    /// Compares `len` bytes.
+    /// Compares the bytes of two blocks whose bits are set in the mask.
     ///
     /// # Safety
-    /// Both sides must be readable up to the end of the block that holds byte `len - 1`, and
-    /// for one block when `len` is 0.
-    unsafe fn same(a: *const u8, b: *const u8, len: usize) -> bool;
+    /// Both blocks must be readable.
+    unsafe fn same_block(a: *const u8, b: *const u8, mask: u64) -> bool;
     /// Running xor from bit 0 upwards: quotes become an inside-string mask.
     fn prefix_xor(bits: u64) -> u64;
 }
@@ -328,24 +364,14 @@ mod x86 {
         }
 
         #[inline(always)]
-        unsafe fn same(a: *const u8, b: *const u8, len: usize) -> bool {
-            let mut i = 0;
-            loop {
-                let left = len - i;
-                let keep = if left >= 32 { !0u32 } else { (1u32 << left) - 1 };
-                // SAFETY: half blocks of readable blocks, by the caller's promise.
-                let equal = unsafe {
-                    let x = _mm256_loadu_si256(a.add(i).cast());
-                    let y = _mm256_loadu_si256(b.add(i).cast());
-                    _mm256_movemask_epi8(_mm256_cmpeq_epi8(x, y)) as u32
+        unsafe fn same_block(a: *const u8, b: *const u8, mask: u64) -> bool {
+            // SAFETY: readable blocks, by the caller's promise.
+            unsafe {
+                let differ = |i: usize| {
+                    let (x, y) = (_mm256_loadu_si256(a.add(i).cast()), _mm256_loadu_si256(b.add(i).cast()));
+                    !_mm256_movemask_epi8(_mm256_cmpeq_epi8(x, y)) as u32
                 };
-                if equal & keep != keep {
-                    return false;
-                }
-                i += 32;
-                if i >= len {
-                    return true;
-                }
+                (u64::from(differ(0)) | u64::from(differ(32)) << 32) & mask == 0
             }
         }
 
@@ -413,7 +439,9 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
-    unsafe fn same(a: *const u8, b: *const u8, len: usize) -> bool {
+    unsafe fn same_block(a: *const u8, b: *const u8, mask: u64) -> bool {
+        // Masks are of the first bytes of a block.
+        let len = mask.trailing_ones() as usize;
         // SAFETY: words of readable blocks, by the caller's promise.
         let differ = |i: usize| unsafe { a.add(i).cast::<u64>().read_unaligned() ^ b.add(i).cast::<u64>().read_unaligned() };
         let mut i = 0;
@@ -423,7 +451,7 @@ impl Simd for Portable {
             }
             i += 8;
         }
-        i == len || differ(i).to_le() & ((1u64 << (8 * (len - i))) - 1) == 0
+        i == len || u64::to_le(differ(i)) & ((1u64 << (8 * (len - i))) - 1) == 0
     }
 
     #[inline(always)]

@@ -1,0 +1,166 @@
+//! `laggard report`: what ran, in one trace or in the ranks of a job.
+
+use crate::cli::{Format, ReportArgs};
+use crate::failure::Failure;
+use crate::printer::Printer;
+use crate::ranks;
+use crate::trace::{Loader, Need, Trace};
+use anyhow::Context;
+use laggard_core::classify::Rules;
+use laggard_core::model::timeline::Timeline;
+use laggard_core::trace::phase::Phases;
+use laggard_core::trace::summary::{Breakdown, ROWS_KEPT, Summary};
+use laggard_core::trace::{Analysis, By, breakdown, stacks, summarise};
+use laggard_formats::read::kineto::Options;
+use laggard_report::trace::{self as show, StackRow, TraceReport};
+use laggard_report::{Style, ranks as show_ranks};
+use std::path::{Path, PathBuf};
+
+/// Runs the verb.
+pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> anyhow::Result<()> {
+    let form = args.output.form()?;
+    let rules = match &args.rules {
+        None => None,
+        Some(path) => {
+            let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+            Some(Rules::with_user(&text).with_context(|| format!("cannot use the rules of {}", path.display()))?)
+        }
+    };
+    let phases = Phases { user: args.phase_pattern.clone() };
+    let mut options = Options::default();
+    if let Some(threads) = args.threads {
+        options.threads = usize::from(threads);
+    }
+    let loader = Loader { index: !args.no_index, options, rules: rules.as_ref().unwrap_or(Rules::builtin()), phases: &phases, printer: *printer };
+    let files = files(&args.files)?;
+    match &files[..] {
+        [file] => one(args, form, &loader, file),
+        files => {
+            let ranks = ranks::load(files, &loader)?;
+            let report = show_ranks::RanksReport { ranks: &ranks, top: top(args) };
+            let text = match form {
+                Format::Text => show_ranks::text(&report, &style(args, printer)),
+                Format::Json => show_ranks::json(&report),
+                Format::Csv => show_ranks::csv(&report),
+                Format::Md => show_ranks::markdown(&report),
+            };
+            args.output.write(&text, printer)
+        }
+    }
+}
+
+/// The files to report on; a directory stands for the traces in it.
+fn files(given: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = vec![];
+    for path in given {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let mut inside = vec![];
+        for entry in path.read_dir().with_context(|| format!("cannot read {}", path.display()))? {
+            let entry = entry?.path();
+            let name = entry.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if entry.is_file() && [".json", ".json.gz", ".json.zst"].iter().any(|suffix| name.ends_with(suffix)) {
+                inside.push(entry);
+            }
+        }
+        anyhow::ensure!(!inside.is_empty(), "there is no trace (*.json, *.json.gz, *.json.zst) in {}", path.display());
+        inside.sort();
+        files.extend(inside);
+    }
+    Ok(files)
+}
+
+fn one(args: &ReportArgs, form: Format, loader: &Loader, path: &Path) -> anyhow::Result<()> {
+    let narrowed = args.by.is_some() || args.phase.is_some() || args.stacks || args.unclassified;
+    let need = if narrowed || (!args.all && args.top > ROWS_KEPT) { Need::Tables } else { Need::Summary };
+    let mut trace = loader.load(path, need)?;
+    let mut summary = loader.summary(&trace);
+    if args.all && trace.timeline.is_none() && summary.breakdowns.iter().any(|b| b.distinct > b.rows.len() as u64) {
+        trace = loader.load(path, Need::Tables)?;
+    }
+    let whole = summary.clone();
+    let report = Narrowed::new(args, loader, &trace, &mut summary)?;
+    let name = path.display().to_string();
+    let stacks = &report.stacks;
+    let view = TraceReport {
+        path: &name,
+        summary: &summary,
+        breakdown: report.breakdown.as_ref(),
+        phase: args.phase.as_deref(),
+        unclassified: report.unclassified.as_ref(),
+        stacks,
+        top: top(args),
+    };
+    let text = match form {
+        Format::Text => show::text(&view, &style(args, &loader.printer)),
+        Format::Json => show::json(&view),
+        Format::Csv => show::csv(&view),
+        Format::Md => show::markdown(&view),
+    };
+    let written = args.output.write(&text, &loader.printer);
+    // The answer comes first; the index is for the next time.
+    loader.save(path, &trace, &whole);
+    written
+}
+
+/// What the flags ask for beyond the summary.
+#[derive(Default)]
+struct Narrowed {
+    breakdown: Option<Breakdown>,
+    unclassified: Option<Breakdown>,
+    stacks: Vec<StackRow>,
+}
+
+impl Narrowed {
+    fn new(args: &ReportArgs, loader: &Loader, trace: &Trace, summary: &mut Summary) -> anyhow::Result<Narrowed> {
+        let Some(timeline) = &trace.timeline else { return Ok(Narrowed::default()) };
+        let phase = match &args.phase {
+            None => None,
+            Some(label) => Some(phase(label, loader, timeline)?),
+        };
+        let mut analysis = Analysis::new(timeline, loader.rules, loader.phases, phase);
+        let rows = top(args);
+        if phase.is_some() {
+            *summary = summarise(&analysis);
+        }
+        if rows.is_none_or(|rows| rows > ROWS_KEPT) {
+            for kept in &mut summary.breakdowns {
+                *kept = breakdown(&analysis, kept.by, rows);
+            }
+        }
+        let mut narrowed = Narrowed { breakdown: args.by.map(|by| breakdown(&analysis, by.into(), rows)), ..Narrowed::default() };
+        if args.stacks {
+            let row = |stack: laggard_core::trace::Stack| StackRow { what: stack.op, count: stack.count, time_ns: stack.time_ns, frames: stack.frames };
+            narrowed.stacks = stacks(&analysis, rows).into_iter().map(row).collect();
+        }
+        if args.unclassified {
+            let other = loader.rules.other();
+            let kept = analysis.rows.iter().copied().filter(|&row| analysis.class(row) == other).collect();
+            analysis.rows = kept;
+            narrowed.unclassified = Some(breakdown(&analysis, By::Kernel, rows));
+        }
+        Ok(narrowed)
+    }
+}
+
+/// The number of a phase that the trace has.
+fn phase(label: &str, loader: &Loader, timeline: &Timeline) -> anyhow::Result<u8> {
+    let all = breakdown(&Analysis::new(timeline, loader.rules, loader.phases, None), By::Phase, None);
+    let found = loader.phases.parse(label).filter(|&number| timeline.gpu.phase.contains(&number));
+    found.ok_or_else(|| {
+        let there = all.rows.iter().map(|row| format!("{} ({})", row.name, row.count)).collect::<Vec<_>>().join(", ");
+        let hint = format!("phases of this trace, with their device work: {}", if there.is_empty() { "none".to_owned() } else { there });
+        Failure::new(format!("no device work is in phase {label:?}"), hint)
+    })
+}
+
+fn top(args: &ReportArgs) -> Option<usize> {
+    (!args.all).then_some(args.top)
+}
+
+fn style(args: &ReportArgs, printer: &Printer) -> Style {
+    let terminal = args.output.file().is_none();
+    Style { color: terminal && printer.colors_stdout(), width: if terminal { printer.width() } else { None } }
+}

@@ -1,0 +1,46 @@
+//! Errors that know what helps.
+
+use laggard_formats::Error;
+use std::fmt;
+
+/// An error with a hint of its own.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    what: String,
+    hint: String,
+}
+
+impl Failure {
+    /// What failed, and what helps.
+    pub(crate) fn new(what: String, hint: String) -> anyhow::Error {
+        anyhow::Error::new(Failure { what, hint })
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// What helps against this error, if anything is known to.
+pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
+    if let Some(failure) = error.chain().find_map(|cause| cause.downcast_ref::<Failure>()) {
+        return Some(failure.hint.clone());
+    }
+    let formats = error.chain().find_map(|cause| cause.downcast_ref::<Error>())?;
+    match formats {
+        Error::NotATrace { .. } => Some("give a trace that torch.profiler wrote with export_chrome_trace or tensorboard_trace_handler".into()),
+        Error::Shrank { .. } => Some("wait until the program that writes it is done, then run this again".into()),
+        Error::BadRunFile { path, .. } => Some(format!("remove it: laggard index {} --clear", path.display())),
+        _ => None,
+    }
+}
+
+/// Whether the reader of our output went away, which is no failure.
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
+    io.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,89 @@
+//! Loading the ranks of a job: in parallel, as many at a time as memory allows.
+
+use crate::trace::{Loader, Need};
+use anyhow::Context;
+use laggard_core::trace::Analysis;
+use laggard_core::trace::ranks::{Rank, Ranks, arrivals, side_by_side};
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex};
+use std::thread;
+
+/// Memory that a trace takes while it is loaded, by its size on disk: a compressed one is about
+/// 15 times as large when unpacked, and tables take a fifth of that.
+fn estimate(path: &Path) -> u64 {
+    let size = path.metadata().map_or(0, |meta| meta.len());
+    let compressed = path.extension().is_some_and(|suffix| suffix == "gz" || suffix == "zst");
+    if compressed { size * 3 } else { size / 5 }
+}
+
+/// Half of the memory that is free, or 2 GB where that is not known.
+fn budget() -> u64 {
+    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kilobytes = |line: &str| line.strip_prefix("MemAvailable:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok();
+    info.lines().find_map(kilobytes).map_or(2 << 30, |available| available * 1024 / 2)
+}
+
+/// What is under way.
+#[derive(Default)]
+struct Shared {
+    next: usize,
+    running: usize,
+    memory: u64,
+    ranks: Vec<Rank>,
+    failure: Option<anyhow::Error>,
+}
+
+/// Loads all ranks and puts them side by side. Only a summary is kept of each.
+pub(crate) fn load(files: &[PathBuf], loader: &Loader) -> anyhow::Result<Ranks> {
+    let (shared, changed) = (Mutex::new(Shared::default()), Condvar::new());
+    let budget = budget();
+    let workers = loader.options.threads.min(files.len()).max(1);
+    // Each worker reads with one thread: ranks are many, and side by side they need no joining.
+    let alone = Loader { options: laggard_formats::read::kineto::Options { threads: (loader.options.threads / workers).max(1), ..loader.options }, ..*loader };
+    let lock = || shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let work = || {
+        loop {
+            let mut state = lock();
+            let (file, memory) = loop {
+                let Some(file) = files.get(state.next).filter(|_| state.failure.is_none()) else { return };
+                let memory = estimate(file);
+                if state.running == 0 || state.memory + memory <= budget {
+                    break (file, memory);
+                }
+                state = changed.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
+            };
+            state.next += 1;
+            state.running += 1;
+            state.memory += memory;
+            drop(state);
+            let rank = rank(file, &alone);
+            let mut state = lock();
+            state.running -= 1;
+            state.memory -= memory;
+            match rank {
+                Ok(rank) => state.ranks.push(rank),
+                Err(error) => state.failure = Some(error.context(format!("cannot load {}", file.display()))),
+            }
+            changed.notify_all();
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(work);
+        }
+    });
+    let state = shared.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    match state.failure {
+        Some(error) => Err(error),
+        None => Ok(side_by_side(state.ranks)),
+    }
+}
+
+fn rank(file: &Path, loader: &Loader) -> anyhow::Result<Rank> {
+    let trace = loader.load(file, Need::Tables)?;
+    let timeline = trace.timeline.as_ref().context("the tables are missing")?;
+    let summary = loader.summary(&trace);
+    let arrivals = arrivals(&Analysis::new(timeline, loader.rules, loader.phases, None));
+    loader.save(file, &trace, &summary);
+    Ok(Rank { path: file.display().to_string(), rank: summary.about.rank, summary, arrivals })
+}
