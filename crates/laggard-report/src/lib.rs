@@ -12,6 +12,7 @@
 mod document;
 pub mod escape;
 pub mod number;
+pub mod ranks;
 mod rows;
 mod shape;
 mod table;
