@@ -1,1 +1,21 @@
-//! Placeholder while the crate is being brought up.
+//! What laggard found, as text for people and for programs.
+//!
+//! You give values of `laggard-core` (a trace's summary, ranks side by side), you get a `String`:
+//! terminal text, Markdown, CSV, or JSON whose `schema` field names its shape and version. This
+//! crate reads no file, asks no terminal and prints nothing; what the terminal can do is given
+//! in [`Style`].
+//!
+//! Names inside a trace are text by strangers. Text and Markdown show control characters and
+//! their like escaped, whatever the name; see [`escape`]. JSON and CSV carry names unchanged.
+#![forbid(unsafe_code)]
+
+mod document;
+pub mod escape;
+pub mod number;
+pub mod ranks;
+mod rows;
+mod shape;
+mod table;
+pub mod trace;
+
+pub use table::{Align, Column, Style, Table};

@@ -1,0 +1,157 @@
+//! What a report says, before it is text or Markdown.
+//!
+//! Sections are built once from raw values; only the two renderers here escape, so no name can
+//! be forgotten.
+
+use crate::escape;
+use crate::table::{Style, Table};
+
+const INDENT: usize = 2;
+
+/// A report, from top to bottom.
+#[derive(Default)]
+pub(crate) struct Document {
+    blocks: Vec<Block>,
+}
+
+enum Block {
+    /// Opens a section.
+    Heading(String),
+    /// Values with a label each.
+    Facts(Vec<(&'static str, String)>),
+    Table(Table),
+    /// A statement of the section.
+    Line(String),
+    /// A statement and the frames below it, outermost first.
+    Stack(String, Vec<String>),
+    /// Sets what follows apart.
+    Blank,
+    /// What is of less weight: remarks, rows left out.
+    Minor(String),
+    /// A line that stands by itself: a warning.
+    Notice(String),
+}
+
+impl Document {
+    pub(crate) fn heading(&mut self, text: impl Into<String>) {
+        self.blocks.push(Block::Heading(text.into()));
+    }
+
+    /// Facts whose value is empty are left out.
+    pub(crate) fn facts(&mut self, facts: impl IntoIterator<Item = (&'static str, String)>) {
+        let facts = facts.into_iter().filter(|(_, value)| !value.is_empty()).collect();
+        self.blocks.push(Block::Facts(facts));
+    }
+
+    pub(crate) fn table(&mut self, table: Table) {
+        self.blocks.push(Block::Table(table));
+    }
+
+    pub(crate) fn line(&mut self, text: impl Into<String>) {
+        self.blocks.push(Block::Line(text.into()));
+    }
+
+    pub(crate) fn stack(&mut self, title: String, frames: &[String]) {
+        self.blocks.push(Block::Stack(title, frames.to_vec()));
+    }
+
+    pub(crate) fn blank(&mut self) {
+        self.blocks.push(Block::Blank);
+    }
+
+    pub(crate) fn minor(&mut self, text: impl Into<String>) {
+        self.blocks.push(Block::Minor(text.into()));
+    }
+
+    pub(crate) fn notice(&mut self, text: impl Into<String>) {
+        self.blocks.push(Block::Notice(text.into()));
+    }
+
+    /// For a terminal.
+    pub(crate) fn text(&self, style: &Style) -> String {
+        let mut text = String::new();
+        for block in &self.blocks {
+            if matches!(block, Block::Heading(_) | Block::Notice(_)) && !text.is_empty() {
+                text.push('\n');
+            }
+            text += &match block {
+                Block::Heading(heading) => {
+                    style.heading(&escape::fit(heading, style.columns())) + "\n"
+                }
+                Block::Facts(facts) => facts_text(facts, style),
+                Block::Table(table) => table.text(style, INDENT),
+                Block::Line(line) => wrapped(line, INDENT, style.columns(), str::to_owned),
+                Block::Stack(title, frames) => stack_text(title, frames, style),
+                Block::Blank => "\n".to_owned(),
+                Block::Minor(line) => wrapped(line, INDENT, style.columns(), |l| style.minor(l)),
+                Block::Notice(line) => wrapped(line, 0, style.columns(), |l| style.bold(l)),
+            };
+        }
+        text
+    }
+
+    /// For a page.
+    pub(crate) fn markdown(&self) -> String {
+        let blocks = self.blocks.iter().map(|block| match block {
+            Block::Heading(heading) => format!("## {}\n", escape::markdown(heading)),
+            Block::Facts(facts) => {
+                let fact = |(label, value): &(&str, String)| {
+                    format!("- {label}: {}\n", escape::markdown(value))
+                };
+                facts.iter().map(fact).collect()
+            }
+            Block::Table(table) => table.markdown(),
+            Block::Line(line) | Block::Minor(line) => escape::markdown(line) + "\n",
+            Block::Stack(title, frames) => {
+                let frame = |frame: &String| format!("  - {}\n", escape::markdown(frame));
+                let frames: String = frames.iter().map(frame).collect();
+                format!("- {}\n{frames}", escape::markdown(title))
+            }
+            Block::Blank => String::new(),
+            Block::Notice(line) => format!("> {}\n", escape::markdown(line)),
+        });
+        blocks.filter(|block| !block.is_empty()).collect::<Vec<_>>().join("\n")
+    }
+}
+
+fn facts_text(facts: &[(&str, String)], style: &Style) -> String {
+    let widest = facts.iter().map(|(label, _)| escape::columns(label)).max().unwrap_or(0);
+    let hang = INDENT + widest + 2;
+    let fact = |(label, value): &(&str, String)| {
+        let value = wrapped(value, hang, style.columns(), str::to_owned);
+        let space = " ".repeat(widest - escape::columns(label));
+        let label = style.minor(label);
+        format!("{:INDENT$}{label}{space}  {}", "", value.trim_start())
+    };
+    facts.iter().map(fact).collect()
+}
+
+fn stack_text(title: &str, frames: &[String], style: &Style) -> String {
+    let line = |text: &str, indent: usize| {
+        format!("{:indent$}{}\n", "", escape::fit(text, style.columns().saturating_sub(indent)))
+    };
+    let frames: String = frames.iter().map(|frame| line(frame, 2 * INDENT)).collect();
+    line(title, INDENT) + &frames
+}
+
+/// Escaped, broken at spaces, each line indented; a word too long for a line loses its middle.
+fn wrapped(text: &str, indent: usize, width: usize, paint: impl Fn(&str) -> String) -> String {
+    let available = width.saturating_sub(indent).max(20);
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let word = escape::fit(word, available);
+        let fits = lines.last().is_none_or(|line| {
+            line.is_empty() || escape::columns(line) + 1 + escape::columns(&word) <= available
+        });
+        if !fits {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(&word);
+        }
+    }
+    lines.iter().map(|line| format!("{:indent$}{}\n", "", paint(line))).collect()
+}

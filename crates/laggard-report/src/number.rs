@@ -1,0 +1,255 @@
+//! Numbers as people read them: three significant digits, and a unit.
+//!
+//! A single value picks its own unit ([`duration`], [`bytes`], ...). The values of a column
+//! share one ([`Quantity::unit`]), so that they can be compared by eye.
+
+/// What stands where there is no value.
+pub const NO_VALUE: &str = "-";
+
+/// Values that have a ladder of units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// From nanoseconds.
+    Time,
+    /// From bytes, in decimal units.
+    Bytes,
+    /// From bytes a second, in decimal units.
+    ByteRate,
+    /// From floating-point operations a second.
+    FlopRate,
+}
+
+/// A unit, and what one of it is in the unit that values are given in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unit {
+    /// As it is written after a number.
+    pub name: &'static str,
+    size: f64,
+}
+
+const TIME: &[Unit] = &[unit("ns", 1.0), unit("µs", 1e3), unit("ms", 1e6), unit("s", 1e9)];
+const BYTES: &[Unit] =
+    &[unit("B", 1.0), unit("kB", 1e3), unit("MB", 1e6), unit("GB", 1e9), unit("TB", 1e12)];
+const BYTE_RATE: &[Unit] = &[
+    unit("B/s", 1.0),
+    unit("kB/s", 1e3),
+    unit("MB/s", 1e6),
+    unit("GB/s", 1e9),
+    unit("TB/s", 1e12),
+];
+const FLOP_RATE: &[Unit] = &[
+    unit("FLOP/s", 1.0),
+    unit("kFLOP/s", 1e3),
+    unit("MFLOP/s", 1e6),
+    unit("GFLOP/s", 1e9),
+    unit("TFLOP/s", 1e12),
+    unit("PFLOP/s", 1e15),
+];
+
+const fn unit(name: &'static str, size: f64) -> Unit {
+    Unit { name, size }
+}
+
+impl Quantity {
+    /// The unit for a whole column: that of its largest value, or the next smaller one when most
+    /// values would be below 1 and the largest stays readable.
+    pub fn unit(self, values: impl IntoIterator<Item = f64>) -> Unit {
+        let usable = values.into_iter().map(f64::abs).filter(|value| value.is_finite());
+        let mut values: Vec<f64> = usable.filter(|&value| value > 0.0).collect();
+        values.sort_by(f64::total_cmp);
+        let Some(&largest) = values.last() else { return self.ladder()[0] };
+        let median = values[(values.len() - 1) / 2];
+        let rung = self.rung(largest);
+        let unit = self.ladder()[rung];
+        if rung > 0 && median < unit.size && largest < 10.0 * unit.size {
+            return self.ladder()[rung - 1];
+        }
+        unit
+    }
+
+    /// One value with the unit that suits it.
+    pub fn show(self, value: f64) -> String {
+        if !value.is_finite() {
+            return NO_VALUE.to_owned();
+        }
+        let unit = self.ladder()[self.rung(value.abs())];
+        format!("{} {}", unit.number(value), unit.name)
+    }
+
+    fn ladder(self) -> &'static [Unit] {
+        match self {
+            Quantity::Time => TIME,
+            Quantity::Bytes => BYTES,
+            Quantity::ByteRate => BYTE_RATE,
+            Quantity::FlopRate => FLOP_RATE,
+        }
+    }
+
+    /// The largest unit in which the value does not round to less than 1.
+    fn rung(self, value: f64) -> usize {
+        self.ladder().iter().rposition(|unit| value >= 0.9995 * unit.size).unwrap_or(0)
+    }
+}
+
+impl Unit {
+    /// The value in this unit, without the unit's name.
+    pub fn number(self, value: f64) -> String {
+        // What cannot be divided is shown whole.
+        if self.size == 1.0 && value.fract() == 0.0 {
+            return thousands(&format!("{value:.0}"));
+        }
+        significant(value / self.size)
+    }
+
+    /// Two values in this unit with `between` them.
+    pub fn range(self, low: f64, between: &str, high: f64) -> String {
+        format!("{}{between}{}", self.number(low), self.number(high))
+    }
+}
+
+/// `1.23 s`, `456 ms`, `7.89 µs`, `12 ns`.
+pub fn duration(ns: i64) -> String {
+    Quantity::Time.show(ns as f64)
+}
+
+/// `1.23 GB`.
+pub fn bytes(bytes: i64) -> String {
+    Quantity::Bytes.show(bytes as f64)
+}
+
+/// `1.23 GB/s`.
+pub fn byte_rate(bytes_per_s: f64) -> String {
+    Quantity::ByteRate.show(bytes_per_s)
+}
+
+/// `1.23 TFLOP/s`.
+pub fn flop_rate(flops_per_s: f64) -> String {
+    Quantity::FlopRate.show(flops_per_s)
+}
+
+/// `1,234,567`.
+pub fn count(n: u64) -> String {
+    thousands(&n.to_string())
+}
+
+/// `3 gaps`, `1 gap`, `0 gaps`: for words that take an s.
+pub fn plural(n: u64, word: &str) -> String {
+    format!("{} {word}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
+/// A share as `12.3`, without the sign; a trace of something is `<0.1`, not nothing.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if !percent.is_finite() {
+        NO_VALUE.to_owned()
+    } else if percent != 0.0 && percent.abs() < 0.05 {
+        "<0.1".to_owned()
+    } else {
+        thousands(&format!("{percent:.1}"))
+    }
+}
+
+/// Part of a whole, 0 of nothing.
+pub fn share(part: f64, whole: f64) -> f64 {
+    if whole == 0.0 { 0.0 } else { part / whole }
+}
+
+/// A number without a unit: three significant digits, but no more than three decimals, and digits before the point are never rounded.
+pub fn significant(value: f64) -> String {
+    if !value.is_finite() {
+        return NO_VALUE.to_owned();
+    }
+    let size = value.abs();
+    let decimals = match size {
+        _ if size == 0.0 => 0,
+        _ if size >= 99.95 => 0,
+        _ if size >= 9.995 => 1,
+        _ if size >= 0.9995 => 2,
+        _ if size >= 0.0005 => 3,
+        _ => return "<0.001".to_owned(),
+    };
+    thousands(&format!("{value:.decimals$}"))
+}
+
+/// Commas between groups of three digits of a decimal number's whole part.
+fn thousands(number: &str) -> String {
+    let (sign, digits) = number.strip_prefix('-').map_or(("", number), |digits| ("-", digits));
+    let (whole, fraction) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
+    let mut grouped = String::with_capacity(number.len() + whole.len() / 3);
+    grouped.push_str(sign);
+    for (i, digit) in whole.chars().enumerate() {
+        if i > 0 && (whole.len() - i).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped + fraction
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_three_digits_and_the_unit_that_suits() {
+        for (ns, expected) in [
+            (0, "0 ns"),
+            (12, "12 ns"),
+            (999, "999 ns"),
+            (1_000, "1.00 µs"),
+            (7_894, "7.89 µs"),
+            (9_996, "10.0 µs"),
+            (99_960, "100 µs"),
+            (999_499, "999 µs"),
+            (999_500, "1.00 ms"),
+            (456_000_000, "456 ms"),
+            (1_234_000_000, "1.23 s"),
+            (5_432_100_000_000, "5,432 s"),
+            (-7_894, "-7.89 µs"),
+            (i64::MAX, "9,223,372,037 s"),
+            (i64::MIN, "-9,223,372,037 s"),
+        ] {
+            assert_eq!(duration(ns), expected, "{ns}");
+        }
+    }
+
+    #[test]
+    fn other_quantities() {
+        for (shown, expected) in [
+            (bytes(1_234_567_890), "1.23 GB"),
+            (bytes(512), "512 B"),
+            (byte_rate(2.345e12), "2.35 TB/s"),
+            (flop_rate(123.4e12), "123 TFLOP/s"),
+            (flop_rate(f64::NAN), "-"),
+            (flop_rate(f64::INFINITY), "-"),
+            (count(0), "0"),
+            (count(999), "999"),
+            (count(1_234_567), "1,234,567"),
+            (plural(1, "gap"), "1 gap"),
+            (plural(1_200, "gap"), "1,200 gaps"),
+            (percent(0.3421), "34.2"),
+            (percent(1.0), "100.0"),
+            (percent(0.0), "0.0"),
+            (percent(0.0001), "<0.1"),
+            (percent(12.34), "1,234.0"),
+            (percent(f64::NAN), "-"),
+        ] {
+            assert_eq!(shown, expected);
+        }
+    }
+
+    #[test]
+    fn a_column_has_one_unit() {
+        let check = |values: &[f64], name: &str, shown: &[&str]| {
+            let unit = Quantity::Time.unit(values.iter().copied());
+            let numbers: Vec<String> = values.iter().map(|&value| unit.number(value)).collect();
+            assert_eq!((unit.name, numbers), (name, shown.iter().map(|&n| n.to_owned()).collect()));
+        };
+        check(&[], "ns", &[]);
+        check(&[0.0, 0.0], "ns", &["0", "0"]);
+        check(&[523e6, 12.3e6, 456e3, 12.0], "ms", &["523", "12.3", "0.456", "<0.001"]);
+        check(&[2.5e6, 3e3, 4e3], "µs", &["2,500", "3.00", "4.00"]);
+        check(&[500e6, 3e3, 4e3], "ms", &["500", "0.003", "0.004"]);
+        check(&[f64::NAN, 5e3], "µs", &["-", "5.00"]);
+    }
+}

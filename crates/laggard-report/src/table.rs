@@ -1,0 +1,286 @@
+//! One small table, as terminal text, Markdown or CSV.
+//!
+//! Cells are given as they are, names and all: rendering escapes them.
+
+use crate::escape;
+use crate::number::NO_VALUE;
+
+/// The width of text when the terminal's is not known.
+const DEFAULT_WIDTH: usize = 100;
+/// The least that a flexible column is narrowed to.
+const NARROWEST: usize = 12;
+const BETWEEN: &str = "  ";
+
+/// What the terminal can show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// Whether to use ANSI styles.
+    pub color: bool,
+    /// Columns of the terminal; 100 if not known.
+    pub width: Option<usize>,
+}
+
+impl Style {
+    pub(crate) fn columns(&self) -> usize {
+        self.width.unwrap_or(DEFAULT_WIDTH)
+    }
+
+    pub(crate) fn heading(&self, text: &str) -> String {
+        self.paint("1;4", text)
+    }
+
+    pub(crate) fn bold(&self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    pub(crate) fn minor(&self, text: &str) -> String {
+        self.paint("2", text)
+    }
+
+    fn paint(&self, code: &str, text: &str) -> String {
+        if self.color && !text.is_empty() {
+            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+/// How the cells of a column stand under each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// Texts.
+    Left,
+    /// Ranges and the like.
+    Right,
+    /// Numbers: by the decimal point, where the output can.
+    Point,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// What stands above it.
+    pub header: String,
+    /// The unit of all its cells, if they have one.
+    pub unit: String,
+    /// How its cells stand.
+    pub align: Align,
+}
+
+impl Column {
+    /// Names: the columns that are narrowed when the table is too wide.
+    pub fn text(header: &str) -> Column {
+        Column { header: header.to_owned(), unit: String::new(), align: Align::Left }
+    }
+
+    /// Numbers of one unit.
+    pub fn number(header: &str, unit: &str) -> Column {
+        Column { header: header.to_owned(), unit: unit.to_owned(), align: Align::Point }
+    }
+
+    /// Ranges of numbers of one unit.
+    pub fn range(header: &str, unit: &str) -> Column {
+        Column { align: Align::Right, ..Column::number(header, unit) }
+    }
+}
+
+/// A table. An empty cell means that there is no value; a column of only such is not shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new(columns: impl Into<Vec<Column>>) -> Table {
+        Table { columns: columns.into(), rows: vec![] }
+    }
+
+    /// Adds a row; cells that are missing are empty, those beyond the columns are dropped.
+    pub fn push(&mut self, row: impl Into<Vec<String>>) {
+        let mut row = row.into();
+        row.resize(self.columns.len(), String::new());
+        self.rows.push(row);
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Aligned text, each line after `indent` spaces. Units stand below the headers.
+    pub fn text(&self, style: &Style, indent: usize) -> String {
+        let columns = self.shown(str::to_owned);
+        let widths = widths(&columns, style.columns().saturating_sub(indent));
+        let blocks: Vec<Vec<String>> = columns
+            .iter()
+            .zip(&widths)
+            .map(|((column, cells), &width)| block(column, cells, width))
+            .collect();
+        let mut text = String::new();
+        let lines = blocks.first().map_or(0, Vec::len);
+        for i in 0..lines {
+            let cells: Vec<&str> = blocks.iter().map(|block| block[i].as_str()).collect();
+            let line = cells.join(BETWEEN);
+            let line = line.trim_end();
+            if i == 1 && line.is_empty() {
+                continue;
+            }
+            text.push_str(&" ".repeat(indent));
+            text.push_str(&match i {
+                0 => style.bold(line),
+                1 => style.minor(line),
+                _ => line.to_owned(),
+            });
+            text.push('\n');
+        }
+        text
+    }
+
+    /// A GitHub-flavoured Markdown table.
+    pub fn markdown(&self) -> String {
+        let columns = self.shown(escape::markdown);
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let header = |column: &Column| match (&*escape::markdown(&column.header), &*column.unit) {
+            (header, "") => header.to_owned(),
+            ("", unit) => unit.to_owned(),
+            (header, unit) => format!("{header} ({unit})"),
+        };
+        let rule = |column: &Column| if column.align == Align::Left { ":--" } else { "--:" };
+        let mut text = line(columns.iter().map(|(column, _)| header(column)).collect());
+        text += &line(columns.iter().map(|(column, _)| rule(column).to_owned()).collect());
+        for row in 0..self.rows.len() {
+            text += &line(columns.iter().map(|(_, cells)| cells[row].clone()).collect());
+        }
+        text
+    }
+
+    /// CSV by RFC 4180 with a header row; units are the headers' affair, and all columns are there.
+    pub fn csv(&self) -> String {
+        let headers = self.columns.iter().map(|column| escape::csv(&column.header)).collect();
+        let rows = self.rows.iter().map(|row| row.iter().map(|cell| escape::csv(cell)).collect());
+        let line = |cells: Vec<String>| cells.join(",") + "\r\n";
+        std::iter::once(headers).chain(rows).map(line).collect()
+    }
+
+    /// The columns that have a value, with their cells.
+    fn shown(&self, escape: fn(&str) -> String) -> Vec<(&Column, Vec<String>)> {
+        let with_value = |i: &usize| self.rows.iter().any(|row| !row[*i].is_empty());
+        let cell = |text: &String| if text.is_empty() { NO_VALUE.to_owned() } else { escape(text) };
+        (0..self.columns.len())
+            .filter(with_value)
+            .map(|i| (&self.columns[i], self.rows.iter().map(|row| cell(&row[i])).collect()))
+            .collect()
+    }
+}
+
+/// The width of every column, texts narrowed until the table fits.
+fn widths(columns: &[(&Column, Vec<String>)], available: usize) -> Vec<usize> {
+    let natural = |(column, cells): &(&Column, Vec<String>)| {
+        let padded = aligned(column, cells);
+        let widest =
+            padded.iter().map(|cell| escape::columns(&escape::visible(cell))).max().unwrap_or(0);
+        let header = escape::columns(&column.header).max(escape::columns(&column.unit));
+        let limit = if column.align == Align::Left { available } else { usize::MAX };
+        widest.min(limit).max(header)
+    };
+    let mut widths: Vec<usize> = columns.iter().map(natural).collect();
+    let gaps = BETWEEN.len() * columns.len().saturating_sub(1);
+    while widths.iter().sum::<usize>() + gaps > available {
+        let flexible = columns.iter().enumerate().filter(|(i, (column, _))| {
+            column.align == Align::Left && widths[*i] > NARROWEST.max(column.header.len())
+        });
+        let Some((widest, _)) = flexible.max_by_key(|(i, _)| widths[*i]) else { break };
+        widths[widest] -= 1;
+    }
+    widths
+}
+
+/// Header, unit and cells of one column, escaped and all of one width.
+fn block(column: &Column, cells: &[String], width: usize) -> Vec<String> {
+    let head = [column.header.clone(), column.unit.clone()];
+    let cells = aligned(column, cells);
+    head.into_iter()
+        .chain(cells)
+        .map(|cell| {
+            let cell = escape::fit(&cell, width);
+            let space = " ".repeat(width.saturating_sub(escape::columns(&cell)));
+            if column.align == Align::Left { cell + &space } else { space + &cell }
+        })
+        .collect()
+}
+
+/// Cells padded on the right so that decimal points stand under each other.
+fn aligned(column: &Column, cells: &[String]) -> Vec<String> {
+    if column.align != Align::Point {
+        return cells.to_vec();
+    }
+    let after_point = |cell: &String| cell.len() - cell.find('.').unwrap_or(cell.len());
+    let most = cells.iter().map(after_point).max().unwrap_or(0);
+    cells.iter().map(|cell| format!("{cell}{}", " ".repeat(most - after_point(cell)))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use insta::assert_snapshot;
+
+    fn sample() -> Table {
+        let mut table = Table::new([
+            Column::text("name"),
+            Column::number("time", "ms"),
+            Column::text("never known"),
+            Column::range("min…max", "µs"),
+        ]);
+        let row = |cells: [&str; 4]| cells.map(str::to_owned);
+        table.push(row(["gemm\n\u{1b}[2J|x", "1,230", "", "1.00…2.00"]));
+        table.push(row(["void very_long<float, 4>(int)", "45.6", "", ""]));
+        table.push(row(["say \"hi\", 核", "0.123", "", "10.5…99.0"]));
+        table
+    }
+
+    #[test]
+    fn text_is_aligned_and_narrow_enough() {
+        assert_snapshot!(sample().text(&Style { color: false, width: Some(44) }, 2), @r#"
+        name                       time    min…max
+                                     ms         µs
+        gemm\n\u{1b}[2J|x     1,230      1.00…2.00
+        void very_…, 4>(int)     45.6            -
+        say "hi", 核              0.123  10.5…99.0
+        "#);
+    }
+
+    #[test]
+    fn colour_adds_nothing_but_style() {
+        let style = Style { color: true, width: None };
+        let plain = sample().text(&Style::default(), 0);
+        let coloured = sample().text(&style, 0);
+        assert_eq!(
+            coloured.replace("\u{1b}[1m", "").replace("\u{1b}[2m", "").replace("\u{1b}[0m", ""),
+            plain
+        );
+        assert!(coloured.starts_with("\u{1b}[1mname"));
+    }
+
+    #[test]
+    fn markdown_keeps_its_columns() {
+        assert_snapshot!(sample().markdown(), @r#"
+        | name | time (ms) | min…max (µs) |
+        | :-- | --: | --: |
+        | gemm\\n\\u{1b}\[2J\|x | 1,230 | 1.00…2.00 |
+        | void very_long\<float, 4\>(int) | 45.6 | - |
+        | say "hi", 核 | 0.123 | 10.5…99.0 |
+        "#);
+    }
+
+    #[test]
+    fn csv_carries_names_unchanged() {
+        assert_eq!(
+            sample().csv(),
+            "name,time,never known,min…max\r\n\"gemm\n\u{1b}[2J|x\",\"1,230\",,1.00…2.00\r\n\
+             \"void very_long<float, 4>(int)\",45.6,,\r\n\"say \"\"hi\"\", 核\",0.123,,10.5…99.0\r\n"
+        );
+    }
+}
