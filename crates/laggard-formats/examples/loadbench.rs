@@ -14,12 +14,17 @@ use std::time::Instant;
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
-    let [_, mode, path, flags @ ..] = &args[..] else { panic!("usage: loadbench sum|scan|load|inflate FILE [--threads N] [--portable] [--walk]") };
+    let [_, mode, path, flags @ ..] = &args[..] else {
+        panic!("usage: loadbench sum|scan|load|inflate FILE [--threads N] [--portable] [--walk]")
+    };
     let mut options = Options { threads: 1, ..Options::default() };
     let mut flags = flags.iter();
     while let Some(flag) = flags.next() {
         match flag.as_str() {
-            "--threads" => options.threads = flags.next().and_then(|n| n.parse().ok()).expect("a number of threads"),
+            "--threads" => {
+                options.threads =
+                    flags.next().and_then(|n| n.parse().ok()).expect("a number of threads")
+            }
             "--portable" => options.isa = Isa::Portable,
             "--walk" => options.paths = Paths::Walk,
             "--careful" => options.paths = Paths::Careful,
@@ -32,26 +37,42 @@ fn main() {
     match mode.as_str() {
         "sum" => {
             let Bytes::Mapped(map) = source.bytes else { panic!("the file is compressed") };
-            let words = map.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
+            let words = map
+                .chunks_exact(8)
+                .map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
             measured.sum = words.fold(0, u64::wrapping_add);
             measured.bytes = map.len() as u64;
         }
         "inflate" => {
-            let Bytes::Stream(mut stream) = source.bytes else { panic!("the file is not compressed") };
-            measured.bytes = std::io::copy(&mut stream, &mut std::io::sink()).expect("a whole stream");
+            let Bytes::Stream(mut stream) = source.bytes else {
+                panic!("the file is not compressed")
+            };
+            measured.bytes =
+                std::io::copy(&mut stream, &mut std::io::sink()).expect("a whole stream");
         }
         "scan" | "load" => {
             let mut timeline = kineto::read(source, &options, &|_| {}).expect("a trace");
             let phases = Phases::default();
             if mode == "load" {
                 link(&mut timeline, &phases);
-                std::hint::black_box(Analysis::new(&timeline, Rules::builtin(), &phases, None).rows.len());
+                std::hint::black_box(
+                    Analysis::new(&timeline, Rules::builtin(), &phases, None).rows.len(),
+                );
             }
             measured.bytes = timeline.bytes;
             measured.events = timeline.events;
             let spans = &timeline.gpu.spans;
-            let is_kernel: Vec<bool> = timeline.kinds.iter().map(|kind| kind.activity() == Some(Activity::Kernel)).collect();
-            for (_, &dur) in spans.kind.iter().zip(spans.dur.iter()).filter(|(kind, _)| is_kernel[**kind as usize]) {
+            let is_kernel: Vec<bool> = timeline
+                .kinds
+                .iter()
+                .map(|kind| kind.activity() == Some(Activity::Kernel))
+                .collect();
+            for (_, &dur) in spans
+                .kind
+                .iter()
+                .zip(spans.dur.iter())
+                .filter(|(kind, _)| is_kernel[**kind as usize])
+            {
                 measured.kernels += 1;
                 measured.kernel_ns += dur;
             }
@@ -76,7 +97,8 @@ struct Measured {
 fn report(mode: &str, wall: Instant, cpu: f64, measured: &Measured) {
     let (wall_s, cpu_s) = (wall.elapsed().as_secs_f64(), cpu_seconds() - cpu);
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let kilobytes = |line: &str| line.strip_prefix("RssAnon:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok();
+    let kilobytes =
+        |line: &str| line.strip_prefix("RssAnon:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok();
     let anon_bytes = status.lines().find_map(kilobytes).unwrap_or(0) * 1024;
     let Measured { bytes, events, kernels, kernel_ns, sum } = measured;
     println!(

@@ -10,7 +10,6 @@ mod map;
 pub mod read;
 mod source;
 
-
 pub use error::Error;
 pub use map::Map;
 pub use source::{Bytes, Source};

@@ -63,7 +63,13 @@ mod guard {
 
     /// Maps beyond this many at a time are not guarded.
     const RANGES: usize = 256;
-    static GUARDED: [Range; RANGES] = [const { Range { start: AtomicUsize::new(0), len: AtomicUsize::new(0), missing: AtomicBool::new(false) } }; RANGES];
+    static GUARDED: [Range; RANGES] = [const {
+        Range {
+            start: AtomicUsize::new(0),
+            len: AtomicUsize::new(0),
+            missing: AtomicBool::new(false),
+        }
+    }; RANGES];
     static PAGE: AtomicUsize = AtomicUsize::new(4096);
 
     pub(super) struct Guard(usize);
@@ -72,7 +78,9 @@ mod guard {
         pub(super) fn new(start: usize, len: usize) -> Option<Guard> {
             static INSTALL: Once = Once::new();
             INSTALL.call_once(install);
-            let free = GUARDED.iter().position(|r| r.len.compare_exchange(0, usize::MAX, SeqCst, SeqCst).is_ok())?;
+            let free = GUARDED
+                .iter()
+                .position(|r| r.len.compare_exchange(0, usize::MAX, SeqCst, SeqCst).is_ok())?;
             GUARDED[free].missing.store(false, SeqCst);
             GUARDED[free].start.store(start, SeqCst);
             GUARDED[free].len.store(len, SeqCst);
@@ -102,7 +110,11 @@ mod guard {
         }
     }
 
-    extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    extern "C" fn on_bus_error(
+        signal: libc::c_int,
+        info: *mut libc::siginfo_t,
+        _: *mut libc::c_void,
+    ) {
         // SAFETY: the kernel passes a valid `info`; `mmap` over pages of a guarded range replaces
         // pages that cannot be read anyway, up to the end of that range.
         unsafe {
@@ -113,7 +125,9 @@ mod guard {
                     range.missing.store(true, SeqCst);
                     let page = address & !(PAGE.load(SeqCst) - 1);
                     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-                    if libc::mmap(page as *mut _, start + len - page, libc::PROT_READ, flags, -1, 0) != libc::MAP_FAILED {
+                    if libc::mmap(page as *mut _, start + len - page, libc::PROT_READ, flags, -1, 0)
+                        != libc::MAP_FAILED
+                    {
                         return;
                     }
                 }

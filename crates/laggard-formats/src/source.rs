@@ -54,7 +54,9 @@ impl Source {
         let stream: Box<dyn Read + Send> = if gzip {
             Box::new(flate2::bufread::MultiGzDecoder::new(whole))
         } else if zstd {
-            Box::new(zstd::stream::read::Decoder::with_buffer(whole).map_err(Error::io("read", path))?)
+            Box::new(
+                zstd::stream::read::Decoder::with_buffer(whole).map_err(Error::io("read", path))?,
+            )
         } else {
             Box::new(whole)
         };

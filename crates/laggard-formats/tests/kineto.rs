@@ -21,7 +21,10 @@ fn read_mapped(text: &[u8], options: &Options) -> Result<Timeline, Error> {
 }
 
 fn read_stream(text: &[u8], options: &Options) -> Result<Timeline, Error> {
-    let source = Source { path: PathBuf::from("stream"), bytes: Bytes::Stream(Box::new(Cursor::new(text.to_vec()))) };
+    let source = Source {
+        path: PathBuf::from("stream"),
+        bytes: Bytes::Stream(Box::new(Cursor::new(text.to_vec()))),
+    };
     kineto::read(source, options, &|_| {})
 }
 
@@ -30,28 +33,87 @@ fn rows(t: &Timeline) -> String {
     let mut out = String::new();
     let text = |id: u32| if id == u32::MAX { "-" } else { t.strings.get(id) };
     let id = |code: u32| if code == u32::MAX { "-".to_owned() } else { t.ids.text(code) };
-    let mut table = |name: &str, spans: &laggard_core::model::timeline::Spans, more: &dyn Fn(usize) -> String| {
+    let mut table = |name: &str,
+                     spans: &laggard_core::model::timeline::Spans,
+                     more: &dyn Fn(usize) -> String| {
         for row in 0..spans.len() {
-            let (kind, track) = (&t.kinds[spans.kind[row] as usize], &t.tracks[spans.track[row] as usize]);
-            let place = format!("{}/{} {:?}/{:?}", id(track.pid), id(track.tid), text(track.process), text(track.thread));
-            writeln!(out, "{name} {} {} {:?} {}:{} {place} {}", spans.ts[row], spans.dur[row], text(spans.name[row]), kind.phase, kind.category, more(row)).unwrap();
+            let (kind, track) =
+                (&t.kinds[spans.kind[row] as usize], &t.tracks[spans.track[row] as usize]);
+            let place = format!(
+                "{}/{} {:?}/{:?}",
+                id(track.pid),
+                id(track.tid),
+                text(track.process),
+                text(track.thread)
+            );
+            writeln!(
+                out,
+                "{name} {} {} {:?} {}:{} {place} {}",
+                spans.ts[row],
+                spans.dur[row],
+                text(spans.name[row]),
+                kind.phase,
+                kind.category,
+                more(row)
+            )
+            .unwrap();
         }
     };
     let (g, o, i) = (&t.gpu, &t.ops, &t.instants);
     table("gpu", &g.spans, &|r| {
-        let ids = [&g.correlation, &g.external, &g.stream, &g.device, &g.registers, &g.shared_memory, &g.bytes].map(|c| id(c[r]));
+        let ids = [
+            &g.correlation,
+            &g.external,
+            &g.stream,
+            &g.device,
+            &g.registers,
+            &g.shared_memory,
+            &g.bytes,
+        ]
+        .map(|c| id(c[r]));
         format!("{ids:?} {} {}", text(g.grid[r]), text(g.block[r]))
     });
-    table("runtime", &t.runtime.spans, &|r| format!("{} {}", id(t.runtime.correlation[r]), id(t.runtime.external[r])));
-    table("op", &o.spans, &|r| format!("{} {:?}", id(o.external[r]), [&o.dims, &o.types, &o.concrete, &o.call_stack].map(|c| text(c[r]))));
-    table("python", &t.python.spans, &|r| format!("{} {}", id(t.python.id[r]), id(t.python.parent[r])));
+    table("runtime", &t.runtime.spans, &|r| {
+        format!("{} {}", id(t.runtime.correlation[r]), id(t.runtime.external[r]))
+    });
+    table("op", &o.spans, &|r| {
+        format!(
+            "{} {:?}",
+            id(o.external[r]),
+            [&o.dims, &o.types, &o.concrete, &o.call_stack].map(|c| text(c[r]))
+        )
+    });
+    table("python", &t.python.spans, &|r| {
+        format!("{} {}", id(t.python.id[r]), id(t.python.parent[r]))
+    });
     table("annotation", &t.annotations.spans, &|r| id(t.annotations.external[r]));
     table("flow", &t.flows.spans, &|r| id(t.flows.id[r]));
-    table("instant", &i.spans, &|r| format!("{:?}", [&i.bytes, &i.total_allocated, &i.total_reserved, &i.device, &i.device_type].map(|c| id(c[r]))));
+    table("instant", &i.spans, &|r| {
+        format!(
+            "{:?}",
+            [&i.bytes, &i.total_allocated, &i.total_reserved, &i.device, &i.device_type]
+                .map(|c| id(c[r]))
+        )
+    });
     table("counter", &t.counters.spans, &|r| text(t.counters.values[r]).to_owned());
-    table("other", &t.others.spans, &|r| format!("{} {} {}", id(t.others.correlation[r]), id(t.others.external[r]), id(t.others.stream[r])));
+    table("other", &t.others.spans, &|r| {
+        format!(
+            "{} {} {}",
+            id(t.others.correlation[r]),
+            id(t.others.external[r]),
+            id(t.others.stream[r])
+        )
+    });
     for c in &t.collectives {
-        writeln!(out, "collective {} {} {:?} {:?}", c.on_gpu, c.row, [c.operation, c.dtype, c.group, c.ranks].map(text), [c.elements_in, c.elements_out, c.group_size].map(id)).unwrap();
+        writeln!(
+            out,
+            "collective {} {} {:?} {:?}",
+            c.on_gpu,
+            c.row,
+            [c.operation, c.dtype, c.group, c.ranks].map(text),
+            [c.elements_in, c.elements_out, c.group_size].map(id)
+        )
+        .unwrap();
     }
     writeln!(out, "{:?} {} {:?}", t.about, t.events, t.losses).unwrap();
     out
@@ -59,23 +121,32 @@ fn rows(t: &Timeline) -> String {
 
 /// Asserts that all ways to read the text give the rows of the careful path.
 fn check(what: &str, text: &[u8]) {
-    let careful = read_mapped(text, &options(Paths::Careful, Isa::Portable, 1)).map(|t| rows(&t)).map_err(|e| e.to_string().replace("trace.json", ""));
-    let compare = |how: &str, other: Result<Timeline, Error>| match (&careful, other.map(|t| rows(&t))) {
-        (Ok(careful), Ok(other)) => {
-            for (i, (a, b)) in careful.lines().zip(other.lines()).enumerate() {
-                assert_eq!(a, b, "{what}: line {i} differs {how}");
+    let careful = read_mapped(text, &options(Paths::Careful, Isa::Portable, 1))
+        .map(|t| rows(&t))
+        .map_err(|e| e.to_string().replace("trace.json", ""));
+    let compare =
+        |how: &str, other: Result<Timeline, Error>| match (&careful, other.map(|t| rows(&t))) {
+            (Ok(careful), Ok(other)) => {
+                for (i, (a, b)) in careful.lines().zip(other.lines()).enumerate() {
+                    assert_eq!(a, b, "{what}: line {i} differs {how}");
+                }
+                assert_eq!(careful.lines().count(), other.lines().count(), "{what}: {how}");
             }
-            assert_eq!(careful.lines().count(), other.lines().count(), "{what}: {how}");
-        }
-        (Err(_), Err(_)) => {}
-        (a, b) => panic!("{what}: {how}: {a:?} against {b:?}"),
-    };
+            (Err(_), Err(_)) => {}
+            (a, b) => panic!("{what}: {how}: {a:?} against {b:?}"),
+        };
     for isa in [Isa::detect(), Isa::Portable] {
         for paths in [Paths::Any, Paths::Walk] {
             for threads in [1, 2, 5] {
-                compare(&format!("by {paths:?}, {isa:?}, {threads} threads"), read_mapped(text, &options(paths, isa, threads)));
+                compare(
+                    &format!("by {paths:?}, {isa:?}, {threads} threads"),
+                    read_mapped(text, &options(paths, isa, threads)),
+                );
             }
-            compare(&format!("by {paths:?}, {isa:?}, streamed"), read_stream(text, &options(paths, isa, 1)));
+            compare(
+                &format!("by {paths:?}, {isa:?}, streamed"),
+                read_stream(text, &options(paths, isa, 1)),
+            );
         }
     }
 }
@@ -89,7 +160,11 @@ fn all_paths_give_equal_rows_on_random_traps() {
 
 #[test]
 fn all_paths_give_equal_rows_on_fixtures_and_traps() {
-    for fixture in fixtures::all().unwrap().iter().filter(|fixture| !fixture.path.contains(".gz") && !fixture.path.contains(".zst")) {
+    for fixture in fixtures::all()
+        .unwrap()
+        .iter()
+        .filter(|fixture| !fixture.path.contains(".gz") && !fixture.path.contains(".zst"))
+    {
         check(&fixture.path, &fixture.bytes);
     }
 }
@@ -108,7 +183,8 @@ fn a_cut_file_gives_its_whole_events() {
 fn long_streams_cross_many_windows() {
     let (text, totals) = generated::text(&generated::Recipe::new(9 << 20, generated::Gpu::Amd));
     let streamed = read_stream(text.as_bytes(), &options(Paths::Any, Isa::detect(), 1)).unwrap();
-    let mapped = read_mapped(text.as_bytes(), &Options { threads: 3, ..Options::default() }).unwrap();
+    let mapped =
+        read_mapped(text.as_bytes(), &Options { threads: 3, ..Options::default() }).unwrap();
     assert_eq!(streamed.events, totals.events);
     assert!(rows(&streamed) == rows(&mapped));
 }
@@ -118,17 +194,31 @@ fn totals_are_what_the_generator_knows() {
     for fixture in fixtures::all().unwrap() {
         let Some(found) = fixture.found else { continue };
         let bytes = compress::expand(&fixture.bytes);
-        let timeline = read_stream(&bytes, &Options::default()).unwrap_or_else(|error| panic!("{}: {error}", fixture.path));
-        let kernels: Vec<usize> = (0..timeline.gpu.spans.len()).filter(|&row| timeline.kinds[timeline.gpu.spans.kind[row] as usize].category.eq_ignore_ascii_case("kernel")).collect();
+        let timeline = read_stream(&bytes, &Options::default())
+            .unwrap_or_else(|error| panic!("{}: {error}", fixture.path));
+        let kernels: Vec<usize> = (0..timeline.gpu.spans.len())
+            .filter(|&row| {
+                timeline.kinds[timeline.gpu.spans.kind[row] as usize]
+                    .category
+                    .eq_ignore_ascii_case("kernel")
+            })
+            .collect();
         let time: i64 = kernels.iter().map(|&row| timeline.gpu.spans.dur[row].max(0)).sum();
-        assert_eq!((timeline.events, kernels.len() as u64, time), (found.events as u64, found.kernels as u64, found.kernel_ns as i64), "{}", fixture.path);
+        assert_eq!(
+            (timeline.events, kernels.len() as u64, time),
+            (found.events as u64, found.kernels as u64, found.kernel_ns as i64),
+            "{}",
+            fixture.path
+        );
     }
 }
 
 #[test]
 fn files_of_other_kinds_are_refused_by_name() {
     for sample in traps::not_traces() {
-        let error = read_mapped(&sample.bytes, &Options::default()).map(|t| t.events).or_else(|_| read_stream(&sample.bytes, &Options::default()).map(|t| t.events));
+        let error = read_mapped(&sample.bytes, &Options::default())
+            .map(|t| t.events)
+            .or_else(|_| read_stream(&sample.bytes, &Options::default()).map(|t| t.events));
         assert!(matches!(error, Err(Error::NotATrace { .. })), "{}: {error:?}", sample.name);
     }
 }

@@ -198,7 +198,9 @@ pub struct IndexArgs {
 
 fn phase_pattern(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
-        Some((name, pattern)) if !name.is_empty() && !pattern.is_empty() => Ok((name.to_owned(), pattern.to_owned())),
+        Some((name, pattern)) if !name.is_empty() && !pattern.is_empty() => {
+            Ok((name.to_owned(), pattern.to_owned()))
+        }
         _ => Err("give it as NAME=PATTERN".into()),
     }
 }

@@ -5,16 +5,14 @@ use std::fmt;
 
 /// An error with a hint of its own.
 #[derive(Debug)]
-pub(crate) struct Failure {
+struct Failure {
     what: String,
     hint: String,
 }
 
-impl Failure {
-    /// What failed, and what helps.
-    pub(crate) fn new(what: String, hint: String) -> anyhow::Error {
-        anyhow::Error::new(Failure { what, hint })
-    }
+/// An error that says what failed and what helps.
+pub(crate) fn with_hint(what: String, hint: String) -> anyhow::Error {
+    anyhow::Error::new(Failure { what, hint })
 }
 
 impl fmt::Display for Failure {

@@ -35,9 +35,13 @@ impl Output {
             return Ok(printer.data(text)?);
         };
         if !self.force && is_of_another_kind(path, self.form()?) {
-            bail!("{} exists and is not a report of this form: give --force to overwrite it", path.display());
+            bail!(
+                "{} exists and is not a report of this form: give --force to overwrite it",
+                path.display()
+            );
         }
-        laggard_formats::lag::place(path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+        laggard_formats::lag::place(path, text.as_bytes())
+            .with_context(|| format!("cannot write {}", path.display()))?;
         printer.note(&format!("wrote {}", path.display()));
         Ok(())
     }

@@ -20,9 +20,17 @@ impl Printer {
         let wanted = |terminal: bool| match talk.color {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => terminal && !std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty()) && std::env::var_os("TERM").is_none_or(|v| v != "dumb"),
+            Color::Auto => {
+                terminal
+                    && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+                    && std::env::var_os("TERM").is_none_or(|v| v != "dumb")
+            }
         };
-        Printer { talk, stdout_color: wanted(io::stdout().is_terminal()), stderr_color: wanted(io::stderr().is_terminal()) }
+        Printer {
+            talk,
+            stdout_color: wanted(io::stdout().is_terminal()),
+            stderr_color: wanted(io::stderr().is_terminal()),
+        }
     }
 
     /// Whether standard output may have colours.
@@ -77,15 +85,30 @@ impl Printer {
     }
 
     fn line(&self, word: &str, color: AnsiColor, text: &str) {
-        let style = if self.stderr_color { Style::new().bold().fg_color(Some(color.into())) } else { Style::new() };
+        let style = if self.stderr_color {
+            Style::new().bold().fg_color(Some(color.into()))
+        } else {
+            Style::new()
+        };
         eprintln!("{style}{word}:{style:#} {text}");
     }
 
     /// A bar for reading this many bytes; hidden unless standard error is a terminal.
     pub(crate) fn progress(&self, what: &str, bytes: Option<u64>) -> ProgressBar {
         let shown = io::stderr().is_terminal() && !self.talk.no_progress && !self.talk.quiet;
-        let bar = ProgressBar::with_draw_target(bytes, if shown { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() });
-        let template = if bytes.is_some() { "{msg} {wide_bar} {bytes}/{total_bytes}" } else { "{msg} {spinner} {bytes}" };
+        let bar = ProgressBar::with_draw_target(
+            bytes,
+            if shown {
+                ProgressDrawTarget::stderr_with_hz(10)
+            } else {
+                ProgressDrawTarget::hidden()
+            },
+        );
+        let template = if bytes.is_some() {
+            "{msg} {wide_bar} {bytes}/{total_bytes}"
+        } else {
+            "{msg} {spinner} {bytes}"
+        };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }

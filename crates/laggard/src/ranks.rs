@@ -19,7 +19,9 @@ fn estimate(path: &Path) -> u64 {
 /// Half of the memory that is free, or 2 GB where that is not known.
 fn budget() -> u64 {
     let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let kilobytes = |line: &str| line.strip_prefix("MemAvailable:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok();
+    let kilobytes = |line: &str| {
+        line.strip_prefix("MemAvailable:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok()
+    };
     info.lines().find_map(kilobytes).map_or(2 << 30, |available| available * 1024 / 2)
 }
 
@@ -39,13 +41,21 @@ pub(crate) fn load(files: &[PathBuf], loader: &Loader) -> anyhow::Result<Ranks> 
     let budget = budget();
     let workers = loader.options.threads.min(files.len()).max(1);
     // Each worker reads with one thread: ranks are many, and side by side they need no joining.
-    let alone = Loader { options: laggard_formats::read::kineto::Options { threads: (loader.options.threads / workers).max(1), ..loader.options }, ..*loader };
+    let alone = Loader {
+        options: laggard_formats::read::kineto::Options {
+            threads: (loader.options.threads / workers).max(1),
+            ..loader.options
+        },
+        ..*loader
+    };
     let lock = || shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let work = || {
         loop {
             let mut state = lock();
             let (file, memory) = loop {
-                let Some(file) = files.get(state.next).filter(|_| state.failure.is_none()) else { return };
+                let Some(file) = files.get(state.next).filter(|_| state.failure.is_none()) else {
+                    return;
+                };
                 let memory = estimate(file);
                 if state.running == 0 || state.memory + memory <= budget {
                     break (file, memory);
@@ -62,7 +72,9 @@ pub(crate) fn load(files: &[PathBuf], loader: &Loader) -> anyhow::Result<Ranks> 
             state.memory -= memory;
             match rank {
                 Ok(rank) => state.ranks.push(rank),
-                Err(error) => state.failure = Some(error.context(format!("cannot load {}", file.display()))),
+                Err(error) => {
+                    state.failure = Some(error.context(format!("cannot load {}", file.display())))
+                }
             }
             changed.notify_all();
         }

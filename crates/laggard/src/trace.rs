@@ -49,12 +49,18 @@ pub(crate) struct Trace {
 impl Loader<'_> {
     /// Loads a trace.
     pub(crate) fn load(&self, path: &Path, need: Need) -> anyhow::Result<Trace> {
-        let binding = if self.index && path != Path::new("-") && path.is_file() { Some(Binding::of(path)?) } else { None };
+        let binding = if self.index && path != Path::new("-") && path.is_file() {
+            Some(Binding::of(path)?)
+        } else {
+            None
+        };
         if let Some(binding) = &binding {
             match lag::find(path, binding) {
                 Index::Missing => {}
-                Index::Unusable(place, why) => self.printer.note(&format!("index {} is not used: {why}", place.display())),
-                Index::Fresh(file) => match self.from_index(&file, need) {
+                Index::Unusable(place, why) => {
+                    self.printer.note(&format!("index {} is not used: {why}", place.display()))
+                }
+                Index::Fresh(file) => match self.by_index(&file, need) {
                     Ok(trace) => {
                         self.printer.detail("loaded from the index");
                         return Ok(trace);
@@ -67,8 +73,9 @@ impl Loader<'_> {
         Ok(Trace { summary: None, timeline: Some(timeline), unsaved: binding })
     }
 
-    fn from_index(&self, file: &RunFile, need: Need) -> anyhow::Result<Trace> {
-        let summary = if self.is_usual() { lag::load(file, self.rules.fingerprint())? } else { None };
+    fn by_index(&self, file: &RunFile, need: Need) -> anyhow::Result<Trace> {
+        let summary =
+            if self.is_usual() { lag::load(file, self.rules.fingerprint())? } else { None };
         if need == Need::Summary && summary.is_some() {
             return Ok(Trace { summary, timeline: None, unsaved: None });
         }
@@ -86,7 +93,8 @@ impl Loader<'_> {
 
     fn read(&self, path: &Path) -> anyhow::Result<Timeline> {
         let source = Source::open(path)?;
-        let size = if let Bytes::Mapped(map) = &source.bytes { Some(map.len() as u64) } else { None };
+        let size =
+            if let Bytes::Mapped(map) = &source.bytes { Some(map.len() as u64) } else { None };
         let bar = self.printer.progress("reading", size);
         let mut timeline = kineto::read(source, &self.options, &|bytes| bar.inc(bytes))?;
         bar.finish_and_clear();
@@ -97,7 +105,11 @@ impl Loader<'_> {
     /// Writes the index of a trace that was read from its text. It costs nothing but itself when
     /// it cannot be written.
     pub(crate) fn save(&self, path: &Path, trace: &Trace, summary: &Summary) {
-        let (Some(binding), Some(timeline), true) = (&trace.unsaved, &trace.timeline, self.is_usual()) else { return };
+        let (Some(binding), Some(timeline), true) =
+            (&trace.unsaved, &trace.timeline, self.is_usual())
+        else {
+            return;
+        };
         let saved = Binding::of(path).context("the trace is gone").and_then(|now| {
             anyhow::ensure!(now == *binding, "the trace has changed meanwhile");
             Ok(lag::save(path, timeline, summary, self.rules.fingerprint(), binding)?)
@@ -112,7 +124,9 @@ impl Loader<'_> {
     pub(crate) fn summary(&self, trace: &Trace) -> Summary {
         match (&trace.summary, &trace.timeline) {
             (Some(summary), _) => summary.clone(),
-            (None, Some(timeline)) => summarise(&Analysis::new(timeline, self.rules, self.phases, None)),
+            (None, Some(timeline)) => {
+                summarise(&Analysis::new(timeline, self.rules, self.phases, None))
+            }
             (None, None) => Summary::default(),
         }
     }

@@ -593,9 +593,16 @@ impl Timeline {
 
     /// The first and last moment of device work, calls, operators, Python and annotations.
     pub fn extent(&self) -> Option<(i64, i64)> {
-        let tables = [&self.gpu.spans, &self.runtime.spans, &self.ops.spans, &self.python.spans, &self.annotations.spans];
+        let tables = [
+            &self.gpu.spans,
+            &self.runtime.spans,
+            &self.ops.spans,
+            &self.python.spans,
+            &self.annotations.spans,
+        ];
         let start = tables.iter().filter_map(|spans| spans.ts.iter().copied().min()).min()?;
-        let end = tables.iter().flat_map(|spans| (0..spans.len()).map(|row| spans.end(row))).max()?;
+        let end =
+            tables.iter().flat_map(|spans| (0..spans.len()).map(|row| spans.end(row))).max()?;
         Some((start, end))
     }
 }

@@ -48,7 +48,10 @@ pub fn breakdown(analysis: &Analysis, by: By, top: Option<usize>) -> Breakdown {
     order.sort_by_key(|&i| (Reverse(groups[i].time_ns), Reverse(groups[i].count), keys.labels[i]));
     let distinct = order.len() as u64;
     order.truncate(top.unwrap_or(usize::MAX));
-    let rows = order.into_iter().map(|i| Group { name: keys.name(analysis, by, i), ..groups[i].clone() }).collect();
+    let rows = order
+        .into_iter()
+        .map(|i| Group { name: keys.name(analysis, by, i), ..groups[i].clone() })
+        .collect();
     Breakdown { by, rows, distinct, total }
 }
 
@@ -85,11 +88,21 @@ impl Keys {
     fn name(&self, analysis: &Analysis, by: By, group: usize) -> String {
         let timeline = analysis.timeline;
         let (a, b) = self.labels[group];
-        let text = |id: u32, none: &str| if id == NONE { none.to_owned() } else { timeline.strings.get(id).to_owned() };
+        let text = |id: u32, none: &str| {
+            if id == NONE { none.to_owned() } else { timeline.strings.get(id).to_owned() }
+        };
         match by {
-            By::Class => analysis.rules.classes().get(a as usize).map_or_else(String::new, |class| class.name.clone()),
+            By::Class => analysis
+                .rules
+                .classes()
+                .get(a as usize)
+                .map_or_else(String::new, |class| class.name.clone()),
             By::Group => {
-                let class = analysis.rules.classes().iter().find(|class| group_number(analysis, &class.group) == a);
+                let class = analysis
+                    .rules
+                    .classes()
+                    .iter()
+                    .find(|class| group_number(analysis, &class.group) == a);
                 class.map_or_else(String::new, |class| class.group.clone())
             }
             By::Kernel => text(a, "(no name)"),
@@ -100,7 +113,9 @@ impl Keys {
             By::Python if b == OLD_STACK => user_frame(timeline.strings.get(a)).to_owned(),
             By::Python => text(a, "(no Python frame)"),
             By::Module => text(a, "(no module)"),
-            By::Stream => format!("device {} stream {}", timeline.ids.text(a), timeline.ids.text(b)),
+            By::Stream => {
+                format!("device {} stream {}", timeline.ids.text(a), timeline.ids.text(b))
+            }
             By::Launch => text(a, "(launch not recorded)"),
             By::Geometry => format!("grid {} block {}", text(a, "?"), text(b, "?")),
         }
@@ -108,21 +123,32 @@ impl Keys {
 }
 
 fn group_number(analysis: &Analysis, group: &str) -> u32 {
-    analysis.rules.classes().iter().position(|class| class.group == group).map_or(NONE, |i| i as u32)
+    analysis
+        .rules
+        .classes()
+        .iter()
+        .position(|class| class.group == group)
+        .map_or(NONE, |i| i as u32)
 }
 
 /// What tells a row's group from others.
 fn label(analysis: &Analysis, by: By, row: usize) -> (u32, u32) {
     let timeline = analysis.timeline;
     let gpu = &timeline.gpu;
-    let name_of = |names: &[u32], at: &[u32]| at.get(row).and_then(|&i| names.get(i as usize)).copied().unwrap_or(NONE);
+    let name_of = |names: &[u32], at: &[u32]| {
+        at.get(row).and_then(|&i| names.get(i as usize)).copied().unwrap_or(NONE)
+    };
     match by {
         By::Class => (u32::from(analysis.class(row as u32).0), 0),
-        By::Group => (group_number(analysis, &analysis.rules.class(analysis.class(row as u32)).group), 0),
+        By::Group => {
+            (group_number(analysis, &analysis.rules.class(analysis.class(row as u32)).group), 0)
+        }
         By::Kernel => (gpu.spans.name[row], 0),
         By::Phase => (u32::from(gpu.phase.get(row).copied().unwrap_or(0)), 0),
         By::Op => (name_of(&timeline.ops.spans.name, &gpu.op), 0),
-        By::Shape => (name_of(&timeline.ops.spans.name, &gpu.op), name_of(&timeline.ops.dims, &gpu.op)),
+        By::Shape => {
+            (name_of(&timeline.ops.spans.name, &gpu.op), name_of(&timeline.ops.dims, &gpu.op))
+        }
         By::Python => (name_of(&timeline.python.spans.name, &gpu.python), 0),
         By::Module => (name_of(&timeline.python.spans.name, &gpu.module), 0),
         By::Stream => (gpu.device[row], gpu.stream[row]),
@@ -143,7 +169,13 @@ struct OldStacks<'a> {
 impl<'a> OldStacks<'a> {
     fn label(&mut self, analysis: &Analysis<'a>, row: usize) -> (u32, u32) {
         let timeline = analysis.timeline;
-        let stack = timeline.gpu.op.get(row).and_then(|&op| timeline.ops.call_stack.get(op as usize)).copied().unwrap_or(NONE);
+        let stack = timeline
+            .gpu
+            .op
+            .get(row)
+            .and_then(|&op| timeline.ops.call_stack.get(op as usize))
+            .copied()
+            .unwrap_or(NONE);
         match timeline.strings.get(stack) {
             "" => (NONE, 0),
             text => (*self.stack_of_frame.entry(user_frame(text)).or_insert(stack), OLD_STACK),
@@ -190,11 +222,21 @@ fn grouped(analysis: &Analysis, of_row: &[u32], groups: usize) -> Vec<Group> {
                 return Group::default();
             }
             let time_ns = durations.iter().fold(0i64, |sum, &dur| sum.saturating_add(dur));
-            let (min_ns, max_ns) = durations.iter().fold((i64::MAX, i64::MIN), |(min, max), &dur| (min.min(dur), max.max(dur)));
+            let (min_ns, max_ns) = durations
+                .iter()
+                .fold((i64::MAX, i64::MIN), |(min, max), &dur| (min.min(dur), max.max(dur)));
             let middle = (durations.len() - 1) / 2;
             let median_ns = *durations.select_nth_unstable(middle).1;
             let class = analysis.rules.class(analysis.class(first)).name.clone();
-            Group { name: String::new(), class, count: (to - from) as u64, time_ns, min_ns, median_ns, max_ns }
+            Group {
+                name: String::new(),
+                class,
+                count: (to - from) as u64,
+                time_ns,
+                min_ns,
+                median_ns,
+                max_ns,
+            }
         })
         .collect()
 }

@@ -10,8 +10,12 @@ use rustc_hash::FxHashMap;
 /// Busy and idle time of every device that worked.
 pub(super) fn devices(analysis: &Analysis) -> Vec<Device> {
     let waits = Waits::new(analysis.timeline);
-    let mut devices: Vec<Device> = by_device(analysis).into_iter().map(|(code, rows)| device(analysis, &waits, code, &rows)).collect();
-    devices.sort_by_key(|device| (device.device.parse().unwrap_or(i64::MAX), device.device.clone()));
+    let mut devices: Vec<Device> = by_device(analysis)
+        .into_iter()
+        .map(|(code, rows)| device(analysis, &waits, code, &rows))
+        .collect();
+    devices
+        .sort_by_key(|device| (device.device.parse().unwrap_or(i64::MAX), device.device.clone()));
     devices
 }
 
@@ -40,7 +44,9 @@ fn device(analysis: &Analysis, waits: &Waits, code: u32, rows: &[u32]) -> Device
     let timeline = analysis.timeline;
     let spans = &timeline.gpu.spans;
     let span = |row: &u32| (spans.ts[*row as usize], spans.end(*row as usize));
-    let of = |wanted: fn(Role) -> bool| union(rows.iter().filter(|&&row| wanted(role(analysis, row))).map(span));
+    let of = |wanted: fn(Role) -> bool| {
+        union(rows.iter().filter(|&&row| wanted(role(analysis, row))).map(span))
+    };
     let busy = union(rows.iter().map(span));
     let compute = of(|role| role == Role::Compute);
     let communication = of(|role| role == Role::Communication);
@@ -73,12 +79,15 @@ fn device_name(timeline: &Timeline, code: u32) -> String {
     // AMD numbers devices in kernels otherwise than in the properties: any one will do when all
     // are alike.
     let found = devices.iter().find(|device| Some(device.id) == number);
-    let alike = || devices.first().filter(|first| devices.iter().all(|device| device.name == first.name));
+    let alike =
+        || devices.first().filter(|first| devices.iter().all(|device| device.name == first.name));
     let Some(device) = found.or_else(alike) else { return String::new() };
     if !device.name.is_empty() {
         return device.name.clone();
     }
-    Rules::builtin().device("", device.sms, device.memory).map_or_else(String::new, |peak| peak.name.clone())
+    Rules::builtin()
+        .device("", device.sms, device.memory)
+        .map_or_else(String::new, |peak| peak.name.clone())
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -126,7 +135,10 @@ impl Waits {
             let Some(known) = is_wait.get_mut(name as usize) else { continue };
             let waits = *known.get_or_insert_with(|| waits(timeline.strings.get(name)));
             if waits {
-                by_track.entry(runtime.spans.track[row]).or_default().push((runtime.spans.ts[row], runtime.spans.end(row)));
+                by_track
+                    .entry(runtime.spans.track[row])
+                    .or_default()
+                    .push((runtime.spans.ts[row], runtime.spans.end(row)));
             }
         }
         for calls in by_track.values_mut() {
@@ -145,7 +157,9 @@ impl Waits {
 
 fn waits(name: &str) -> bool {
     let copy = name.contains("Memcpy") && !name.contains("Async");
-    copy || name.contains("Synchronize") || name.contains("synchronize") || name == "hipMemcpyWithStream"
+    copy || name.contains("Synchronize")
+        || name.contains("synchronize")
+        || name == "hipMemcpyWithStream"
 }
 
 /// Why there were gaps in `busy`, by the launch of the work that ended each.

@@ -20,7 +20,8 @@ pub fn link(timeline: &mut Timeline, phases: &Phases) {
         }
         let spans = &timeline.runtime.spans;
         let rows = asked.iter().enumerate().filter(|(_, asked)| **asked).map(|(row, _)| row);
-        rows.map(|row| Moment { track: spans.track[row], ts: spans.ts[row], asker: row as u32 }).collect()
+        rows.map(|row| Moment { track: spans.track[row], ts: spans.ts[row], asker: row as u32 })
+            .collect()
     };
     if !moments.is_sorted() {
         moments.sort();
@@ -35,30 +36,43 @@ pub fn link(timeline: &mut Timeline, phases: &Phases) {
         let launch = launch as usize;
         op_of_launch[launch] = open.last().copied().unwrap_or(NONE);
         if phase_of_launch[launch] == 0 {
-            let phase = |&row: &u32| phase_of_name.get(timeline, timeline.ops.spans.name[row as usize]);
-            phase_of_launch[launch] = open.iter().rev().map(phase).find(|&phase| phase != 0).unwrap_or(0);
+            let phase =
+                |&row: &u32| phase_of_name.get(timeline, timeline.ops.spans.name[row as usize]);
+            phase_of_launch[launch] =
+                open.iter().rev().map(phase).find(|&phase| phase != 0).unwrap_or(0);
         }
     });
 
     let (mut python_of_launch, mut module_of_launch) = (vec![NONE; launches], vec![NONE; launches]);
     let role_of_name = NameMemo::new(timeline, frame_role);
     nest::visit(&timeline.python.spans, tracks, &moments, |launch, open| {
-        let role = |&&row: &&u32| role_of_name.get(timeline, timeline.python.spans.name[row as usize]);
+        let role =
+            |&&row: &&u32| role_of_name.get(timeline, timeline.python.spans.name[row as usize]);
         let users = open.iter().rev().find(|row| role(row) == USER).or(open.last());
         python_of_launch[launch as usize] = users.copied().unwrap_or(NONE);
-        module_of_launch[launch as usize] = open.iter().rev().find(|row| role(row) == MODULE).copied().unwrap_or(NONE);
+        module_of_launch[launch as usize] =
+            open.iter().rev().find(|row| role(row) == MODULE).copied().unwrap_or(NONE);
     });
 
-    let through = |of_launch: &[u32]| -> Column<u32> { launch.iter().map(|&row| of_launch.get(row as usize).copied().unwrap_or(NONE)).collect::<Vec<_>>().into() };
+    let through = |of_launch: &[u32]| -> Column<u32> {
+        launch
+            .iter()
+            .map(|&row| of_launch.get(row as usize).copied().unwrap_or(NONE))
+            .collect::<Vec<_>>()
+            .into()
+    };
     let gpu = &timeline.gpu;
-    let mut op: Vec<u32> = launch.iter().map(|&row| op_of_launch.get(row as usize).copied().unwrap_or(NONE)).collect();
+    let mut op: Vec<u32> =
+        launch.iter().map(|&row| op_of_launch.get(row as usize).copied().unwrap_or(NONE)).collect();
     hint_by_external_id(timeline, &launch, &mut op);
     let python = through(&python_of_launch);
     let module = through(&module_of_launch);
     let own = own_phases(timeline, phases);
-    let phase = launch.iter().enumerate().map(|(row, &launch)| match phase_of_launch.get(launch as usize) {
-        Some(&phase) => phase,
-        None => own.at(gpu.spans.ts[row]),
+    let phase = launch.iter().enumerate().map(|(row, &launch)| {
+        match phase_of_launch.get(launch as usize) {
+            Some(&phase) => phase,
+            None => own.at(gpu.spans.ts[row]),
+        }
     });
     let phase: Vec<u8> = phase.collect();
     let gpu = &mut timeline.gpu;
@@ -69,9 +83,13 @@ pub fn link(timeline: &mut Timeline, phases: &Phases) {
 /// The runtime row of every device row, `NONE` where the correlation has none.
 fn launches(timeline: &Timeline) -> Vec<u32> {
     let runtime = &timeline.runtime;
-    let looks_like_launch = NameMemo::new(timeline, |name| u8::from(["Launch", "Memcpy", "Memset", "launch"].iter().any(|word| name.contains(word))));
-    let is_launch = |row: u32| looks_like_launch.get(timeline, runtime.spans.name[row as usize]) == 1;
-    let mut table = RowsById::new(&runtime.correlation, |old, new| !is_launch(old) && is_launch(new));
+    let looks_like_launch = NameMemo::new(timeline, |name| {
+        u8::from(["Launch", "Memcpy", "Memset", "launch"].iter().any(|word| name.contains(word)))
+    });
+    let is_launch =
+        |row: u32| looks_like_launch.get(timeline, runtime.spans.name[row as usize]) == 1;
+    let mut table =
+        RowsById::new(&runtime.correlation, |old, new| !is_launch(old) && is_launch(new));
     timeline.gpu.correlation.iter().map(|&correlation| table.get(correlation)).collect()
 }
 
@@ -178,7 +196,9 @@ struct Segments(Vec<(i64, u8)>);
 impl Segments {
     /// From marks that may nest: the one that started last counts.
     fn new(spans: &Spans, mut marks: Vec<(u32, u8)>) -> Segments {
-        marks.sort_by_key(|&(row, _)| (spans.ts[row as usize], std::cmp::Reverse(spans.dur[row as usize])));
+        marks.sort_by_key(|&(row, _)| {
+            (spans.ts[row as usize], std::cmp::Reverse(spans.dur[row as usize]))
+        });
         let mut segments = vec![];
         let mut open: Vec<(i64, u8)> = vec![];
         let close_until = |open: &mut Vec<(i64, u8)>, segments: &mut Vec<(i64, u8)>, ts: i64| {
@@ -220,7 +240,8 @@ fn marked_phases(timeline: &Timeline, phases: &Phases, moments: &[Moment]) -> Ve
     }
     let anywhere = Segments::new(spans, marks.clone());
     for moments in moments.chunk_by(|a, b| a.track == b.track) {
-        let own = marks.iter().copied().filter(|&(row, _)| spans.track[row as usize] == moments[0].track);
+        let own =
+            marks.iter().copied().filter(|&(row, _)| spans.track[row as usize] == moments[0].track);
         let own = Segments::new(spans, own.collect());
         for moment in moments {
             let phase = own.at(moment.ts);
@@ -238,6 +259,9 @@ fn own_phases(timeline: &Timeline, phases: &Phases) -> Segments {
 fn marks(timeline: &Timeline, phases: &Phases, category: &str) -> Vec<(u32, u8)> {
     let spans = &timeline.annotations.spans;
     let phase_of_name = NameMemo::new(timeline, |name| phases.of_annotation(name).unwrap_or(0));
-    let rows = (0..spans.len()).filter(|&row| timeline.kinds[spans.kind[row] as usize].category == category);
-    rows.map(|row| (row as u32, phase_of_name.get(timeline, spans.name[row]))).filter(|mark| mark.1 != 0).collect()
+    let rows = (0..spans.len())
+        .filter(|&row| timeline.kinds[spans.kind[row] as usize].category == category);
+    rows.map(|row| (row as u32, phase_of_name.get(timeline, spans.name[row])))
+        .filter(|mark| mark.1 != 0)
+        .collect()
 }

@@ -14,7 +14,12 @@ pub(super) struct Moment {
 /// Calls `visit` for every moment with the rows of `spans` that are open then on its track,
 /// outermost first. Moments must be sorted. A row that does not end within the one around it is
 /// still visited while it lasts.
-pub(super) fn visit(spans: &Spans, tracks: usize, moments: &[Moment], mut visit: impl FnMut(u32, &[u32])) {
+pub(super) fn visit(
+    spans: &Spans,
+    tracks: usize,
+    moments: &[Moment],
+    mut visit: impl FnMut(u32, &[u32]),
+) {
     let mut open: Vec<u32> = vec![];
     let mut last = vec![];
     let by_track = RowsByTrack::new(spans, tracks, moments);
@@ -31,7 +36,9 @@ pub(super) fn visit(spans: &Spans, tracks: usize, moments: &[Moment], mut visit:
                 visit(moment.asker, &open);
             } else {
                 last.clear();
-                last.extend(open.iter().copied().filter(|&row| spans.end(row as usize) >= moment.ts));
+                last.extend(
+                    open.iter().copied().filter(|&row| spans.end(row as usize) >= moment.ts),
+                );
                 visit(moment.asker, &last);
             }
         }
@@ -108,8 +115,11 @@ mod tests {
     fn rows_open_at_a_moment_are_found_on_its_track_only() {
         // Unsorted, nested, on two tracks, and one (row 3) that outlasts the row around it.
         let spans = spans(&[(0, 10, 5), (0, 0, 100), (1, 0, 100), (0, 20, 200), (0, 30, 10)]);
-        let mut moments: Vec<Moment> =
-            [(0, 12), (0, 16), (0, 35), (0, 150), (1, 35), (0, 300)].iter().enumerate().map(|(i, &(track, ts))| Moment { track, ts, asker: i as u32 }).collect();
+        let mut moments: Vec<Moment> = [(0, 12), (0, 16), (0, 35), (0, 150), (1, 35), (0, 300)]
+            .iter()
+            .enumerate()
+            .map(|(i, &(track, ts))| Moment { track, ts, asker: i as u32 })
+            .collect();
         moments.sort();
         let mut found = vec![vec![]; 6];
         visit(&spans, 2, &moments, |asker, open| found[asker as usize] = open.to_vec());

@@ -92,7 +92,9 @@ pub struct CollectiveSkew {
 pub fn arrivals(analysis: &Analysis) -> Vec<Arrival> {
     let timeline = analysis.timeline;
     let gpu = &timeline.gpu;
-    let with = |on_gpu: bool| -> FxHashMap<u32, &Collective> { timeline.collectives.iter().filter(|c| c.on_gpu == on_gpu).map(|c| (c.row, c)).collect() };
+    let with = |on_gpu: bool| -> FxHashMap<u32, &Collective> {
+        timeline.collectives.iter().filter(|c| c.on_gpu == on_gpu).map(|c| (c.row, c)).collect()
+    };
     let (of_gpu, of_op) = (with(true), with(false));
     let mut arrivals: Vec<Arrival> = analysis
         .rows
@@ -102,7 +104,8 @@ pub fn arrivals(analysis: &Analysis) -> Vec<Arrival> {
             let details = of_gpu.get(&row).or_else(|| of_op.get(&gpu.op[row as usize]));
             let text = |id: u32| timeline.strings.get(id).to_owned();
             Arrival {
-                operation: details.map_or_else(|| text(gpu.spans.name[row as usize]), |c| text(c.operation)),
+                operation: details
+                    .map_or_else(|| text(gpu.spans.name[row as usize]), |c| text(c.operation)),
                 group: details.map_or_else(String::new, |c| text(c.group)),
                 start_ns: timeline.about.base_time_ns.saturating_add(gpu.spans.ts[row as usize]),
                 dur_ns: gpu.spans.dur[row as usize].max(0),
@@ -113,17 +116,30 @@ pub fn arrivals(analysis: &Analysis) -> Vec<Arrival> {
     arrivals
 }
 
+/// A rank's part in a collective that others took part in.
+struct Part {
+    row: usize,
+    start_ns: i64,
+    dur_ns: i64,
+}
+
 /// Puts ranks side by side.
 pub fn side_by_side(mut ranks: Vec<Rank>) -> Ranks {
-    ranks.sort_by(|a, b| (a.rank.unwrap_or(i64::MAX), &a.path).cmp(&(b.rank.unwrap_or(i64::MAX), &b.path)));
+    ranks.sort_by(|a, b| {
+        (a.rank.unwrap_or(i64::MAX), &a.path).cmp(&(b.rank.unwrap_or(i64::MAX), &b.path))
+    });
     let mut rows: Vec<RankRow> = ranks.iter().map(row).collect();
-    // The n-th collective of an operation and group on every rank, as (row, start, duration).
-    let mut matches: FxHashMap<(&str, &str, usize), Vec<(usize, i64, i64)>> = FxHashMap::default();
+    // The n-th collective of an operation and group on every rank.
+    let mut matches: FxHashMap<(&str, &str, usize), Vec<Part>> = FxHashMap::default();
     for (i, rank) in ranks.iter().enumerate() {
         let mut seen: FxHashMap<(&str, &str), usize> = FxHashMap::default();
         for arrival in &rank.arrivals {
             let n = seen.entry((&arrival.operation, &arrival.group)).or_default();
-            matches.entry((&arrival.operation, &arrival.group, *n)).or_default().push((i, arrival.start_ns, arrival.dur_ns));
+            matches.entry((&arrival.operation, &arrival.group, *n)).or_default().push(Part {
+                row: i,
+                start_ns: arrival.start_ns,
+                dur_ns: arrival.dur_ns,
+            });
             *n += 1;
         }
     }
@@ -134,22 +150,39 @@ pub fn side_by_side(mut ranks: Vec<Rank>) -> Ranks {
     }
     let mut by_operation: FxHashMap<&str, Skews> = FxHashMap::default();
     for ((operation, _, _), parts) in matches.into_iter().filter(|(_, parts)| parts.len() > 1) {
-        let skews = by_operation.entry(operation).or_insert_with(|| Skews { start: vec![], wait: vec![], last: vec![0; rows.len()] });
-        let spread = |of: fn(&(usize, i64, i64)) -> i64| parts.iter().map(of).max().unwrap_or(0).saturating_sub(parts.iter().map(of).min().unwrap_or(0));
-        skews.start.push(spread(|part| part.1));
-        skews.wait.push(spread(|part| part.2));
-        if let Some(&(last, ..)) = parts.iter().min_by_key(|part| part.2) {
-            skews.last[last] += 1;
-            rows[last].last_in += 1;
+        let skews = by_operation.entry(operation).or_insert_with(|| Skews {
+            start: vec![],
+            wait: vec![],
+            last: vec![0; rows.len()],
+        });
+        let spread = |of: fn(&Part) -> i64| {
+            parts
+                .iter()
+                .map(of)
+                .max()
+                .unwrap_or(0)
+                .saturating_sub(parts.iter().map(of).min().unwrap_or(0))
+        };
+        skews.start.push(spread(|part| part.start_ns));
+        skews.wait.push(spread(|part| part.dur_ns));
+        if let Some(last) = parts.iter().min_by_key(|part| part.dur_ns) {
+            skews.last[last.row] += 1;
+            rows[last.row].last_in += 1;
         }
-        for (i, ..) in parts {
-            rows[i].matched += 1;
+        for part in parts {
+            rows[part.row].matched += 1;
         }
     }
     let mut collectives: Vec<CollectiveSkew> = by_operation
         .into_iter()
         .map(|(operation, mut skews)| {
-            let straggler = skews.last.iter().copied().enumerate().max_by_key(|&(i, n)| (n, std::cmp::Reverse(i))).unwrap_or((0, 0));
+            let straggler = skews
+                .last
+                .iter()
+                .copied()
+                .enumerate()
+                .max_by_key(|&(i, n)| (n, std::cmp::Reverse(i)))
+                .unwrap_or((0, 0));
             CollectiveSkew {
                 operation: operation.to_owned(),
                 count: skews.wait.len() as u64,
@@ -164,7 +197,9 @@ pub fn side_by_side(mut ranks: Vec<Rank>) -> Ranks {
 }
 
 fn row(rank: &Rank) -> RankRow {
-    let sum = |of: fn(&super::summary::Device) -> i64| rank.summary.devices.iter().map(of).fold(0i64, i64::saturating_add);
+    let sum = |of: fn(&super::summary::Device) -> i64| {
+        rank.summary.devices.iter().map(of).fold(0i64, i64::saturating_add)
+    };
     RankRow {
         path: rank.path.clone(),
         rank: rank.rank,
@@ -185,16 +220,35 @@ mod tests {
     use super::*;
 
     fn rank(number: i64, parts: &[(i64, i64)]) -> Rank {
-        let arrival = |&(start_ns, dur_ns): &(i64, i64)| Arrival { operation: "allreduce".into(), group: "0".into(), start_ns, dur_ns };
-        Rank { path: format!("r{number}"), rank: Some(number), arrivals: parts.iter().map(arrival).collect(), ..Rank::default() }
+        let arrival = |&(start_ns, dur_ns): &(i64, i64)| Arrival {
+            operation: "allreduce".into(),
+            group: "0".into(),
+            start_ns,
+            dur_ns,
+        };
+        Rank {
+            path: format!("r{number}"),
+            rank: Some(number),
+            arrivals: parts.iter().map(arrival).collect(),
+            ..Rank::default()
+        }
     }
 
     #[test]
     fn the_rank_that_comes_last_has_the_shortest_collective() {
         // Rank 1 comes 50 late twice; rank 0 comes 5 late once. Rank 0 has one more, unmatched.
-        let ranks = side_by_side(vec![rank(1, &[(150, 10), (250, 10), (300, 15)]), rank(0, &[(100, 60), (200, 60), (305, 10), (400, 1)])]);
-        assert_eq!(ranks.rows.iter().map(|r| (r.rank, r.last_in, r.matched)).collect::<Vec<_>>(), [(Some(0), 1, 3), (Some(1), 2, 3)]);
+        let ranks = side_by_side(vec![
+            rank(1, &[(150, 10), (250, 10), (300, 15)]),
+            rank(0, &[(100, 60), (200, 60), (305, 10), (400, 1)]),
+        ]);
+        assert_eq!(
+            ranks.rows.iter().map(|r| (r.rank, r.last_in, r.matched)).collect::<Vec<_>>(),
+            [(Some(0), 1, 3), (Some(1), 2, 3)]
+        );
         let skew = &ranks.collectives[0];
-        assert_eq!((skew.count, skew.start_skew_ns.median, skew.wait_ns.max, skew.straggler), (3, 50, 50, (1, 2)));
+        assert_eq!(
+            (skew.count, skew.start_skew_ns.median, skew.wait_ns.max, skew.straggler),
+            (3, 50, 50, (1, 2))
+        );
     }
 }

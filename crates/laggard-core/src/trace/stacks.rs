@@ -31,7 +31,9 @@ pub fn stacks(analysis: &Analysis, top: Option<usize>) -> Vec<Stack> {
         let (op, frame) = (gpu.op[row as usize] as usize, gpu.python[row as usize] as usize);
         let old_stack = || ops.call_stack.get(op).copied().unwrap_or(NONE);
         let line = python.spans.name.get(frame).copied().unwrap_or_else(old_stack);
-        let group = groups.entry((ops.spans.name.get(op).copied().unwrap_or(NONE), line)).or_insert((0, 0, row));
+        let group = groups
+            .entry((ops.spans.name.get(op).copied().unwrap_or(NONE), line))
+            .or_insert((0, 0, row));
         group.0 += 1;
         group.1 = group.1.saturating_add(gpu.spans.dur[row as usize].max(0));
     }
@@ -47,16 +49,32 @@ pub fn stacks(analysis: &Analysis, top: Option<usize>) -> Vec<Stack> {
         {
             frames.push(timeline.strings.get(name).to_owned());
             let parent = python.parent[at as usize];
-            at = if parent == NONE { NONE } else { rows_by_id.get(&parent).copied().unwrap_or(NONE) };
+            at = if parent == NONE {
+                NONE
+            } else {
+                rows_by_id.get(&parent).copied().unwrap_or(NONE)
+            };
         }
         if frames.is_empty()
             && let Some(&text) = ops.call_stack.get(gpu.op[row as usize] as usize)
         {
-            frames.extend(timeline.strings.get(text).split(';').filter(|frame| !frame.is_empty()).map(str::to_owned));
+            frames.extend(
+                timeline
+                    .strings
+                    .get(text)
+                    .split(';')
+                    .filter(|frame| !frame.is_empty())
+                    .map(str::to_owned),
+            );
         }
         frames.reverse();
         frames
     };
-    let stack = |((op, _), (count, time_ns, row))| Stack { op: if op == NONE { "(no operator)".into() } else { timeline.strings.get(op).into() }, count, time_ns, frames: frames(row) };
+    let stack = |((op, _), (count, time_ns, row))| Stack {
+        op: if op == NONE { "(no operator)".into() } else { timeline.strings.get(op).into() },
+        count,
+        time_ns,
+        frames: frames(row),
+    };
     groups.into_iter().map(stack).collect()
 }

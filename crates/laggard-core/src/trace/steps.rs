@@ -23,7 +23,9 @@ pub(super) fn steps(analysis: &Analysis) -> Option<Steps> {
     let gpu = &timeline.gpu;
     for &row in &analysis.rows {
         let row = row as usize;
-        let Some(&launched) = timeline.runtime.spans.ts.get(gpu.launch[row] as usize) else { continue };
+        let Some(&launched) = timeline.runtime.spans.ts.get(gpu.launch[row] as usize) else {
+            continue;
+        };
         let next = marks.partition_point(|&mark| spans.ts[mark as usize] <= launched);
         if next > 0 && spans.end(marks[next - 1] as usize) >= launched {
             let step = &mut rows[next - 1];
@@ -39,7 +41,9 @@ pub(super) fn steps(analysis: &Analysis) -> Option<Steps> {
 
 fn marks(timeline: &Timeline) -> Option<(&'static str, Vec<u32>)> {
     let spans = &timeline.annotations.spans;
-    let on_host = |row: &u32| timeline.kinds[spans.kind[*row as usize] as usize].category == "user_annotation";
+    let on_host = |row: &u32| {
+        timeline.kinds[spans.kind[*row as usize] as usize].category == "user_annotation"
+    };
     let named = |is: fn(&str) -> bool| -> Vec<u32> {
         let rows = (0..spans.len() as u32).filter(on_host);
         rows.filter(|&row| is(timeline.strings.get(spans.name[row as usize]))).collect()

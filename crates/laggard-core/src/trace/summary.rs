@@ -283,7 +283,16 @@ impl Spread {
             let i = ((values.len() - 1) as f64 * share).round() as usize;
             *values.select_nth_unstable(i).1
         };
-        Spread { n: 0, min: at(0.0), p25: at(0.25), median: at(0.5), p75: at(0.75), p95: at(0.95), max: at(1.0) }.with_n(values.len())
+        Spread {
+            n: 0,
+            min: at(0.0),
+            p25: at(0.25),
+            median: at(0.5),
+            p75: at(0.75),
+            p95: at(0.95),
+            max: at(1.0),
+        }
+        .with_n(values.len())
     }
 
     fn with_n(self, n: usize) -> Spread {
@@ -405,9 +414,15 @@ pub struct Analysis<'a> {
 
 impl<'a> Analysis<'a> {
     /// Classifies all device work; `phase` keeps only the work of that phase.
-    pub fn new(timeline: &'a Timeline, rules: &'a Rules, phases: &'a Phases, phase: Option<u8>) -> Analysis<'a> {
+    pub fn new(
+        timeline: &'a Timeline,
+        rules: &'a Rules,
+        phases: &'a Phases,
+        phase: Option<u8>,
+    ) -> Analysis<'a> {
         let gpu = &timeline.gpu;
-        let activities: Vec<Activity> = timeline.kinds.iter().map(|kind| kind.activity().unwrap_or(Activity::Device)).collect();
+        let activities: Vec<Activity> =
+            timeline.kinds.iter().map(|kind| kind.activity().unwrap_or(Activity::Device)).collect();
         let mut classes = vec![ClassId(u16::MAX); timeline.strings.len()];
         for (&name, &kind) in gpu.spans.name.iter().zip(gpu.spans.kind.iter()) {
             let Some(class) = classes.get_mut(name as usize) else { continue };
@@ -415,7 +430,8 @@ impl<'a> Analysis<'a> {
                 *class = rules.classify(timeline.strings.get(name), activities[kind as usize]);
             }
         }
-        let keep = |&row: &u32| phase.is_none_or(|phase| gpu.phase.get(row as usize) == Some(&phase));
+        let keep =
+            |&row: &u32| phase.is_none_or(|phase| gpu.phase.get(row as usize) == Some(&phase));
         let rows = (0..gpu.spans.len() as u32).filter(keep).collect();
         Analysis { timeline, rules, phases, rows, classes, activities }
     }
@@ -437,10 +453,18 @@ pub fn summarise(analysis: &Analysis) -> Summary {
     let timeline = analysis.timeline;
     let classes = breakdown(analysis, By::Class, Some(ROWS_KEPT));
     let other = analysis.rules.class(analysis.rules.other()).name.clone();
-    let unclassified = classes.rows.iter().find(|row| row.name == other).map_or(0, |row| row.time_ns);
-    let unclassified_share = if classes.total.time_ns > 0 { unclassified as f64 / classes.total.time_ns as f64 } else { 0.0 };
+    let unclassified =
+        classes.rows.iter().find(|row| row.name == other).map_or(0, |row| row.time_ns);
+    let unclassified_share = if classes.total.time_ns > 0 {
+        unclassified as f64 / classes.total.time_ns as f64
+    } else {
+        0.0
+    };
     let mut breakdowns = vec![classes];
-    breakdowns.extend([By::Kernel, By::Phase, By::Op, By::Python].map(|by| breakdown(analysis, by, Some(ROWS_KEPT))));
+    breakdowns.extend(
+        [By::Kernel, By::Phase, By::Op, By::Python]
+            .map(|by| breakdown(analysis, by, Some(ROWS_KEPT))),
+    );
     Summary {
         about: about(timeline),
         totals: totals(analysis),
@@ -463,8 +487,13 @@ fn about(timeline: &Timeline) -> About {
     let about = &timeline.about;
     let mut gpus: Vec<(String, u64)> = vec![];
     for device in &about.devices {
-        let peak = || Rules::builtin().device(&device.name, device.sms, device.memory).map(|peak| peak.name.clone());
-        let name = if device.name.is_empty() { peak().unwrap_or_default() } else { device.name.clone() };
+        let peak = || {
+            Rules::builtin()
+                .device(&device.name, device.sms, device.memory)
+                .map(|peak| peak.name.clone())
+        };
+        let name =
+            if device.name.is_empty() { peak().unwrap_or_default() } else { device.name.clone() };
         match gpus.iter_mut().find(|(known, _)| *known == name) {
             Some((_, count)) => *count += 1,
             None => gpus.push((name, 1)),
@@ -484,7 +513,10 @@ fn about(timeline: &Timeline) -> About {
 
 fn totals(analysis: &Analysis) -> Totals {
     let timeline = analysis.timeline;
-    let all = |spans: &Spans| CountTime { count: spans.len() as u64, time_ns: sum(spans.dur.iter().copied()) };
+    let all = |spans: &Spans| CountTime {
+        count: spans.len() as u64,
+        time_ns: sum(spans.dur.iter().copied()),
+    };
     let gpu = |activity: Activity| {
         let rows = analysis.rows.iter().filter(|&&row| analysis.activity(row) == activity);
         let time = sum(rows.clone().map(|&row| timeline.gpu.spans.dur[row as usize]));
@@ -524,8 +556,16 @@ fn categories(timeline: &Timeline) -> Vec<Category> {
         }
     }
     let rows = timeline.kinds.iter().zip(counts).filter(|(_, count)| *count > 0);
-    let mut rows: Vec<Category> = rows.map(|(kind, count)| Category { phase: kind.phase.clone(), category: kind.category.clone(), count }).collect();
-    rows.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| (&a.category, &a.phase).cmp(&(&b.category, &b.phase))));
+    let mut rows: Vec<Category> = rows
+        .map(|(kind, count)| Category {
+            phase: kind.phase.clone(),
+            category: kind.category.clone(),
+            count,
+        })
+        .collect();
+    rows.sort_by(|a, b| {
+        b.count.cmp(&a.count).then_with(|| (&a.category, &a.phase).cmp(&(&b.category, &b.phase)))
+    });
     rows
 }
 
@@ -553,8 +593,11 @@ fn links(analysis: &Analysis) -> Links {
         links.with_python += u64::from(gpu.python[row] != NONE);
     }
     let calls = &analysis.timeline.runtime.spans;
-    let is_graph = |launch: usize| analysis.timeline.strings.get(calls.name[launch]).contains("Graph");
-    for (_, count) in of_launch.into_iter().enumerate().filter(|&(launch, count)| count > 0 && is_graph(launch)) {
+    let is_graph =
+        |launch: usize| analysis.timeline.strings.get(calls.name[launch]).contains("Graph");
+    for (_, count) in
+        of_launch.into_iter().enumerate().filter(|&(launch, count)| count > 0 && is_graph(launch))
+    {
         links.graph_launches += 1;
         links.graph_rows += u64::from(count);
         links.largest_graph = links.largest_graph.max(u64::from(count));
@@ -564,7 +607,13 @@ fn links(analysis: &Analysis) -> Links {
 
 fn peak_memory(timeline: &Timeline) -> Option<PeakMemory> {
     let instants = &timeline.instants;
-    let peak = |codes: &[u32]| codes.iter().filter_map(|&code| timeline.ids.number(code)).max().unwrap_or(0);
+    let peak = |codes: &[u32]| {
+        codes.iter().filter_map(|&code| timeline.ids.number(code)).max().unwrap_or(0)
+    };
     let n = instants.total_allocated.iter().filter(|&&code| code != NONE).count() as u64;
-    (n > 0).then(|| PeakMemory { allocated: peak(&instants.total_allocated), reserved: peak(&instants.total_reserved), n })
+    (n > 0).then(|| PeakMemory {
+        allocated: peak(&instants.total_allocated),
+        reserved: peak(&instants.total_reserved),
+        n,
+    })
 }

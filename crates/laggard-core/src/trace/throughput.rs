@@ -37,7 +37,11 @@ pub(super) fn copies(analysis: &Analysis) -> Vec<Copies> {
     }
     let mut copies: Vec<Copies> = kinds
         .into_iter()
-        .map(|(name, (copies, mut bandwidths))| Copies { kind: timeline.strings.get(name).to_owned(), bandwidth: Spread::of(&mut bandwidths), ..copies })
+        .map(|(name, (copies, mut bandwidths))| Copies {
+            kind: timeline.strings.get(name).to_owned(),
+            bandwidth: Spread::of(&mut bandwidths),
+            ..copies
+        })
         .collect();
     copies.sort_by(|a, b| b.time_ns.cmp(&a.time_ns).then_with(|| a.kind.cmp(&b.kind)));
     copies
@@ -54,12 +58,18 @@ pub(super) fn work(analysis: &Analysis) -> Vec<Work> {
     let mut counted = vec![false; ops.spans.len()];
     for &row in &analysis.rows {
         let op = gpu.op[row as usize] as usize;
-        if op >= ops.spans.len() || ops.dims[op] == NONE || analysis.activity(row) != Activity::Kernel {
+        if op >= ops.spans.len()
+            || ops.dims[op] == NONE
+            || analysis.activity(row) != Activity::Kernel
+        {
             continue;
         }
         let inputs = (ops.spans.name[op], ops.dims[op], ops.types[op], ops.concrete[op]);
         let text = |id: u32| timeline.strings.get(id);
-        let group = groups.entry(inputs).or_insert_with(|| work::work(text(inputs.0), text(inputs.1), text(inputs.2), text(inputs.3)).map(|work| (work, 0, 0)));
+        let group = groups.entry(inputs).or_insert_with(|| {
+            work::work(text(inputs.0), text(inputs.1), text(inputs.2), text(inputs.3))
+                .map(|work| (work, 0, 0))
+        });
         if let Some((_, time, calls)) = group {
             *time = time.saturating_add(gpu.spans.dur[row as usize].max(0));
             *calls += u64::from(!std::mem::replace(&mut counted[op], true));
@@ -70,18 +80,21 @@ pub(super) fn work(analysis: &Analysis) -> Vec<Work> {
     for ((name, ..), group) in groups {
         let Some((work, time, calls)) = group else { continue };
         let op = timeline.strings.get(name).to_owned();
-        let row = rows.entry((op.clone(), work.shape.clone(), work.dtype.clone())).or_insert_with(|| Work {
-            kind: match work.kind {
-                WorkKind::Gemm => "gemm",
-                WorkKind::Convolution => "convolution",
-                WorkKind::Attention => "attention",
-            }
-            .to_owned(),
-            op,
-            shape: work.shape.clone(),
-            dtype: work.dtype.clone(),
-            ..Work::default()
-        });
+        let row =
+            rows.entry((op.clone(), work.shape.clone(), work.dtype.clone())).or_insert_with(|| {
+                Work {
+                    kind: match work.kind {
+                        WorkKind::Gemm => "gemm",
+                        WorkKind::Convolution => "convolution",
+                        WorkKind::Attention => "attention",
+                    }
+                    .to_owned(),
+                    op,
+                    shape: work.shape.clone(),
+                    dtype: work.dtype.clone(),
+                    ..Work::default()
+                }
+            });
         row.count += calls;
         row.time_ns = row.time_ns.saturating_add(time);
         row.flops += work.flops * calls as f64;
@@ -89,9 +102,15 @@ pub(super) fn work(analysis: &Analysis) -> Vec<Work> {
     let mut rows: Vec<Work> = rows.into_values().collect();
     for row in &mut rows {
         row.flops_per_s = per_second(row.flops, row.time_ns);
-        row.peak_share = peak.and_then(|peak| peak.flops(peak_key(&row.dtype))).map(|peak| row.flops_per_s / peak);
+        row.peak_share = peak
+            .and_then(|peak| peak.flops(peak_key(&row.dtype)))
+            .map(|peak| row.flops_per_s / peak);
     }
-    rows.sort_by(|a, b| b.time_ns.cmp(&a.time_ns).then_with(|| (&a.op, &a.shape, &a.dtype).cmp(&(&b.op, &b.shape, &b.dtype))));
+    rows.sort_by(|a, b| {
+        b.time_ns
+            .cmp(&a.time_ns)
+            .then_with(|| (&a.op, &a.shape, &a.dtype).cmp(&(&b.op, &b.shape, &b.dtype)))
+    });
     rows.truncate(super::summary::ROWS_KEPT);
     rows
 }
@@ -119,19 +138,23 @@ pub(super) fn collectives(analysis: &Analysis) -> Vec<Collectives> {
         if !analysis.rules.is_communication(analysis.class(row)) {
             continue;
         }
-        let Some(collective) = of_gpu.get(&row).or_else(|| of_op.get(&gpu.op[row as usize])) else { continue };
+        let Some(collective) = of_gpu.get(&row).or_else(|| of_op.get(&gpu.op[row as usize])) else {
+            continue;
+        };
         let ranks = number(collective.group_size);
         let operation = timeline.strings.get(collective.operation);
         let size = dtype_bytes(timeline.strings.get(collective.dtype)).unwrap_or(1);
         let elements = number(collective.elements_in).max(number(collective.elements_out));
         let bytes = elements.saturating_mul(i64::from(size));
         let time = gpu.spans.dur[row as usize].max(0);
-        let (group, bandwidths) = groups.entry((collective.operation, collective.dtype, ranks)).or_default();
+        let (group, bandwidths) =
+            groups.entry((collective.operation, collective.dtype, ranks)).or_default();
         group.count += 1;
         group.bytes = group.bytes.saturating_add(bytes);
         group.time_ns = group.time_ns.saturating_add(time);
         if time > 0 {
-            bandwidths.push(per_second(bytes as f64 * bus_factor(operation, ranks as u64), time) as i64);
+            bandwidths
+                .push(per_second(bytes as f64 * bus_factor(operation, ranks as u64), time) as i64);
         }
     }
     let mut rows: Vec<Collectives> = groups
@@ -144,6 +167,10 @@ pub(super) fn collectives(analysis: &Analysis) -> Vec<Collectives> {
             ..group
         })
         .collect();
-    rows.sort_by(|a, b| b.time_ns.cmp(&a.time_ns).then_with(|| (&a.operation, &a.dtype).cmp(&(&b.operation, &b.dtype))));
+    rows.sort_by(|a, b| {
+        b.time_ns
+            .cmp(&a.time_ns)
+            .then_with(|| (&a.operation, &a.dtype).cmp(&(&b.operation, &b.dtype)))
+    });
     rows
 }

@@ -54,7 +54,8 @@ impl Binding {
             }
             hash.update(&sample[..read]);
         }
-        let changed_ns = meta.modified()?.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as i128);
+        let changed_ns =
+            meta.modified()?.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as i128);
         let path = fs::canonicalize(trace)?.to_string_lossy().into_owned();
         Ok(Binding { path, size, changed_ns, content: hash.digest() })
     }
@@ -88,7 +89,9 @@ fn places(trace: &Path) -> Vec<PathBuf> {
 
 /// The cache directory for indexes.
 pub(super) fn cache_directory() -> Option<PathBuf> {
-    let absolute = |variable: &str| std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let absolute = |variable: &str| {
+        std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+    };
     let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
     Some(cache.join("laggard").join("index"))
 }
@@ -123,15 +126,25 @@ pub fn load(file: &RunFile, rules: u64) -> Result<Option<Summary>, Error> {
 }
 
 /// Writes the index of a trace and returns where it lies.
-pub fn save(trace: &Path, timeline: &Timeline, summary: &Summary, rules: u64, binding: &Binding) -> Result<PathBuf, Error> {
+pub fn save(
+    trace: &Path,
+    timeline: &Timeline,
+    summary: &Summary,
+    rules: u64,
+    binding: &Binding,
+) -> Result<PathBuf, Error> {
     let mut failure = None;
     for place in places(trace) {
         match place_at(&place, |out| write(out, timeline, summary, rules, binding)) {
             Ok(()) => return Ok(place),
-            Err(error) => failure = failure.or(Some(Error::Io { action: "write", path: place, source: error })),
+            Err(error) => {
+                failure =
+                    failure.or(Some(Error::Io { action: "write", path: place, source: error }))
+            }
         }
     }
-    Err(failure.unwrap_or_else(|| Error::io("write", trace)(io::Error::other("there is no place for it"))))
+    Err(failure
+        .unwrap_or_else(|| Error::io("write", trace)(io::Error::other("there is no place for it"))))
 }
 
 /// Writes a file under a temporary name beside `path` and puts it in its place when it is whole.
@@ -139,11 +152,18 @@ pub fn place(path: &Path, contents: &[u8]) -> io::Result<()> {
     place_at(path, |out| out.write_all(contents))
 }
 
-fn place_at(path: &Path, write: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>) -> io::Result<()> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+fn place_at(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>,
+) -> io::Result<()> {
+    let directory =
+        path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if path.extension().is_some_and(|extension| extension == "lag") {
         if is_foreign(path) {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "a file of another kind is in its place"));
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "a file of another kind is in its place",
+            ));
         }
         if cache_directory().is_some_and(|cache| directory == cache) {
             fs::create_dir_all(directory)?;
@@ -229,7 +249,9 @@ fn entry(path: PathBuf) -> IndexEntry {
             let trace = if beside.is_file() { beside } else { recorded };
             let problem = match Binding::of(&trace) {
                 Err(_) => Some("the trace is gone".to_owned()),
-                Ok(binding) if !binding.fits(file.trace()) => Some("the trace has changed since".to_owned()),
+                Ok(binding) if !binding.fits(file.trace()) => {
+                    Some("the trace has changed since".to_owned())
+                }
                 Ok(_) => None,
             };
             (trace, problem)

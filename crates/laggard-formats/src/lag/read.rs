@@ -32,7 +32,10 @@ impl RunFile {
         let first = bytes.slice_with_length(0, bytes.len().min(2 * super::MANIFEST_SIZE));
         let manifest = manifest(first).map_err(bad)?;
         if manifest.schema != INDEX_SCHEMA {
-            return Err(bad(format!("its format is {}, this program reads {INDEX_SCHEMA}", manifest.schema)));
+            return Err(bad(format!(
+                "its format is {}, this program reads {INDEX_SCHEMA}",
+                manifest.schema
+            )));
         }
         Ok(RunFile { path: path.into(), map, bytes, manifest })
     }
@@ -51,7 +54,8 @@ impl RunFile {
     pub fn summary(&self) -> Result<Summary, Error> {
         self.reading(|| {
             let batch = self.stream("summary")?;
-            serde_json::from_str(tables::json_of(&batch).ok_or("the summary is empty")?).map_err(|error| error.to_string())
+            serde_json::from_str(tables::json_of(&batch).ok_or("the summary is empty")?)
+                .map_err(|error| error.to_string())
         })
     }
 
@@ -74,8 +78,14 @@ impl RunFile {
     }
 
     fn stream(&self, name: &str) -> Result<RecordBatch, Wrong> {
-        let entry = self.manifest.streams.iter().find(|entry| entry.name == name).ok_or_else(|| format!("it has no stream {name}"))?;
-        let end = entry.offset.checked_add(entry.length).filter(|&end| end <= self.bytes.len() as u64);
+        let entry = self
+            .manifest
+            .streams
+            .iter()
+            .find(|entry| entry.name == name)
+            .ok_or_else(|| format!("it has no stream {name}"))?;
+        let end =
+            entry.offset.checked_add(entry.length).filter(|&end| end <= self.bytes.len() as u64);
         end.ok_or_else(|| format!("stream {name} is cut short"))?;
         let bytes = self.bytes.slice_with_length(entry.offset as usize, entry.length as usize);
         if format!("{:016x}", xxh3_64(&bytes)) != entry.xxh3 {
@@ -87,7 +97,8 @@ impl RunFile {
 
 fn manifest(first: Buffer) -> Result<Manifest, Wrong> {
     let batch = decode(first)?;
-    let (text, checksum) = tables::manifest_of(&batch).ok_or("it does not start with a manifest")?;
+    let (text, checksum) =
+        tables::manifest_of(&batch).ok_or("it does not start with a manifest")?;
     if xxh3_64(text.as_bytes()) != checksum {
         return Err("the checksum of the manifest does not hold".into());
     }
@@ -106,8 +117,11 @@ fn checked(timeline: Timeline) -> Result<Timeline, Wrong> {
     let (kinds, tracks) = (timeline.kinds.len(), timeline.tracks.len());
     for spans in timeline.all_spans() {
         let rows = spans.ts.len();
-        let whole = [spans.dur.len(), spans.name.len(), spans.track.len(), spans.kind.len()].iter().all(|&len| len == rows);
-        let inside = spans.kind.iter().all(|&kind| (kind as usize) < kinds) && spans.track.iter().all(|&track| (track as usize) < tracks);
+        let whole = [spans.dur.len(), spans.name.len(), spans.track.len(), spans.kind.len()]
+            .iter()
+            .all(|&len| len == rows);
+        let inside = spans.kind.iter().all(|&kind| (kind as usize) < kinds)
+            && spans.track.iter().all(|&track| (track as usize) < tracks);
         if !whole || !inside {
             return Err("a table points outside the others".into());
         }

@@ -3,12 +3,16 @@
 use super::STREAM_KEY;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Int64Type, UInt8Type, UInt32Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, LargeStringArray, PrimitiveArray, RecordBatch, StringArray};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Int64Array, LargeStringArray, PrimitiveArray, RecordBatch,
+    StringArray,
+};
 use arrow_buffer::{Buffer, OffsetBuffer};
 use arrow_schema::{ArrowError, Field, Schema};
 use laggard_core::model::Column;
 use laggard_core::model::timeline::{
-    About, AnnotationTable, Collective, CounterTable, Device, FlowTable, GpuTable, Ids, InstantTable, Kind, Loss, LossReason, OpTable, OtherTable, PythonTable, RuntimeTable, Spans,
+    About, AnnotationTable, Collective, CounterTable, Device, FlowTable, GpuTable, Ids,
+    InstantTable, Kind, Loss, LossReason, OpTable, OtherTable, PythonTable, RuntimeTable, Spans,
     Strings, Timeline, Track, WideId,
 };
 use serde_json::{Value, json};
@@ -16,8 +20,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A named stream of one batch.
-pub(super) fn batch(stream: &str, columns: Vec<(&str, ArrayRef)>) -> Result<RecordBatch, ArrowError> {
-    let fields: Vec<Field> = columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), array.null_count() > 0)).collect();
+pub(super) fn batch(
+    stream: &str,
+    columns: Vec<(&str, ArrayRef)>,
+) -> Result<RecordBatch, ArrowError> {
+    let fields: Vec<Field> = columns
+        .iter()
+        .map(|(name, array)| Field::new(*name, array.data_type().clone(), array.null_count() > 0))
+        .collect();
     let metadata = HashMap::from([(STREAM_KEY.to_owned(), stream.to_owned())]);
     let schema = Schema::new(fields).with_metadata(metadata);
     RecordBatch::try_new(Arc::new(schema), columns.into_iter().map(|(_, array)| array).collect())
@@ -68,13 +78,25 @@ pub(super) fn batches(t: &Timeline) -> Result<Vec<RecordBatch>, ArrowError> {
     gpu_columns.push(("phase", column::<UInt8Type>(&gpu.phase)));
     Ok(vec![
         batch("strings", vec![("text", strings(&t.strings))])?,
-        batch("kinds", vec![("phase", texts(t.kinds.iter().map(|k| k.phase.as_str()))), ("category", texts(t.kinds.iter().map(|k| k.category.as_str())))])?,
+        batch(
+            "kinds",
+            vec![
+                ("phase", texts(t.kinds.iter().map(|k| k.phase.as_str()))),
+                ("category", texts(t.kinds.iter().map(|k| k.category.as_str()))),
+            ],
+        )?,
         batch("ids", ids(&t.ids))?,
         batch("tracks", tracks(&t.tracks))?,
         json_batch("about", &about(t).to_string())?,
         batch("gpu", gpu_columns)?,
-        batch("runtime", spans!(t.runtime.spans, correlation: t.runtime.correlation, external: t.runtime.external))?,
-        batch("ops", spans!(ops.spans, external: ops.external, dims: ops.dims, types: ops.types, concrete: ops.concrete, call_stack: ops.call_stack))?,
+        batch(
+            "runtime",
+            spans!(t.runtime.spans, correlation: t.runtime.correlation, external: t.runtime.external),
+        )?,
+        batch(
+            "ops",
+            spans!(ops.spans, external: ops.external, dims: ops.dims, types: ops.types, concrete: ops.concrete, call_stack: ops.call_stack),
+        )?,
         batch("python", spans!(t.python.spans, id: t.python.id, parent: t.python.parent))?,
         batch("annotations", spans!(t.annotations.spans, external: t.annotations.external))?,
         batch("flows", spans!(t.flows.spans, id: t.flows.id))?,
@@ -84,7 +106,10 @@ pub(super) fn batches(t: &Timeline) -> Result<Vec<RecordBatch>, ArrowError> {
                 device: instants.device, device_type: instants.device_type),
         )?,
         batch("counters", spans!(t.counters.spans, values: t.counters.values))?,
-        batch("others", spans!(t.others.spans, correlation: t.others.correlation, external: t.others.external, stream: t.others.stream))?,
+        batch(
+            "others",
+            spans!(t.others.spans, correlation: t.others.correlation, external: t.others.external, stream: t.others.stream),
+        )?,
         batch("collectives", collectives(&t.collectives))?,
     ])
 }
@@ -97,12 +122,21 @@ fn strings(strings: &Strings) -> ArrayRef {
 fn ids(ids: &Ids) -> Vec<(&'static str, ArrayRef)> {
     let number = |id: &WideId| if let WideId::Number(n) = id { Some(*n) } else { None };
     let text = |id: &WideId| if let WideId::Text(text) = id { Some(text.clone()) } else { None };
-    vec![("number", Arc::new(ids.wide.iter().map(number).collect::<Int64Array>())), ("text", Arc::new(ids.wide.iter().map(text).collect::<StringArray>()))]
+    vec![
+        ("number", Arc::new(ids.wide.iter().map(number).collect::<Int64Array>())),
+        ("text", Arc::new(ids.wide.iter().map(text).collect::<StringArray>())),
+    ]
 }
 
 fn tracks(tracks: &[Track]) -> Vec<(&'static str, ArrayRef)> {
     let of = |f: fn(&Track) -> u32| numbers::<UInt32Type>(tracks.iter().map(f).collect());
-    vec![("pid", of(|t| t.pid)), ("tid", of(|t| t.tid)), ("process", of(|t| t.process)), ("labels", of(|t| t.labels)), ("thread", of(|t| t.thread))]
+    vec![
+        ("pid", of(|t| t.pid)),
+        ("tid", of(|t| t.tid)),
+        ("process", of(|t| t.process)),
+        ("labels", of(|t| t.labels)),
+        ("thread", of(|t| t.thread)),
+    ]
 }
 
 fn collectives(all: &[Collective]) -> Vec<(&'static str, ArrayRef)> {
@@ -148,16 +182,23 @@ struct Columns<'a> {
 
 impl Columns<'_> {
     fn array(&self, name: &str) -> Result<&ArrayRef, Wrong> {
-        self.batch.column_by_name(name).ok_or_else(|| format!("stream {} has no column {name}", self.stream))
+        self.batch
+            .column_by_name(name)
+            .ok_or_else(|| format!("stream {} has no column {name}", self.stream))
     }
 
     fn get<T: ArrowPrimitiveType>(&self, name: &str) -> Result<Column<T::Native>, Wrong> {
-        let array = self.array(name)?.as_primitive_opt::<T>().ok_or_else(|| format!("column {name} of stream {} has another type", self.stream))?;
+        let array = self
+            .array(name)?
+            .as_primitive_opt::<T>()
+            .ok_or_else(|| format!("column {name} of stream {} has another type", self.stream))?;
         Ok(array.values().clone())
     }
 
     fn texts(&self, name: &str) -> Result<&StringArray, Wrong> {
-        self.array(name)?.as_string_opt::<i32>().ok_or_else(|| format!("column {name} of stream {} is no text", self.stream))
+        self.array(name)?
+            .as_string_opt::<i32>()
+            .ok_or_else(|| format!("column {name} of stream {} is no text", self.stream))
     }
 
     fn spans(&self) -> Result<Spans, Wrong> {
@@ -176,7 +217,9 @@ impl Columns<'_> {
 }
 
 /// The timeline whose tables `stream` gives by name.
-pub(super) fn timeline(stream: impl Fn(&str) -> Result<RecordBatch, Wrong>) -> Result<Timeline, Wrong> {
+pub(super) fn timeline(
+    stream: impl Fn(&str) -> Result<RecordBatch, Wrong>,
+) -> Result<Timeline, Wrong> {
     let mut t = Timeline::default();
     macro_rules! table {
         ($name:literal, |$c:ident| $body:expr) => {{
@@ -192,17 +235,38 @@ pub(super) fn timeline(stream: impl Fn(&str) -> Result<RecordBatch, Wrong>) -> R
     });
     t.kinds = table!("kinds", |c| {
         let (phases, categories) = (c.texts("phase")?, c.texts("category")?);
-        (0..phases.len()).map(|i| Kind { phase: phases.value(i).to_owned(), category: categories.value(i).to_owned() }).collect()
+        (0..phases.len())
+            .map(|i| Kind {
+                phase: phases.value(i).to_owned(),
+                category: categories.value(i).to_owned(),
+            })
+            .collect()
     });
     t.ids = table!("ids", |c| {
-        let numbers = c.array("number")?.as_primitive_opt::<Int64Type>().ok_or("ids are no numbers")?;
+        let numbers =
+            c.array("number")?.as_primitive_opt::<Int64Type>().ok_or("ids are no numbers")?;
         let texts = c.texts("text")?;
-        let id = |i: usize| if numbers.is_null(i) { WideId::Text(texts.value(i).to_owned()) } else { WideId::Number(numbers.value(i)) };
+        let id = |i: usize| {
+            if numbers.is_null(i) {
+                WideId::Text(texts.value(i).to_owned())
+            } else {
+                WideId::Number(numbers.value(i))
+            }
+        };
         Ids { wide: (0..numbers.len()).map(id).collect() }
     });
     t.tracks = table!("tracks", |c| {
-        let [pid, tid, process, labels, thread] = [c.id("pid")?, c.id("tid")?, c.id("process")?, c.id("labels")?, c.id("thread")?];
-        (0..pid.len()).map(|i| Track { pid: pid[i], tid: tid[i], process: process[i], labels: labels[i], thread: thread[i] }).collect()
+        let [pid, tid, process, labels, thread] =
+            [c.id("pid")?, c.id("tid")?, c.id("process")?, c.id("labels")?, c.id("thread")?];
+        (0..pid.len())
+            .map(|i| Track {
+                pid: pid[i],
+                tid: tid[i],
+                process: process[i],
+                labels: labels[i],
+                thread: thread[i],
+            })
+            .collect()
     });
     t.gpu = table!("gpu", |c| GpuTable {
         spans: c.spans()?,
@@ -221,7 +285,11 @@ pub(super) fn timeline(stream: impl Fn(&str) -> Result<RecordBatch, Wrong>) -> R
         module: c.id("module")?,
         phase: c.get::<UInt8Type>("phase")?,
     });
-    t.runtime = table!("runtime", |c| RuntimeTable { spans: c.spans()?, correlation: c.id("correlation")?, external: c.id("external")? });
+    t.runtime = table!("runtime", |c| RuntimeTable {
+        spans: c.spans()?,
+        correlation: c.id("correlation")?,
+        external: c.id("external")?
+    });
     t.ops = table!("ops", |c| OpTable {
         spans: c.spans()?,
         external: c.id("external")?,
@@ -230,8 +298,15 @@ pub(super) fn timeline(stream: impl Fn(&str) -> Result<RecordBatch, Wrong>) -> R
         concrete: c.id("concrete")?,
         call_stack: c.id("call_stack")?,
     });
-    t.python = table!("python", |c| PythonTable { spans: c.spans()?, id: c.id("id")?, parent: c.id("parent")? });
-    t.annotations = table!("annotations", |c| AnnotationTable { spans: c.spans()?, external: c.id("external")? });
+    t.python = table!("python", |c| PythonTable {
+        spans: c.spans()?,
+        id: c.id("id")?,
+        parent: c.id("parent")?
+    });
+    t.annotations = table!("annotations", |c| AnnotationTable {
+        spans: c.spans()?,
+        external: c.id("external")?
+    });
     t.flows = table!("flows", |c| FlowTable { spans: c.spans()?, id: c.id("id")? });
     t.instants = table!("instants", |c| InstantTable {
         spans: c.spans()?,
@@ -241,12 +316,20 @@ pub(super) fn timeline(stream: impl Fn(&str) -> Result<RecordBatch, Wrong>) -> R
         device: c.id("device")?,
         device_type: c.id("device_type")?,
     });
-    t.counters = table!("counters", |c| CounterTable { spans: c.spans()?, values: c.id("values")? });
-    t.others = table!("others", |c| OtherTable { spans: c.spans()?, correlation: c.id("correlation")?, external: c.id("external")?, stream: c.id("stream")? });
+    t.counters =
+        table!("counters", |c| CounterTable { spans: c.spans()?, values: c.id("values")? });
+    t.others = table!("others", |c| OtherTable {
+        spans: c.spans()?,
+        correlation: c.id("correlation")?,
+        external: c.id("external")?,
+        stream: c.id("stream")?
+    });
     t.collectives = table!("collectives", |c| {
         let on_gpu = c.array("on_gpu")?.as_boolean_opt().ok_or("on_gpu is not boolean")?.clone();
-        let [row, operation, dtype, group, ranks] = [c.id("row")?, c.id("operation")?, c.id("dtype")?, c.id("group")?, c.id("ranks")?];
-        let [elements_in, elements_out, group_size] = [c.id("elements_in")?, c.id("elements_out")?, c.id("group_size")?];
+        let [row, operation, dtype, group, ranks] =
+            [c.id("row")?, c.id("operation")?, c.id("dtype")?, c.id("group")?, c.id("ranks")?];
+        let [elements_in, elements_out, group_size] =
+            [c.id("elements_in")?, c.id("elements_out")?, c.id("group_size")?];
         let one = |i: usize| Collective {
             on_gpu: on_gpu.value(i),
             row: row[i],
@@ -261,7 +344,8 @@ pub(super) fn timeline(stream: impl Fn(&str) -> Result<RecordBatch, Wrong>) -> R
         (0..row.len()).map(one).collect()
     });
     let batch = stream("about")?;
-    let about: Value = serde_json::from_str(json_of(&batch).ok_or("the stream about is empty")?).map_err(|e| e.to_string())?;
+    let about: Value = serde_json::from_str(json_of(&batch).ok_or("the stream about is empty")?)
+        .map_err(|e| e.to_string())?;
     read_about(&mut t, &about);
     Ok(t)
 }
@@ -277,8 +361,14 @@ fn read_about(t: &mut Timeline, about: &Value) {
         compute: (d["compute"][0].as_i64().unwrap_or(0), d["compute"][1].as_i64().unwrap_or(0)),
     };
     let loss = |l: &Value| {
-        let reason = LossReason::ALL.into_iter().find(|reason| Some(reason.key()) == l["reason"].as_str())?;
-        Some(Loss { reason, count: l["count"].as_u64()?, first_offset: l["first_offset"].as_u64()? })
+        let reason = LossReason::ALL
+            .into_iter()
+            .find(|reason| Some(reason.key()) == l["reason"].as_str())?;
+        Some(Loss {
+            reason,
+            count: l["count"].as_u64()?,
+            first_offset: l["first_offset"].as_u64()?,
+        })
     };
     let property = |p: &Value| Some((p[0].as_str()?.to_owned(), p[1].as_str()?.to_owned()));
     t.about = About {
@@ -296,7 +386,13 @@ fn read_about(t: &mut Timeline, about: &Value) {
 
 /// Stream of the manifest: its text and the text's checksum.
 pub(super) fn manifest_batch(text: &str, checksum: u64) -> Result<RecordBatch, ArrowError> {
-    batch("manifest", vec![("json", texts(std::iter::once(text))), ("xxh3", numbers::<UInt64Type>(vec![checksum]))])
+    batch(
+        "manifest",
+        vec![
+            ("json", texts(std::iter::once(text))),
+            ("xxh3", numbers::<UInt64Type>(vec![checksum])),
+        ],
+    )
 }
 
 /// The manifest's text and checksum.

@@ -11,17 +11,36 @@ use std::io::{self, Seek, SeekFrom, Write};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// Writes the index of a trace. The writer must be at its start and be able to go back to it.
-pub fn write(out: &mut (impl Write + Seek), timeline: &Timeline, summary: &Summary, rules: u64, trace: &Binding) -> io::Result<()> {
-    let mut manifest =
-        Manifest { schema: INDEX_SCHEMA.into(), tool: concat!("laggard ", env!("CARGO_PKG_VERSION")).into(), rules, trace: trace.clone(), streams: vec![] };
+pub fn write(
+    out: &mut (impl Write + Seek),
+    timeline: &Timeline,
+    summary: &Summary,
+    rules: u64,
+    trace: &Binding,
+) -> io::Result<()> {
+    let mut manifest = Manifest {
+        schema: INDEX_SCHEMA.into(),
+        tool: concat!("laggard ", env!("CARGO_PKG_VERSION")).into(),
+        rules,
+        trace: trace.clone(),
+        streams: vec![],
+    };
     let mut offset = write_manifest(out, &manifest)?;
     let mut add = |name: &str, batch: &RecordBatch| -> io::Result<()> {
         let (length, checksum) = write_stream(out, batch)?;
-        manifest.streams.push(StreamEntry { name: name.into(), offset, length, xxh3: format!("{checksum:016x}") });
+        manifest.streams.push(StreamEntry {
+            name: name.into(),
+            offset,
+            length,
+            xxh3: format!("{checksum:016x}"),
+        });
         offset += length;
         Ok(())
     };
-    add("summary", &tables::json_batch("summary", &serde_json::to_string(summary)?).map_err(arrow)?)?;
+    add(
+        "summary",
+        &tables::json_batch("summary", &serde_json::to_string(summary)?).map_err(arrow)?,
+    )?;
     for batch in tables::batches(timeline).map_err(arrow)? {
         let name = batch.schema_ref().metadata()[super::STREAM_KEY].clone();
         add(&name, &batch)?;
@@ -37,7 +56,9 @@ fn arrow(error: ArrowError) -> io::Error {
 
 fn write_manifest(out: &mut impl Write, manifest: &Manifest) -> io::Result<u64> {
     let mut text = serde_json::to_string(manifest)?;
-    let padding = MANIFEST_SIZE.checked_sub(text.len()).ok_or_else(|| io::Error::other("the manifest is too long"))?;
+    let padding = MANIFEST_SIZE
+        .checked_sub(text.len())
+        .ok_or_else(|| io::Error::other("the manifest is too long"))?;
     text.extend(std::iter::repeat_n(' ', padding));
     let batch = tables::manifest_batch(&text, xxh3_64(text.as_bytes())).map_err(arrow)?;
     Ok(write_stream(out, &batch)?.0)

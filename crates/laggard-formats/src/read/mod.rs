@@ -19,11 +19,15 @@ pub(crate) fn looks_like(head: &[u8], keys: &[String]) -> String {
         _ if head.starts_with(b"PK") => "a zip archive",
         _ if has("workload_graph") || (has("nodes") && has("schema")) => "a Chakra execution trace",
         _ if has("rocprofiler-sdk-tool") => "rocprof output",
-        _ if has("$schema") && memchr::memmem::find(head, b"speedscope").is_some() => "a speedscope profile",
+        _ if has("$schema") && memchr::memmem::find(head, b"speedscope").is_some() => {
+            "a speedscope profile"
+        }
         _ if has("meta") && has("threads") => "a Firefox Profiler profile",
         _ if has("benchmarks") && has("machine_info") => "pytest-benchmark results",
         _ if has("benchmarks") => "pyperf results",
-        _ if has("results") && memchr::memmem::find(head, b"\"mean\"").is_some() => "hyperfine results",
+        _ if has("results") && memchr::memmem::find(head, b"\"mean\"").is_some() => {
+            "hyperfine results"
+        }
         Some(b'[') => "a JSON array whose elements are no trace events",
         Some(b'{') if keys.is_empty() => "a JSON object without traceEvents",
         Some(b'{') => {
@@ -31,7 +35,11 @@ pub(crate) fn looks_like(head: &[u8], keys: &[String]) -> String {
             let more = if keys.len() > shown.len() { ", …" } else { "" };
             return format!("JSON of another kind, with the keys {}{more}", shown.join(", "));
         }
-        _ if std::str::from_utf8(&head[..head.len().min(1000)]).map_or_else(|e| e.error_len().is_none(), |_| true) => "plain text",
+        _ if std::str::from_utf8(&head[..head.len().min(1000)])
+            .map_or_else(|e| e.error_len().is_none(), |_| true) =>
+        {
+            "plain text"
+        }
         _ => "a binary file",
     };
     known.to_owned()

@@ -27,8 +27,13 @@ pub(crate) fn run(args: IndexArgs, printer: &Printer) -> anyhow::Result<()> {
     let mut text = String::new();
     if !args.clear {
         for entry in &entries {
-            let problem = entry.problem.as_ref().map_or_else(String::new, |problem| format!("  ({problem})"));
-            text += &format!("{}  {}{problem}\n", number::bytes(entry.size as i64), entry.path.display());
+            let problem =
+                entry.problem.as_ref().map_or_else(String::new, |problem| format!("  ({problem})"));
+            text += &format!(
+                "{}  {}{problem}\n",
+                number::bytes(entry.size as i64),
+                entry.path.display()
+            );
         }
     }
     text += &format!("{verb} {} indexes, {}\n", entries.len(), number::bytes(size as i64));

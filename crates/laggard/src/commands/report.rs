@@ -1,7 +1,7 @@
 //! `laggard report`: what ran, in one trace or in the ranks of a job.
 
 use crate::cli::{Format, ReportArgs};
-use crate::failure::Failure;
+use crate::failure;
 use crate::printer::Printer;
 use crate::ranks;
 use crate::trace::{Loader, Need, Trace};
@@ -22,8 +22,12 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> anyhow::Result<()> {
     let rules = match &args.rules {
         None => None,
         Some(path) => {
-            let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-            Some(Rules::with_user(&text).with_context(|| format!("cannot use the rules of {}", path.display()))?)
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("cannot read {}", path.display()))?;
+            Some(
+                Rules::with_user(&text)
+                    .with_context(|| format!("cannot use the rules of {}", path.display()))?,
+            )
         }
     };
     let phases = Phases { user: args.phase_pattern.clone() };
@@ -31,7 +35,13 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> anyhow::Result<()> {
     if let Some(threads) = args.threads {
         options.threads = usize::from(threads);
     }
-    let loader = Loader { index: !args.no_index, options, rules: rules.as_ref().unwrap_or(Rules::builtin()), phases: &phases, printer: *printer };
+    let loader = Loader {
+        index: !args.no_index,
+        options,
+        rules: rules.as_ref().unwrap_or(Rules::builtin()),
+        phases: &phases,
+        printer: *printer,
+    };
     let files = files(&args.files)?;
     match &files[..] {
         [file] => one(args, form, &loader, file),
@@ -61,11 +71,17 @@ fn files(given: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
         for entry in path.read_dir().with_context(|| format!("cannot read {}", path.display()))? {
             let entry = entry?.path();
             let name = entry.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            if entry.is_file() && [".json", ".json.gz", ".json.zst"].iter().any(|suffix| name.ends_with(suffix)) {
+            if entry.is_file()
+                && [".json", ".json.gz", ".json.zst"].iter().any(|suffix| name.ends_with(suffix))
+            {
                 inside.push(entry);
             }
         }
-        anyhow::ensure!(!inside.is_empty(), "there is no trace (*.json, *.json.gz, *.json.zst) in {}", path.display());
+        anyhow::ensure!(
+            !inside.is_empty(),
+            "there is no trace (*.json, *.json.gz, *.json.zst) in {}",
+            path.display()
+        );
         inside.sort();
         files.extend(inside);
     }
@@ -74,10 +90,14 @@ fn files(given: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
 
 fn one(args: &ReportArgs, form: Format, loader: &Loader, path: &Path) -> anyhow::Result<()> {
     let narrowed = args.by.is_some() || args.phase.is_some() || args.stacks || args.unclassified;
-    let need = if narrowed || (!args.all && args.top > ROWS_KEPT) { Need::Tables } else { Need::Summary };
+    let need =
+        if narrowed || (!args.all && args.top > ROWS_KEPT) { Need::Tables } else { Need::Summary };
     let mut trace = loader.load(path, need)?;
     let mut summary = loader.summary(&trace);
-    if args.all && trace.timeline.is_none() && summary.breakdowns.iter().any(|b| b.distinct > b.rows.len() as u64) {
+    if args.all
+        && trace.timeline.is_none()
+        && summary.breakdowns.iter().any(|b| b.distinct > b.rows.len() as u64)
+    {
         trace = loader.load(path, Need::Tables)?;
     }
     let whole = summary.clone();
@@ -114,7 +134,12 @@ struct Narrowed {
 }
 
 impl Narrowed {
-    fn new(args: &ReportArgs, loader: &Loader, trace: &Trace, summary: &mut Summary) -> anyhow::Result<Narrowed> {
+    fn new(
+        args: &ReportArgs,
+        loader: &Loader,
+        trace: &Trace,
+        summary: &mut Summary,
+    ) -> anyhow::Result<Narrowed> {
         let Some(timeline) = &trace.timeline else { return Ok(Narrowed::default()) };
         let phase = match &args.phase {
             None => None,
@@ -130,14 +155,23 @@ impl Narrowed {
                 *kept = breakdown(&analysis, kept.by, rows);
             }
         }
-        let mut narrowed = Narrowed { breakdown: args.by.map(|by| breakdown(&analysis, by.into(), rows)), ..Narrowed::default() };
+        let mut narrowed = Narrowed {
+            breakdown: args.by.map(|by| breakdown(&analysis, by.into(), rows)),
+            ..Narrowed::default()
+        };
         if args.stacks {
-            let row = |stack: laggard_core::trace::Stack| StackRow { what: stack.op, count: stack.count, time_ns: stack.time_ns, frames: stack.frames };
+            let row = |stack: laggard_core::trace::Stack| StackRow {
+                what: stack.op,
+                count: stack.count,
+                time_ns: stack.time_ns,
+                frames: stack.frames,
+            };
             narrowed.stacks = stacks(&analysis, rows).into_iter().map(row).collect();
         }
         if args.unclassified {
             let other = loader.rules.other();
-            let kept = analysis.rows.iter().copied().filter(|&row| analysis.class(row) == other).collect();
+            let kept =
+                analysis.rows.iter().copied().filter(|&row| analysis.class(row) == other).collect();
             analysis.rows = kept;
             narrowed.unclassified = Some(breakdown(&analysis, By::Kernel, rows));
         }
@@ -147,12 +181,21 @@ impl Narrowed {
 
 /// The number of a phase that the trace has.
 fn phase(label: &str, loader: &Loader, timeline: &Timeline) -> anyhow::Result<u8> {
-    let all = breakdown(&Analysis::new(timeline, loader.rules, loader.phases, None), By::Phase, None);
+    let all =
+        breakdown(&Analysis::new(timeline, loader.rules, loader.phases, None), By::Phase, None);
     let found = loader.phases.parse(label).filter(|&number| timeline.gpu.phase.contains(&number));
     found.ok_or_else(|| {
-        let there = all.rows.iter().map(|row| format!("{} ({})", row.name, row.count)).collect::<Vec<_>>().join(", ");
-        let hint = format!("phases of this trace, with their device work: {}", if there.is_empty() { "none".to_owned() } else { there });
-        Failure::new(format!("no device work is in phase {label:?}"), hint)
+        let there = all
+            .rows
+            .iter()
+            .map(|row| format!("{} ({})", row.name, row.count))
+            .collect::<Vec<_>>()
+            .join(", ");
+        let hint = format!(
+            "phases of this trace, with their device work: {}",
+            if there.is_empty() { "none".to_owned() } else { there }
+        );
+        failure::with_hint(format!("no device work is in phase {label:?}"), hint)
     })
 }
 
@@ -162,5 +205,8 @@ fn top(args: &ReportArgs) -> Option<usize> {
 
 fn style(args: &ReportArgs, printer: &Printer) -> Style {
     let terminal = args.output.file().is_none();
-    Style { color: terminal && printer.colors_stdout(), width: if terminal { printer.width() } else { None } }
+    Style {
+        color: terminal && printer.colors_stdout(),
+        width: if terminal { printer.width() } else { None },
+    }
 }

@@ -10,15 +10,23 @@ const LONGEST_PROPERTY: usize = 200;
 pub(super) fn add(about: &mut About, key: &str, text: &[u8]) -> bool {
     let Ok(value) = serde_json::from_slice::<Value>(text) else { return false };
     match (key, &value) {
-        ("baseTimeNanoseconds", Value::Number(_)) => about.base_time_ns = value.as_i64().unwrap_or(0),
-        ("deviceProperties", Value::Array(devices)) => about.devices = devices.iter().map(device).collect(),
+        ("baseTimeNanoseconds", Value::Number(_)) => {
+            about.base_time_ns = value.as_i64().unwrap_or(0)
+        }
+        ("deviceProperties", Value::Array(devices)) => {
+            about.devices = devices.iter().map(device).collect()
+        }
         ("distributedInfo", Value::Object(info)) => {
             about.rank = info.get("rank").and_then(integer);
             about.world_size = info.get("world_size").and_then(integer);
             about.backend = info.get("backend").and_then(Value::as_str).map(str::to_owned);
         }
-        (_, Value::String(text)) if text.len() <= LONGEST_PROPERTY => about.properties.push((key.to_owned(), text.clone())),
-        (_, Value::Number(_) | Value::Bool(_)) => about.properties.push((key.to_owned(), value.to_string())),
+        (_, Value::String(text)) if text.len() <= LONGEST_PROPERTY => {
+            about.properties.push((key.to_owned(), text.clone()))
+        }
+        (_, Value::Number(_) | Value::Bool(_)) => {
+            about.properties.push((key.to_owned(), value.to_string()))
+        }
         _ => {}
     }
     true

@@ -17,7 +17,14 @@ pub(super) enum Read {
 
 /// Reads the element at `at` and returns the position behind it. `offset` is where the text
 /// starts in the file.
-pub(super) fn element(b: &[u8], at: usize, offset: u64, part: &mut Part, values: &mut Values, tokens: &mut Vec<Token>) -> Result<(usize, Read), Stop> {
+pub(super) fn element(
+    b: &[u8],
+    at: usize,
+    offset: u64,
+    part: &mut Part,
+    values: &mut Values,
+    tokens: &mut Vec<Token>,
+) -> Result<(usize, Read), Stop> {
     let place = offset + at as u64;
     if b.get(at) != Some(&b'{') {
         let (end, _) = json::value(b, at, Quotes::Strict)?;
@@ -43,7 +50,9 @@ pub(super) fn next_event(b: &[u8], at: usize, tokens: &mut Vec<Token>) -> Option
     let mut from = at + 1;
     loop {
         let candidate = guess_start(b, from)?;
-        if json::event(b, candidate, Quotes::Strict, tokens).is_ok() && tokens.iter().any(|t| !t.in_args && &b[t.key.0..t.key.1] == b"ph") {
+        if json::event(b, candidate, Quotes::Strict, tokens).is_ok()
+            && tokens.iter().any(|t| !t.in_args && &b[t.key.0..t.key.1] == b"ph")
+        {
             return Some(candidate);
         }
         from = candidate + 1;
@@ -145,7 +154,14 @@ fn intern(part: &mut Part, value: &[u8], shape: Shape, place: u64) -> u32 {
 }
 
 /// Sets the slot; false when the value is of a form that the slot does not take.
-fn set(slot: Slot, value: &[u8], shape: Shape, part: &mut Part, values: &mut Values, place: u64) -> bool {
+fn set(
+    slot: Slot,
+    value: &[u8],
+    shape: Shape,
+    part: &mut Part,
+    values: &mut Values,
+    place: u64,
+) -> bool {
     if value == b"null" {
         values.forget(1 << slot as u32);
         return true;
@@ -160,13 +176,15 @@ fn set(slot: Slot, value: &[u8], shape: Shape, part: &mut Part, values: &mut Val
             None => return bad_time(slot, part, values, place),
         },
         (Form::Time, _) => return bad_time(slot, part, values, place),
-        (Form::Id, Shape::Number) => match std::str::from_utf8(value).ok().and_then(|s| s.parse::<i64>().ok()) {
-            Some(n) if n.unsigned_abs() < 1 << 62 => values.set(slot, n),
-            _ => {
-                let text = part.names.intern(value, place);
-                values.set_text_id(slot, text);
+        (Form::Id, Shape::Number) => {
+            match std::str::from_utf8(value).ok().and_then(|s| s.parse::<i64>().ok()) {
+                Some(n) if n.unsigned_abs() < 1 << 62 => values.set(slot, n),
+                _ => {
+                    let text = part.names.intern(value, place);
+                    values.set_text_id(slot, text);
+                }
             }
-        },
+        }
         (Form::Id, Shape::String) => {
             let text = intern(part, value, shape, place);
             values.set_text_id(slot, text);

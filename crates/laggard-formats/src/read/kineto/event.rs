@@ -121,18 +121,38 @@ impl Slot {
 /// The slots that may stand in the args of this table's events. Once all of them were read, the
 /// rest of the args is not looked at, in any of the three paths.
 pub(super) fn wanted_args(table: Table) -> u32 {
-    let collective = Collective.bit() | Dtype.bit() | Group.bit() | Ranks.bit() | ElementsIn.bit() | ElementsOut.bit() | GroupSize.bit();
+    let collective = Collective.bit()
+        | Dtype.bit()
+        | Group.bit()
+        | Ranks.bit()
+        | ElementsIn.bit()
+        | ElementsOut.bit()
+        | GroupSize.bit();
     match table {
         Table::Gpu => {
-            let launch = Grid.bit() | Block.bit() | Registers.bit() | SharedMemory.bit() | Bytes.bit();
+            let launch =
+                Grid.bit() | Block.bit() | Registers.bit() | SharedMemory.bit() | Bytes.bit();
             Correlation.bit() | External.bit() | Stream.bit() | Device.bit() | launch | collective
         }
         Table::Runtime => Correlation.bit() | External.bit(),
-        Table::Op => External.bit() | Dims.bit() | Types.bit() | Concrete.bit() | CallStack.bit() | collective,
+        Table::Op => {
+            External.bit()
+                | Dims.bit()
+                | Types.bit()
+                | Concrete.bit()
+                | CallStack.bit()
+                | collective
+        }
         Table::Python => PythonId.bit() | PythonParent.bit(),
         Table::Annotation => External.bit(),
         Table::Flow => 0,
-        Table::Instant => Bytes.bit() | TotalAllocated.bit() | TotalReserved.bit() | Device.bit() | DeviceType.bit(),
+        Table::Instant => {
+            Bytes.bit()
+                | TotalAllocated.bit()
+                | TotalReserved.bit()
+                | Device.bit()
+                | DeviceType.bit()
+        }
         Table::Counter => CounterArgs.bit(),
         Table::Meta => MetaText.bit(),
         Table::Other => Correlation.bit() | External.bit() | Stream.bit(),

@@ -21,7 +21,13 @@ pub(super) struct Interner {
 
 impl Interner {
     pub(super) fn new() -> Interner {
-        Interner { arena: vec![], spans: vec![], slots: vec![(0, 0); 1 << 12], first_invalid: u64::MAX, first_control: u64::MAX }
+        Interner {
+            arena: vec![],
+            spans: vec![],
+            slots: vec![(0, 0); 1 << 12],
+            first_invalid: u64::MAX,
+            first_control: u64::MAX,
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -51,7 +57,13 @@ impl Interner {
 
     /// The number of the text at `from..to`. `place` is where in the file it is met.
     #[inline(always)]
-    pub(super) fn intern_at<S: Simd>(&mut self, text: Text, from: usize, to: usize, place: u64) -> u32 {
+    pub(super) fn intern_at<S: Simd>(
+        &mut self,
+        text: Text,
+        from: usize,
+        to: usize,
+        place: u64,
+    ) -> u32 {
         let bytes = &text.bytes()[from..to];
         if to >= text.safe() {
             return self.intern(bytes, place);
@@ -66,7 +78,9 @@ impl Interner {
             }
             if tag == (hash >> 32) as u32 {
                 let (start, len) = self.spans[id as usize - 1];
-                if len as usize == bytes.len() && text.starts_with::<S>(from, &self.arena[start..], bytes.len()) {
+                if len as usize == bytes.len()
+                    && text.starts_with::<S>(from, &self.arena[start..], bytes.len())
+                {
                     return id - 1;
                 }
             }
@@ -148,7 +162,8 @@ mod tests {
 
     #[test]
     fn equal_texts_have_equal_numbers() {
-        let mut file: Vec<u8> = (0..20_000).flat_map(|i| format!("name {}\"", i % 7001).into_bytes()).collect();
+        let mut file: Vec<u8> =
+            (0..20_000).flat_map(|i| format!("name {}\"", i % 7001).into_bytes()).collect();
         file.resize(file.len() + SLACK + 1, b' ');
         let text = Text::new(&file);
         let mut names = Interner::new();

@@ -5,8 +5,9 @@ use super::json;
 use super::part::{Columns, Losses, MetaRow, Part, Wide};
 use arrow_buffer::Buffer;
 use laggard_core::model::timeline::{
-    About, AnnotationTable, CounterTable, FIRST_WIDE_ID, FlowTable, GpuTable, Ids, InstantTable, Kind, LossReason, OpTable, OtherTable, PythonTable, RuntimeTable, Spans, Strings,
-    Timeline, Track, WideId,
+    About, AnnotationTable, CounterTable, FIRST_WIDE_ID, FlowTable, GpuTable, Ids, InstantTable,
+    Kind, LossReason, OpTable, OtherTable, PythonTable, RuntimeTable, Spans, Strings, Timeline,
+    Track, WideId,
 };
 use laggard_core::model::{Column, NONE};
 use rustc_hash::FxHashMap;
@@ -25,11 +26,42 @@ pub(super) fn timeline(parts: Vec<Part>, about: About, losses: &Losses, bytes: u
     }
     let tracks = tracks(&all);
     let ids = Ids { wide: all.ids.values.iter().map(|wide| wide_id(*wide, &all.names)).collect() };
-    let Part { names, kinds, gpu, runtime, ops, python, annotations, flows, instants, counters, others, collectives, mut losses, events, .. } = all;
+    let Part {
+        names,
+        kinds,
+        gpu,
+        runtime,
+        ops,
+        python,
+        annotations,
+        flows,
+        instants,
+        counters,
+        others,
+        collectives,
+        mut losses,
+        events,
+        ..
+    } = all;
     let strings = strings(&names, &mut losses);
     drop(names);
-    let (gpu, [correlation, external, stream, device, grid, block, registers, shared_memory, gpu_bytes]) = table(gpu);
-    let gpu = GpuTable { spans: gpu, correlation, external, stream, device, grid, block, registers, shared_memory, bytes: gpu_bytes, ..GpuTable::default() };
+    let (
+        gpu,
+        [correlation, external, stream, device, grid, block, registers, shared_memory, gpu_bytes],
+    ) = table(gpu);
+    let gpu = GpuTable {
+        spans: gpu,
+        correlation,
+        external,
+        stream,
+        device,
+        grid,
+        block,
+        registers,
+        shared_memory,
+        bytes: gpu_bytes,
+        ..GpuTable::default()
+    };
     let (spans, [correlation, external]) = table(runtime);
     let runtime = RuntimeTable { spans, correlation, external };
     let (spans, [external, dims, types, concrete, call_stack]) = table(ops);
@@ -40,19 +72,52 @@ pub(super) fn timeline(parts: Vec<Part>, about: About, losses: &Losses, bytes: u
     let annotations = AnnotationTable { spans, external };
     let (spans, [id]) = table(flows);
     let flows = FlowTable { spans, id };
-    let (spans, [bytes_moved, total_allocated, total_reserved, device, device_type]) = table(instants);
-    let instants = InstantTable { spans, bytes: bytes_moved, total_allocated, total_reserved, device, device_type };
+    let (spans, [bytes_moved, total_allocated, total_reserved, device, device_type]) =
+        table(instants);
+    let instants = InstantTable {
+        spans,
+        bytes: bytes_moved,
+        total_allocated,
+        total_reserved,
+        device,
+        device_type,
+    };
     let (spans, [values]) = table(counters);
     let counters = CounterTable { spans, values };
     let (spans, [correlation, external, stream]) = table(others);
     let others = OtherTable { spans, correlation, external, stream };
     let losses = losses.list();
-    Timeline { strings, ids, kinds, tracks, gpu, runtime, ops, python, annotations, flows, instants, counters, others, collectives, about, events, bytes, losses }
+    Timeline {
+        strings,
+        ids,
+        kinds,
+        tracks,
+        gpu,
+        runtime,
+        ops,
+        python,
+        annotations,
+        flows,
+        instants,
+        counters,
+        others,
+        collectives,
+        about,
+        events,
+        bytes,
+        losses,
+    }
 }
 
 fn table<const N: usize>(columns: Columns<N>) -> (Spans, [Column<u32>; N]) {
     let Columns { ts, dur, name, track, kind, more } = columns;
-    let spans = Spans { ts: column(ts), dur: column(dur), name: column(name), track: column(track), kind: column(kind) };
+    let spans = Spans {
+        ts: column(ts),
+        dur: column(dur),
+        name: column(name),
+        track: column(track),
+        kind: column(kind),
+    };
     (spans, more.map(column))
 }
 
@@ -90,19 +155,39 @@ fn remap(column: &mut [u32], map: &Map) {
 }
 
 fn append(all: &mut Part, mut part: Part) {
-    let names = Map::new((0..part.names.len() as u32).map(|id| all.names.intern(part.names.get(id), u64::MAX)));
-    let jsons = Map::new((0..part.jsons.len() as u32).map(|id| all.jsons.intern(part.jsons.get(id), u64::MAX)));
+    let names = Map::new(
+        (0..part.names.len() as u32).map(|id| all.names.intern(part.names.get(id), u64::MAX)),
+    );
+    let jsons = Map::new(
+        (0..part.jsons.len() as u32).map(|id| all.jsons.intern(part.jsons.get(id), u64::MAX)),
+    );
     all.names.joined(&part.names);
     all.jsons.joined(&part.jsons);
     let wide: Vec<u32> = part
         .ids
         .values
         .iter()
-        .map(|&wide| all.ids.code(if let Wide::Text(name) = wide { Wide::Text(names.get(name)) } else { wide }))
+        .map(|&wide| {
+            all.ids.code(if let Wide::Text(name) = wide {
+                Wide::Text(names.get(name))
+            } else {
+                wide
+            })
+        })
         .collect();
-    let id = |code: u32| if (FIRST_WIDE_ID..NONE).contains(&code) { wide[(code - FIRST_WIDE_ID) as usize] } else { code };
+    let id = |code: u32| {
+        if (FIRST_WIDE_ID..NONE).contains(&code) {
+            wide[(code - FIRST_WIDE_ID) as usize]
+        } else {
+            code
+        }
+    };
     let tracks = Map::new(part.tracks.iter().map(|&(pid, tid)| all.track(id(pid), id(tid))));
-    let kinds: Vec<u8> = part.kinds.iter().map(|Kind { phase, category }| all.kind(phase.as_bytes(), category.as_bytes(), 0).0).collect();
+    let kinds: Vec<u8> = part
+        .kinds
+        .iter()
+        .map(|Kind { phase, category }| all.kind(phase.as_bytes(), category.as_bytes(), 0).0)
+        .collect();
 
     for column in json_columns(&mut part) {
         remap(column, &jsons);
@@ -125,16 +210,28 @@ fn append(all: &mut Part, mut part: Part) {
             }
         })*};
     }
+    let no_ids: [usize; 0] = [];
     let gpu_ids: [usize; 7] = [0, 1, 2, 3, 6, 7, 8];
-    tables!(gpu: gpu_ids, runtime: 0..2, ops: 0..1, python: 0..2, annotations: 0..1, flows: 0..1, instants: 0..5, counters: 0..0, others: 0..3);
-    all.metas.extend(part.metas.iter().map(|meta| MetaRow { name: names.get(meta.name), track: tracks.get(meta.track), text: names.get(meta.text) }));
+    tables!(gpu: gpu_ids, runtime: 0..2, ops: 0..1, python: 0..2, annotations: 0..1, flows: 0..1, instants: 0..5, counters: no_ids, others: 0..3);
+    all.metas.extend(part.metas.iter().map(|meta| MetaRow {
+        name: names.get(meta.name),
+        track: tracks.get(meta.track),
+        text: names.get(meta.text),
+    }));
     for mut collective in part.collectives {
         let rows = if collective.on_gpu { all.gpu.ts.len() } else { all.ops.ts.len() };
         collective.row += rows as u32;
-        for text in [&mut collective.operation, &mut collective.dtype, &mut collective.group, &mut collective.ranks] {
+        for text in [
+            &mut collective.operation,
+            &mut collective.dtype,
+            &mut collective.group,
+            &mut collective.ranks,
+        ] {
             *text = names.get(*text);
         }
-        for code in [&mut collective.elements_in, &mut collective.elements_out, &mut collective.group_size] {
+        for code in
+            [&mut collective.elements_in, &mut collective.elements_out, &mut collective.group_size]
+        {
             *code = id(*code);
         }
         all.collectives.push(collective);
@@ -157,7 +254,7 @@ fn append(all: &mut Part, mut part: Part) {
 fn extend<const N: usize>(to: &mut Columns<N>, from: Columns<N>) {
     fn one<T: Copy>(to: &mut Vec<T>, from: Vec<T>) {
         to.reserve_exact(from.len());
-        to.extend_from_slice(&from);
+        to.extend(from);
     }
     one(&mut to.ts, from.ts);
     one(&mut to.dur, from.dur);
@@ -173,7 +270,9 @@ fn extend<const N: usize>(to: &mut Columns<N>, from: Columns<N>) {
 fn json_columns(part: &mut Part) -> impl Iterator<Item = &mut [u32]> {
     let [_, _, _, _, grid, block, ..] = &mut part.gpu.more;
     let [_, dims, types, concrete, _] = &mut part.ops.more;
-    [grid, block, dims, types, concrete, &mut part.counters.more[0]].into_iter().map(Vec::as_mut_slice)
+    [grid, block, dims, types, concrete, &mut part.counters.more[0]]
+        .into_iter()
+        .map(Vec::as_mut_slice)
 }
 
 /// Moves the JSON texts to the names, without the white space that depends on the layout.
@@ -189,7 +288,8 @@ fn compact_jsons(all: &mut Part) -> Map {
 
 /// Tracks with the names that metadata events give them.
 fn tracks(all: &Part) -> Vec<Track> {
-    let (mut processes, mut labels, mut threads) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
+    let (mut processes, mut labels, mut threads) =
+        (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
     for meta in all.metas.iter().filter(|meta| meta.text != NONE) {
         let (pid, tid) = all.tracks[meta.track as usize];
         match all.names.get(meta.name) {

@@ -56,7 +56,8 @@ pub(super) fn skip_space(b: &[u8], mut at: usize) -> usize {
 pub(super) fn string(b: &[u8], at: usize, quotes: Quotes) -> Result<usize, Stop> {
     let mut at = at + 1;
     loop {
-        at += memchr::memchr2(b'"', b'\\', b.get(at..).unwrap_or_default()).ok_or(Stop::Incomplete)?;
+        at += memchr::memchr2(b'"', b'\\', b.get(at..).unwrap_or_default())
+            .ok_or(Stop::Incomplete)?;
         if b[at] == b'\\' {
             at += 2;
         } else if quotes == Quotes::Strict || json_goes_on(b, at + 1) {
@@ -72,13 +73,19 @@ fn json_goes_on(b: &[u8], at: usize) -> bool {
     let at = skip_space(b, at);
     match b.get(at) {
         None | Some(b':' | b'}' | b']') => true,
-        Some(b',') => matches!(b.get(skip_space(b, at + 1)), None | Some(b'"' | b'{' | b'[' | b'-' | b'0'..=b'9')),
+        Some(b',') => matches!(
+            b.get(skip_space(b, at + 1)),
+            None | Some(b'"' | b'{' | b'[' | b'-' | b'0'..=b'9')
+        ),
         _ => false,
     }
 }
 
 fn scalar(b: &[u8], at: usize) -> Result<(usize, Shape), Stop> {
-    let len = b[at..].iter().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, b'+' | b'-' | b'.')).count();
+    let len = b[at..]
+        .iter()
+        .take_while(|c| c.is_ascii_alphanumeric() || matches!(c, b'+' | b'-' | b'.'))
+        .count();
     if len == 0 {
         return Err(Stop::Bad);
     }
@@ -157,12 +164,23 @@ pub(super) fn key(b: &[u8], at: usize, quotes: Quotes) -> Result<((usize, usize)
 }
 
 /// Fills `tokens` with the event at `at`; returns the position behind its `}`.
-pub(super) fn event(b: &[u8], at: usize, quotes: Quotes, tokens: &mut Vec<Token>) -> Result<usize, Stop> {
+pub(super) fn event(
+    b: &[u8],
+    at: usize,
+    quotes: Quotes,
+    tokens: &mut Vec<Token>,
+) -> Result<usize, Stop> {
     tokens.clear();
     object(b, at, quotes, false, tokens)
 }
 
-fn object(b: &[u8], at: usize, quotes: Quotes, in_args: bool, tokens: &mut Vec<Token>) -> Result<usize, Stop> {
+fn object(
+    b: &[u8],
+    at: usize,
+    quotes: Quotes,
+    in_args: bool,
+    tokens: &mut Vec<Token>,
+) -> Result<usize, Stop> {
     if *b.get(at).ok_or(Stop::Incomplete)? != b'{' {
         return Err(Stop::Bad);
     }
@@ -231,10 +249,15 @@ pub(super) fn unescape(s: &[u8]) -> Vec<u8> {
 fn unicode(s: &[u8]) -> (char, usize) {
     let unit = |at: usize| {
         let digits = std::str::from_utf8(s.get(at..at + 4)?).ok()?;
-        digits.bytes().all(|b| b.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok())?
+        digits
+            .bytes()
+            .all(|b| b.is_ascii_hexdigit())
+            .then(|| u32::from_str_radix(digits, 16).ok())?
     };
     let Some(first) = unit(2) else { return (char::REPLACEMENT_CHARACTER, 2) };
-    if let (0xd800..0xdc00, Some(b"\\u"), Some(second @ 0xdc00..0xe000)) = (first, s.get(6..8), unit(8)) {
+    if let (0xd800..0xdc00, Some(b"\\u"), Some(second @ 0xdc00..0xe000)) =
+        (first, s.get(6..8), unit(8))
+    {
         let c = 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
         return (char::from_u32(c).unwrap_or(char::REPLACEMENT_CHARACTER), 12);
     }
@@ -300,7 +323,10 @@ mod tests {
 
     #[test]
     fn escapes() {
-        assert_eq!(unescape(br#"a\n\"\\\/\u00e9\ud83d\ude00\q\ud800"#), "a\n\"\\/é😀\\q\u{fffd}".as_bytes());
+        assert_eq!(
+            unescape(br#"a\n\"\\\/\u00e9\ud83d\ude00\q\ud800"#),
+            "a\n\"\\/é😀\\q\u{fffd}".as_bytes()
+        );
         assert_eq!(compact(b"[ 1,\n \"a b\\\" \" , {} ]"), b"[1,\"a b\\\" \",{}]");
     }
 }

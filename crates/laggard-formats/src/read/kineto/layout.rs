@@ -108,7 +108,14 @@ impl Layouts {
     /// Reads the event at `at` into the part and returns where the next one starts; `None` when
     /// no layout fits.
     #[inline(always)]
-    pub(super) fn read<S: Simd>(&mut self, text: Text, at: usize, offset: u64, part: &mut Part, values: &mut Values) -> Option<usize> {
+    pub(super) fn read<S: Simd>(
+        &mut self,
+        text: Text,
+        at: usize,
+        offset: u64,
+        part: &mut Part,
+        values: &mut Values,
+    ) -> Option<usize> {
         let place = offset + at as u64;
         let mut at = at;
         let first = self.next_path[self.recent_paths & (PATHS - 1)];
@@ -128,7 +135,8 @@ impl Layouts {
                 Hole::None => {}
                 Hole::Name(context) => {
                     let (last, before) = self.history[context as usize];
-                    let mixed = (last ^ before.rotate_left(16) ^ u32::from(context) << 24).wrapping_mul(0x9e37_79b1);
+                    let mixed = (last ^ before.rotate_left(16) ^ u32::from(context) << 24)
+                        .wrapping_mul(0x9e37_79b1);
                     let guess = &mut self.next_name[(mixed >> 16) as usize & (NAMES - 1)];
                     name = *guess;
                     match part.names.string_at::<S>(text, at, name) {
@@ -145,7 +153,8 @@ impl Layouts {
                 Hole::Time(slot) => {
                     let (ns, len) = number::micros(text.block(at)?)?;
                     values.set(slot, ns);
-                    at = if slot == Slot::Ts { advance(at, len, &mut step.guess) } else { at + len };
+                    at =
+                        if slot == Slot::Ts { advance(at, len, &mut step.guess) } else { at + len };
                 }
                 Hole::Id(slot) => {
                     let (n, len) = number::integer(text.block(at)?)?;
@@ -184,7 +193,11 @@ impl Layouts {
                 Hole::TextId(slot) | Hole::String(slot) => {
                     let end = text.plain_string_end::<S>(at)?;
                     let id = part.names.intern_at::<S>(text, at, end, place);
-                    if slot.form() == Form::Text { values.set(slot, i64::from(id)) } else { values.set_text_id(slot, id) }
+                    if slot.form() == Form::Text {
+                        values.set(slot, i64::from(id))
+                    } else {
+                        values.set_text_id(slot, id)
+                    }
                     at = end;
                 }
                 Hole::End(mut stamp, track) => {
@@ -231,17 +244,36 @@ impl Layouts {
     /// Learns the layout of the event whose tokens these are, which ended before `end`.
     #[cold]
     #[inline(never)]
-    pub(super) fn learn(&mut self, b: &[u8], start: usize, end: usize, tokens: &[Token], stamp: Stamp, tracks: usize) {
-        if self.nodes.len() >= MAX_NODES || self.steps.len() >= MAX_STEPS || stamp.table == Table::Counter {
+    pub(super) fn learn(
+        &mut self,
+        b: &[u8],
+        start: usize,
+        end: usize,
+        tokens: &[Token],
+        stamp: Stamp,
+        tracks: usize,
+    ) {
+        if self.nodes.len() >= MAX_NODES
+            || self.steps.len() >= MAX_STEPS
+            || stamp.table == Table::Counter
+        {
             return;
         }
         // Metadata has a track of its own in nearly every event: keep it out of the literals.
-        let track = if tracks > MAX_TRACKS_IN_LITERALS || stamp.table == Table::Meta { TrackIs::InValues } else { TrackIs::InLiterals };
+        let track = if tracks > MAX_TRACKS_IN_LITERALS || stamp.table == Table::Meta {
+            TrackIs::InValues
+        } else {
+            TrackIs::InLiterals
+        };
         let Some(mut path) = path_of(b, start, tokens, stamp, track) else { return };
         // The gap before the next event belongs to the path.
         let gap = gap_end(b, end);
         let last = path.pop().map_or(start, |(from, _, _)| from);
-        path.push((last, if b.get(gap) == Some(&b'{') { gap } else { end }, Hole::End(stamp, track)));
+        path.push((
+            last,
+            if b.get(gap) == Some(&b'{') { gap } else { end },
+            Hole::End(stamp, track),
+        ));
         self.insert(b, &path);
     }
 
@@ -287,7 +319,9 @@ impl Layouts {
         // Longer literals first: a literal must not hide a longer one that it begins.
         let mut kids = std::mem::take(&mut self.nodes[at].kids);
         kids.push(node);
-        kids.sort_by_key(|&kid| std::cmp::Reverse(self.steps[self.nodes[kid as usize].step as usize].literal.len()));
+        kids.sort_by_key(|&kid| {
+            std::cmp::Reverse(self.steps[self.nodes[kid as usize].step as usize].literal.len())
+        });
         self.nodes[at].kids = kids;
         node as usize
     }
@@ -303,7 +337,13 @@ pub(super) fn gap_end(b: &[u8], mut at: usize) -> usize {
 
 /// The literals (from, to) and holes of an event, and an open last literal; `None` if the event
 /// is not fit to be learned.
-fn path_of(b: &[u8], start: usize, tokens: &[Token], stamp: Stamp, track: TrackIs) -> Option<Vec<(usize, usize, Hole)>> {
+fn path_of(
+    b: &[u8],
+    start: usize,
+    tokens: &[Token],
+    stamp: Stamp,
+    track: TrackIs,
+) -> Option<Vec<(usize, usize, Hole)>> {
     let mut path = vec![];
     let mut left = wanted_args(stamp.table);
     let (mut from, mut args_end, mut resting, mut named) = (start, 0, false, false);
@@ -327,7 +367,11 @@ fn path_of(b: &[u8], start: usize, tokens: &[Token], stamp: Stamp, track: TrackI
             (low, high) = (low + 1, high - 1); // quotes belong to the literals
         }
         let more_args = tokens.get(i + 1).is_some_and(|t| t.in_args);
-        let slot = if token.in_args { Slot::of_arg(key).filter(|&s| wanted_args(stamp.table) & (1 << s as u32) != 0) } else { Slot::of_key(key) };
+        let slot = if token.in_args {
+            Slot::of_arg(key).filter(|&s| wanted_args(stamp.table) & (1 << s as u32) != 0)
+        } else {
+            Slot::of_key(key)
+        };
         if let Some(slot) = slot {
             if slots & (1 << slot as u32) != 0 {
                 return None; // and so are keys that mean the same
@@ -358,7 +402,9 @@ fn path_of(b: &[u8], start: usize, tokens: &[Token], stamp: Stamp, track: TrackI
                 Form::Text => Hole::String(slot),
                 Form::Time | Form::Json => return None,
             },
-            (_, _, Shape::Array | Shape::Object, Some(slot)) if slot.form() == Form::Json => Hole::Json(slot),
+            (_, _, Shape::Array | Shape::Object, Some(slot)) if slot.form() == Form::Json => {
+                Hole::Json(slot)
+            }
             (_, _, Shape::Array | Shape::Object, Some(_)) => return None,
             (_, _, Shape::Number, None) => Hole::SkipNumber,
             (_, _, Shape::String, None) => Hole::SkipString,
@@ -373,7 +419,11 @@ fn path_of(b: &[u8], start: usize, tokens: &[Token], stamp: Stamp, track: TrackI
             }
             if left == 0 && more_args {
                 let steady = tokens[i + 1..].iter().all(|t| !t.in_args || t.shape == Shape::Number);
-                path.push((from, from + 1, if steady { Hole::SteadyRest } else { Hole::RestOfArgs })); // the comma or blank tells it from `}`
+                path.push((
+                    from,
+                    from + 1,
+                    if steady { Hole::SteadyRest } else { Hole::RestOfArgs },
+                )); // the comma or blank tells it from `}`
                 from = args_end - 1;
                 resting = true;
             }

@@ -54,7 +54,11 @@ impl Default for Options {
 /// Reads a trace. `progress` is told of every few megabytes read.
 ///
 /// The columns that linking fills are left empty: see [`laggard_core::trace::link`].
-pub fn read(source: Source, options: &Options, progress: &(dyn Fn(u64) + Sync)) -> Result<Timeline, Error> {
+pub fn read(
+    source: Source,
+    options: &Options,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Timeline, Error> {
     let path = source.path;
     match source.bytes {
         Bytes::Mapped(map) => {
@@ -65,7 +69,8 @@ pub fn read(source: Source, options: &Options, progress: &(dyn Fn(u64) + Sync)) 
             trace.into_timeline(&path, map.len() as u64, &map)
         }
         Bytes::Stream(stream) => {
-            let (trace, bytes, head) = stream::read(stream, options, progress).map_err(Error::io("read", &path))?;
+            let (trace, bytes, head) =
+                stream::read(stream, options, progress).map_err(Error::io("read", &path))?;
             trace.into_timeline(&path, bytes, &head)
         }
     }
@@ -84,7 +89,13 @@ struct Trace {
 
 impl Trace {
     fn new() -> Trace {
-        Trace { parts: vec![], about: About::default(), losses: Losses::default(), has_events: false, keys: vec![] }
+        Trace {
+            parts: vec![],
+            about: About::default(),
+            losses: Losses::default(),
+            has_events: false,
+            keys: vec![],
+        }
     }
 
     fn add_value(&mut self, key: &[u8], value: &[u8], at: u64) {
@@ -122,10 +133,16 @@ impl Trace {
     }
 
     fn into_timeline(self, path: &Path, bytes: u64, head: &[u8]) -> Result<Timeline, Error> {
-        let has_elements = self.parts.iter().any(|part| part.events > 0 || part.losses.has(LossReason::NotAnObject));
+        let has_elements = self
+            .parts
+            .iter()
+            .any(|part| part.events > 0 || part.losses.has(LossReason::NotAnObject));
         let has_events = self.parts.iter().any(|part| part.with_phase > 0);
         if !self.has_events || (has_elements && !has_events) {
-            return Err(Error::NotATrace { path: path.into(), looks_like: crate::read::looks_like(head, &self.keys) });
+            return Err(Error::NotATrace {
+                path: path.into(),
+                looks_like: crate::read::looks_like(head, &self.keys),
+            });
         }
         Ok(join::timeline(self.parts, self.about, &self.losses, bytes))
     }

@@ -18,7 +18,14 @@ pub(super) struct Columns<const N: usize> {
 
 impl<const N: usize> Default for Columns<N> {
     fn default() -> Self {
-        Columns { ts: vec![], dur: vec![], name: vec![], track: vec![], kind: vec![], more: std::array::from_fn(|_| vec![]) }
+        Columns {
+            ts: vec![],
+            dur: vec![],
+            name: vec![],
+            track: vec![],
+            kind: vec![],
+            more: std::array::from_fn(|_| vec![]),
+        }
     }
 }
 
@@ -110,7 +117,9 @@ impl Losses {
 
     pub(super) fn list(&self) -> Vec<Loss> {
         let all = LossReason::ALL.iter().zip(self.0);
-        all.filter(|(_, (count, _))| *count > 0).map(|(&reason, (count, first_offset))| Loss { reason, count, first_offset }).collect()
+        all.filter(|(_, (count, _))| *count > 0)
+            .map(|(&reason, (count, first_offset))| Loss { reason, count, first_offset })
+            .collect()
     }
 }
 
@@ -173,7 +182,10 @@ impl Part {
     }
 
     pub(super) fn kind(&mut self, phase: &[u8], category: &[u8], at: u64) -> (u8, Table) {
-        let known = self.kinds.iter().position(|k| k.phase.as_bytes() == phase && k.category.as_bytes() == category);
+        let known = self
+            .kinds
+            .iter()
+            .position(|k| k.phase.as_bytes() == phase && k.category.as_bytes() == category);
         let number = known.unwrap_or_else(|| {
             let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
             let mut kind = Kind { phase: text(phase), category: text(category) };
@@ -252,7 +264,17 @@ impl Part {
                     ids!(Correlation, External, Stream, Device, Registers, SharedMemory, Bytes);
                 let launch = [text(Slot::Grid), text(Slot::Block), registers, shared_memory, bytes];
                 let [grid, block, registers, shared_memory, bytes] = launch;
-                let more = [correlation, external, stream, device, grid, block, registers, shared_memory, bytes];
+                let more = [
+                    correlation,
+                    external,
+                    stream,
+                    device,
+                    grid,
+                    block,
+                    registers,
+                    shared_memory,
+                    bytes,
+                ];
                 if values.has(Slot::Collective) {
                     self.collective(true, self.gpu.ts.len(), values);
                 }
@@ -264,7 +286,13 @@ impl Part {
             }
             Table::Op => {
                 let [external] = ids!(External);
-                let more = [external, text(Slot::Dims), text(Slot::Types), text(Slot::Concrete), text(Slot::CallStack)];
+                let more = [
+                    external,
+                    text(Slot::Dims),
+                    text(Slot::Types),
+                    text(Slot::Concrete),
+                    text(Slot::CallStack),
+                ];
                 if values.has(Slot::Collective) {
                     self.collective(false, self.ops.ts.len(), values);
                 }
@@ -287,7 +315,9 @@ impl Part {
                 self.instants.push(stamp, name, ts, 0, more);
             }
             Table::Counter => self.counters.push(stamp, name, ts, 0, [text(Slot::CounterArgs)]),
-            Table::Meta => self.metas.push(MetaRow { name, track: stamp.track, text: text(Slot::MetaText) }),
+            Table::Meta => {
+                self.metas.push(MetaRow { name, track: stamp.track, text: text(Slot::MetaText) })
+            }
             Table::Other => {
                 let more = ids!(Correlation, External, Stream);
                 self.others.push(stamp, name, ts, dur, more);

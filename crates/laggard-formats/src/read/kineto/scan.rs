@@ -57,13 +57,29 @@ const AHEAD: usize = 2048;
 
 impl Scanner {
     pub(super) fn new(isa: Isa, paths: Paths) -> Scanner {
-        Scanner { part: Part::new(), layouts: Layouts::new(), values: Values::new(), tokens: vec![], isa, paths, learned: 0, distrust: 0 }
+        Scanner {
+            part: Part::new(),
+            layouts: Layouts::new(),
+            values: Values::new(),
+            tokens: vec![],
+            isa,
+            paths,
+            learned: 0,
+            distrust: 0,
+        }
     }
 
     /// Reads events from `at` (at one, or in the gap before it) until one starts at or behind
     /// `limit`. Unless the text is the `last`, stops before its end is in sight. `offset` is
     /// where the text starts in the file. Returns where it stopped and why.
-    pub(super) fn scan(&mut self, bytes: &[u8], offset: u64, at: usize, limit: usize, last: bool) -> (usize, End) {
+    pub(super) fn scan(
+        &mut self,
+        bytes: &[u8],
+        offset: u64,
+        at: usize,
+        limit: usize,
+        last: bool,
+    ) -> (usize, End) {
         simd::run(self.isa, Scan { text: Text::new(bytes), offset, at, limit, last, scanner: self })
     }
 
@@ -84,7 +100,8 @@ impl Scanner {
     #[cold]
     #[inline(never)]
     fn careful(&mut self, b: &[u8], at: usize, offset: u64, learn: bool) -> Result<usize, Stop> {
-        let (end, read) = careful::element(b, at, offset, &mut self.part, &mut self.values, &mut self.tokens)?;
+        let (end, read) =
+            careful::element(b, at, offset, &mut self.part, &mut self.values, &mut self.tokens)?;
         if let (Read::Kept(stamp), true) = (read, learn) {
             self.learned += 1;
             self.layouts.learn(b, at, end, &self.tokens, stamp, self.part.tracks.len());
@@ -131,12 +148,14 @@ impl Task for Scan<'_> {
                         continue;
                     }
                     // Layouts that keep changing are not worth learning.
-                    learn = scanner.distrust < UNSETTLED && scanner.learned * 32 < scanner.part.events + 2048;
+                    learn = scanner.distrust < UNSETTLED
+                        && scanner.learned * 32 < scanner.part.events + 2048;
                 }
                 if !learn
                     && scanner.paths != Paths::Careful
                     && b[at] == b'{'
-                    && let Some(next) = walk::event::<S>(text, at, offset, &mut scanner.part, &mut scanner.values)
+                    && let Some(next) =
+                        walk::event::<S>(text, at, offset, &mut scanner.part, &mut scanner.values)
                 {
                     at = next;
                     continue;
@@ -149,7 +168,10 @@ impl Task for Scan<'_> {
                 Err(Stop::Incomplete) if !last => return (at, End::Window),
                 Err(stop) => {
                     let Some(next) = careful::next_event(b, at, &mut scanner.tokens) else {
-                        return (at, if stop == Stop::Incomplete { End::Text } else { End::Garbage });
+                        return (
+                            at,
+                            if stop == Stop::Incomplete { End::Text } else { End::Garbage },
+                        );
                     };
                     scanner.part.events += 1;
                     scanner.part.losses.add(LossReason::NotJson, offset + at as u64);
@@ -173,7 +195,12 @@ const REPORT_EVERY: usize = 16 << 20;
 /// Reads the events of an array from `start` on, on several threads. The text is cut where
 /// events seem to start; a part counts only if the one before it ended exactly there, and is
 /// read again otherwise.
-pub(super) fn scan_all(b: &[u8], start: usize, options: &Options, progress: &(dyn Fn(u64) + Sync)) -> Scanned {
+pub(super) fn scan_all(
+    b: &[u8],
+    start: usize,
+    options: &Options,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Scanned {
     let size = b.len() - start;
     let chunks = options.threads.min(size / options.smallest_chunk.max(1)).max(1);
     let mut cuts = vec![start];
@@ -201,8 +228,14 @@ pub(super) fn scan_all(b: &[u8], start: usize, options: &Options, progress: &(dy
         vec![chunk(cuts[0], cuts[1])]
     } else {
         thread::scope(|scope| {
-            let handles: Vec<_> = cuts.windows(2).map(|cut| scope.spawn(|| chunk(cut[0], cut[1]))).collect();
-            handles.into_iter().map(|handle| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+            let handles: Vec<_> =
+                cuts.windows(2).map(|cut| scope.spawn(|| chunk(cut[0], cut[1]))).collect();
+            handles
+                .into_iter()
+                .map(|handle| {
+                    handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                })
+                .collect()
         })
     };
     let mut parts = Vec::with_capacity(read.len());
@@ -211,7 +244,8 @@ pub(super) fn scan_all(b: &[u8], start: usize, options: &Options, progress: &(dy
         if end != End::Limit {
             break;
         }
-        let (part, stopped, why) = if at == cuts[i] { (part, stopped, why) } else { chunk(at, cuts[i + 1]) };
+        let (part, stopped, why) =
+            if at == cuts[i] { (part, stopped, why) } else { chunk(at, cuts[i + 1]) };
         parts.push(part);
         (at, end) = (stopped, why);
     }

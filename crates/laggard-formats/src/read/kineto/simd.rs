@@ -107,7 +107,13 @@ impl<'a> Text<'a> {
         let mut i = 0;
         while i < len {
             // SAFETY: `at + i` is safe, and `of` has a whole block from `i` on.
-            if unsafe { !S::same_block(self.bytes.as_ptr().add(at + i), of.as_ptr().add(i), first_bytes(len - i)) } {
+            if unsafe {
+                !S::same_block(
+                    self.bytes.as_ptr().add(at + i),
+                    of.as_ptr().add(i),
+                    first_bytes(len - i),
+                )
+            } {
                 return false;
             }
             i += BLOCK;
@@ -119,7 +125,10 @@ impl<'a> Text<'a> {
     #[inline(always)]
     pub(super) fn has<S: Simd>(self, at: usize, literal: &Literal) -> bool {
         // SAFETY: `at` is safe, and the literal is a whole block.
-        at < self.safe && unsafe { S::same_block(self.bytes.as_ptr().add(at), literal.block.as_ptr(), literal.mask) }
+        at < self.safe
+            && unsafe {
+                S::same_block(self.bytes.as_ptr().add(at), literal.block.as_ptr(), literal.mask)
+            }
     }
 
     /// Position of the closing quote of a string that starts at `at` and has no escapes.
@@ -189,7 +198,9 @@ impl<'a> Text<'a> {
         for i in 0..lines {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             // SAFETY: a prefetch reads nothing; any address will do.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(self.bytes.as_ptr().wrapping_add(at + 64 * i).cast()) };
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(self.bytes.as_ptr().wrapping_add(at + 64 * i).cast())
+            };
         }
         #[cfg(not(target_arch = "x86_64"))]
         let _ = (at, lines);
@@ -334,7 +345,12 @@ mod x86 {
                 let (a, b) = halves(block);
                 let bit = _mm256_set1_epi8(0x20); // makes `[` and `]` look like `{` and `}`
                 let (c, d) = (_mm256_or_si256(a, bit), _mm256_or_si256(b, bit));
-                Marks { quote: equal(a, b, b'"'), backslash: equal(a, b, b'\\'), open: equal(c, d, b'{'), close: equal(c, d, b'}') }
+                Marks {
+                    quote: equal(a, b, b'"'),
+                    backslash: equal(a, b, b'\\'),
+                    open: equal(c, d, b'{'),
+                    close: equal(c, d, b'}'),
+                }
             }
         }
 
@@ -355,9 +371,13 @@ mod x86 {
                 let is = |byte: u8| _mm256_cmpeq_epi8(x, _mm256_set1_epi8(byte as i8));
                 // `+ , - . / 0..9` are consecutive; take out the comma and the slash.
                 let from_plus = _mm256_sub_epi8(x, _mm256_set1_epi8(b'+' as i8));
-                let run = _mm256_cmpeq_epi8(_mm256_min_epu8(from_plus, _mm256_set1_epi8(14)), from_plus);
+                let run =
+                    _mm256_cmpeq_epi8(_mm256_min_epu8(from_plus, _mm256_set1_epi8(14)), from_plus);
                 let run = _mm256_andnot_si256(_mm256_or_si256(is(b','), is(b'/')), run);
-                let exponent = _mm256_cmpeq_epi8(_mm256_or_si256(x, _mm256_set1_epi8(0x20)), _mm256_set1_epi8(b'e' as i8));
+                let exponent = _mm256_cmpeq_epi8(
+                    _mm256_or_si256(x, _mm256_set1_epi8(0x20)),
+                    _mm256_set1_epi8(b'e' as i8),
+                );
                 let bits = _mm256_movemask_epi8(_mm256_or_si256(run, exponent)) as u32;
                 (!bits).trailing_zeros() as usize
             }
@@ -368,7 +388,8 @@ mod x86 {
             // SAFETY: readable blocks, by the caller's promise.
             unsafe {
                 let differ = |i: usize| {
-                    let (x, y) = (_mm256_loadu_si256(a.add(i).cast()), _mm256_loadu_si256(b.add(i).cast()));
+                    let (x, y) =
+                        (_mm256_loadu_si256(a.add(i).cast()), _mm256_loadu_si256(b.add(i).cast()));
                     !_mm256_movemask_epi8(_mm256_cmpeq_epi8(x, y)) as u32
                 };
                 (u64::from(differ(0)) | u64::from(differ(32)) << 32) & mask == 0
@@ -378,7 +399,13 @@ mod x86 {
         #[inline(always)]
         fn prefix_xor(bits: u64) -> u64 {
             // SAFETY: see above.
-            unsafe { _mm_cvtsi128_si64(_mm_clmulepi64_si128(_mm_set_epi64x(0, bits as i64), _mm_set1_epi8(-1), 0)) as u64 }
+            unsafe {
+                _mm_cvtsi128_si64(_mm_clmulepi64_si128(
+                    _mm_set_epi64x(0, bits as i64),
+                    _mm_set1_epi8(-1),
+                    0,
+                )) as u64
+            }
         }
     }
 }
@@ -435,7 +462,10 @@ impl Simd for Portable {
 
     #[inline(always)]
     fn number_len(block: &[u8; BLOCK]) -> usize {
-        block[..32].iter().position(|b| !matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E')).unwrap_or(32)
+        block[..32]
+            .iter()
+            .position(|b| !matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'))
+            .unwrap_or(32)
     }
 
     #[inline(always)]
@@ -443,7 +473,9 @@ impl Simd for Portable {
         // Masks are of the first bytes of a block.
         let len = mask.trailing_ones() as usize;
         // SAFETY: words of readable blocks, by the caller's promise.
-        let differ = |i: usize| unsafe { a.add(i).cast::<u64>().read_unaligned() ^ b.add(i).cast::<u64>().read_unaligned() };
+        let differ = |i: usize| unsafe {
+            a.add(i).cast::<u64>().read_unaligned() ^ b.add(i).cast::<u64>().read_unaligned()
+        };
         let mut i = 0;
         while i + 8 <= len {
             if differ(i) != 0 {
@@ -476,7 +508,12 @@ mod tests {
             (0..text.safe())
                 .map(|at| {
                     let number = text.block(at).map_or(0, S::number_len);
-                    (text.plain_string_end::<S>(at), text.string_end::<S>(at), text.close::<S>(at, 1), number)
+                    (
+                        text.plain_string_end::<S>(at),
+                        text.string_end::<S>(at),
+                        text.close::<S>(at, 1),
+                        number,
+                    )
                 })
                 .collect()
         }
@@ -488,7 +525,9 @@ mod tests {
         let alphabet = br#""\{}[],:0123456789.+-eE/ax"#;
         let text: Vec<u8> = (0..4000)
             .map(|_| {
-                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                seed = seed
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
                 alphabet[(seed >> 33) as usize % alphabet.len()]
             })
             .collect();

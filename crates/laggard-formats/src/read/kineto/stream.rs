@@ -18,7 +18,11 @@ const ROOM: usize = 1 << 16;
 const PIECES: usize = 4;
 
 /// Reads a whole stream; returns what was read, the size of the text and its first bytes.
-pub(super) fn read(stream: Box<dyn Read + Send>, options: &Options, progress: &(dyn Fn(u64) + Sync)) -> io::Result<(Trace, u64, Vec<u8>)> {
+pub(super) fn read(
+    stream: Box<dyn Read + Send>,
+    options: &Options,
+    progress: &(dyn Fn(u64) + Sync),
+) -> io::Result<(Trace, u64, Vec<u8>)> {
     let (full, pieces) = mpsc::sync_channel(PIECES);
     let (empty, free) = mpsc::channel();
     for _ in 0..PIECES {
@@ -26,14 +30,26 @@ pub(super) fn read(stream: Box<dyn Read + Send>, options: &Options, progress: &(
     }
     thread::scope(|scope| {
         scope.spawn(move || fill(stream, &free, &full));
-        let mut window = Window { pieces, empty, buffer: vec![], at: 0, end: 0, offset: 0, last: false, failure: None, progress };
+        let mut window = Window {
+            pieces,
+            empty,
+            buffer: vec![],
+            at: 0,
+            end: 0,
+            offset: 0,
+            last: false,
+            failure: None,
+            progress,
+        };
         let read = consume(&mut window, options);
         let Window { offset, end, failure, .. } = window;
         let (mut trace, head) = read;
         let size = offset + end as u64;
         match failure {
             Some(error) if size == 0 => return Err(error),
-            Some(error) if error.kind() == io::ErrorKind::UnexpectedEof => trace.losses.add(LossReason::Truncated, size),
+            Some(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                trace.losses.add(LossReason::Truncated, size)
+            }
             Some(_) => trace.losses.add(LossReason::DamagedCompression, size),
             None => {}
         }
@@ -44,7 +60,11 @@ pub(super) fn read(stream: Box<dyn Read + Send>, options: &Options, progress: &(
 /// A piece of the stream behind [`ROOM`] free bytes, its length, and why it is the last.
 type Piece = (Vec<u8>, usize, Option<io::Result<()>>);
 
-fn fill(mut stream: Box<dyn Read + Send>, free: &mpsc::Receiver<Vec<u8>>, full: &mpsc::SyncSender<Piece>) {
+fn fill(
+    mut stream: Box<dyn Read + Send>,
+    free: &mpsc::Receiver<Vec<u8>>,
+    full: &mpsc::SyncSender<Piece>,
+) {
     while let Ok(mut piece) = free.recv() {
         let mut len = 0;
         let mut over = None;
@@ -162,7 +182,13 @@ fn consume(window: &mut Window, options: &Options) -> (Trace, Vec<u8>) {
         trace.has_events = true;
         window.at = start;
         loop {
-            let (at, end) = scanner.scan(&window.buffer[..window.end], window.offset, window.at, usize::MAX, window.last);
+            let (at, end) = scanner.scan(
+                &window.buffer[..window.end],
+                window.offset,
+                window.at,
+                usize::MAX,
+                window.last,
+            );
             window.at = at;
             if end == End::Window || (end == End::Garbage && !window.last) {
                 window.more();

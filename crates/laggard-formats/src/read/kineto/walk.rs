@@ -11,7 +11,13 @@ use laggard_core::model::timeline::Table;
 /// Reads the event at `at` into the part and returns the position behind it; `None`, with
 /// nothing kept, when the careful path must read it.
 #[inline(always)]
-pub(super) fn event<S: Simd>(text: Text, at: usize, offset: u64, part: &mut Part, values: &mut Values) -> Option<usize> {
+pub(super) fn event<S: Simd>(
+    text: Text,
+    at: usize,
+    offset: u64,
+    part: &mut Part,
+    values: &mut Values,
+) -> Option<usize> {
     let b = text.bytes();
     let place = offset + at as u64;
     values.clear();
@@ -20,8 +26,12 @@ pub(super) fn event<S: Simd>(text: Text, at: usize, offset: u64, part: &mut Part
     let mut at = open(b, at)?;
     while let Some((key, value)) = key::<S>(text, &mut at)? {
         match (key, b[value]) {
-            (b"ph", b'"') if phase.is_none() && kind.is_none() => phase = Some(plain::<S>(text, value, &mut at)?),
-            (b"cat", b'"') if category.is_none() && kind.is_none() => category = Some(plain::<S>(text, value, &mut at)?),
+            (b"ph", b'"') if phase.is_none() && kind.is_none() => {
+                phase = Some(plain::<S>(text, value, &mut at)?)
+            }
+            (b"cat", b'"') if category.is_none() && kind.is_none() => {
+                category = Some(plain::<S>(text, value, &mut at)?)
+            }
             (b"name", b'"') => {
                 let (end, escapes) = text.string_end::<S>(value + 1)?;
                 if end >= text.safe() {
@@ -31,7 +41,9 @@ pub(super) fn event<S: Simd>(text: Text, at: usize, offset: u64, part: &mut Part
                 at = end + 1;
             }
             (b"args", b'{') => {
-                let stamp = *kind.get_or_insert_with(|| part.kind(phase.unwrap_or_default(), category.unwrap_or_default(), place));
+                let stamp = *kind.get_or_insert_with(|| {
+                    part.kind(phase.unwrap_or_default(), category.unwrap_or_default(), place)
+                });
                 at = args::<S>(text, value, place, stamp.1, part, values)?;
             }
             (b"ph" | b"cat" | b"name" | b"args", _) => return None,
@@ -43,7 +55,8 @@ pub(super) fn event<S: Simd>(text: Text, at: usize, offset: u64, part: &mut Part
     if matches!(phase, b"B" | b"E" | b"b" | b"e" | b"C") || phase.is_empty() {
         return None;
     }
-    let (kind, table) = kind.unwrap_or_else(|| part.kind(phase, category.unwrap_or_default(), place));
+    let (kind, table) =
+        kind.unwrap_or_else(|| part.kind(phase, category.unwrap_or_default(), place));
     if !values.has(Slot::Ts) && table != Table::Meta {
         return None;
     }
@@ -58,7 +71,14 @@ pub(super) fn event<S: Simd>(text: Text, at: usize, offset: u64, part: &mut Part
 }
 
 #[inline(always)]
-fn args<S: Simd>(text: Text, at: usize, place: u64, table: Table, part: &mut Part, values: &mut Values) -> Option<usize> {
+fn args<S: Simd>(
+    text: Text,
+    at: usize,
+    place: u64,
+    table: Table,
+    part: &mut Part,
+    values: &mut Values,
+) -> Option<usize> {
     let wanted = wanted_args(table);
     let mut at = open(text.bytes(), at)?;
     loop {
@@ -122,7 +142,14 @@ fn plain<'a, S: Simd>(text: Text<'a>, quote: usize, behind: &mut usize) -> Optio
 
 /// Reads the value at `at` into its slot, if it has one; returns the position behind it.
 #[inline(always)]
-fn slot_value<S: Simd>(text: Text, at: usize, place: u64, slot: Option<Slot>, part: &mut Part, values: &mut Values) -> Option<usize> {
+fn slot_value<S: Simd>(
+    text: Text,
+    at: usize,
+    place: u64,
+    slot: Option<Slot>,
+    part: &mut Part,
+    values: &mut Values,
+) -> Option<usize> {
     let b = text.bytes();
     match (b[at], slot) {
         (b'"', None) => Some(text.string_end::<S>(at + 1)?.0 + 1),
