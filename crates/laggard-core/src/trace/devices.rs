@@ -172,7 +172,7 @@ fn idle(analysis: &Analysis, waits: &Waits, rows: &[u32], busy: &[(i64, i64)]) -
         let (from, to) = (pair[0].1, pair[1].0);
         while rows.next_if(|&row| gpu.spans.ts[row as usize] < to).is_some() {}
         let launch = rows.peek().map_or(NONE, |&row| gpu.launch[row as usize]) as usize;
-        let gap = to - from;
+        let gap = to.saturating_sub(from);
         idle.gaps += 1;
         match calls.ts.get(launch) {
             Some(&launched) if launched >= from => {

@@ -30,12 +30,12 @@ pub(super) fn length_outside(a: &[(i64, i64)], b: &[(i64, i64)]) -> i64 {
         while at < end {
             match b.get(i) {
                 Some(&(from, to)) if from < end => {
-                    outside = outside.saturating_add((from - at).max(0));
+                    outside = outside.saturating_add(from.saturating_sub(at).max(0));
                     at = at.max(to);
                     i += 1;
                 }
                 _ => {
-                    outside = outside.saturating_add(end - at);
+                    outside = outside.saturating_add(end.saturating_sub(at));
                     at = end;
                 }
             }

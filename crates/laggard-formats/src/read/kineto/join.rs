@@ -1,16 +1,21 @@
 //! Parts of several threads to one [`Timeline`].
 
+use super::event::Form;
 use super::intern::Interner;
 use super::json;
-use super::part::{Columns, Losses, MetaRow, Part, Wide};
+use super::part::{
+    ANNOTATIONS, COUNTERS, Columns, FLOWS, GPU, INSTANTS, Losses, MetaRow, OPS, OTHERS, PYTHON,
+    Part, RUNTIME, Wide,
+};
 use arrow_buffer::Buffer;
 use laggard_core::model::timeline::{
-    About, AnnotationTable, CounterTable, FIRST_WIDE_ID, FlowTable, GpuTable, Ids, InstantTable,
-    Kind, LossReason, OpTable, OtherTable, PythonTable, RuntimeTable, Spans, Strings, Timeline,
-    Track, WideId,
+    About, AnnotationTable, Collective, CounterTable, FIRST_WIDE_ID, FlowTable, GpuTable, Ids,
+    InstantTable, Kind, LossReason, OpTable, OtherTable, PythonTable, RuntimeTable, Spans, Strings,
+    Timeline, Track, WideId,
 };
 use laggard_core::model::{Column, NONE};
 use rustc_hash::FxHashMap;
+use std::thread;
 
 /// Joins the parts, which are in file order.
 pub(super) fn timeline(parts: Vec<Part>, about: About, losses: &Losses, bytes: u64) -> Timeline {
@@ -22,7 +27,9 @@ pub(super) fn timeline(parts: Vec<Part>, about: About, losses: &Losses, bytes: u
     all.losses.join(losses);
     let texts = compact_jsons(&mut all);
     for column in json_columns(&mut all) {
-        remap(column, &texts);
+        for number in column {
+            *number = texts.get(*number);
+        }
     }
     let tracks = tracks(&all);
     let ids = Ids { wide: all.ids.values.iter().map(|wide| wide_id(*wide, &all.names)).collect() };
@@ -144,125 +151,105 @@ impl Map {
     }
 }
 
-fn remap(column: &mut [u32], map: &Map) {
-    if let Some(map) = &map.0 {
-        for value in column {
-            if let Some(&to) = map.get(*value as usize) {
-                *value = to;
-            }
-        }
-    }
+/// From the numbers of a part to those of the whole.
+struct Maps {
+    names: Map,
+    jsons: Map,
+    tracks: Map,
+    kinds: Vec<u8>,
+    wide: Vec<u32>,
 }
 
-fn append(all: &mut Part, mut part: Part) {
-    let names = Map::new(
-        (0..part.names.len() as u32).map(|id| all.names.intern(part.names.get(id), u64::MAX)),
-    );
-    let jsons = Map::new(
-        (0..part.jsons.len() as u32).map(|id| all.jsons.intern(part.jsons.get(id), u64::MAX)),
-    );
-    all.names.joined(&part.names);
-    all.jsons.joined(&part.jsons);
-    let wide: Vec<u32> = part
-        .ids
-        .values
-        .iter()
-        .map(|&wide| {
-            all.ids.code(if let Wide::Text(name) = wide {
-                Wide::Text(names.get(name))
-            } else {
-                wide
-            })
-        })
-        .collect();
-    let id = |code: u32| {
+impl Maps {
+    /// Takes the part's names, ids, tracks and kinds over into the whole.
+    fn new(all: &mut Part, part: &Part) -> Maps {
+        let texts = |to: &mut Interner, from: &Interner| {
+            to.joined(from);
+            Map::new((0..from.len() as u32).map(|id| to.intern(from.get(id), u64::MAX)))
+        };
+        let names = texts(&mut all.names, &part.names);
+        let jsons = texts(&mut all.jsons, &part.jsons);
+        let wide = part.ids.values.iter().map(|&wide| match wide {
+            Wide::Text(name) => all.ids.code(Wide::Text(names.get(name))),
+            Wide::Number(_) => all.ids.code(wide),
+        });
+        let wide = wide.collect();
+        let mut maps = Maps { names, jsons, tracks: Map(None), kinds: vec![], wide };
+        let tracks = part.tracks.iter().map(|&(pid, tid)| all.track(maps.id(pid), maps.id(tid)));
+        let tracks = Map::new(tracks);
+        let kind = |kind: &Kind| all.kind(kind.phase.as_bytes(), kind.category.as_bytes(), 0).0;
+        maps.kinds = part.kinds.iter().map(kind).collect();
+        maps.tracks = tracks;
+        maps
+    }
+
+    fn id(&self, code: u32) -> u32 {
         if (FIRST_WIDE_ID..NONE).contains(&code) {
-            wide[(code - FIRST_WIDE_ID) as usize]
+            self.wide[(code - FIRST_WIDE_ID) as usize]
         } else {
             code
         }
-    };
-    let tracks = Map::new(part.tracks.iter().map(|&(pid, tid)| all.track(id(pid), id(tid))));
-    let kinds: Vec<u8> = part
-        .kinds
-        .iter()
-        .map(|Kind { phase, category }| all.kind(phase.as_bytes(), category.as_bytes(), 0).0)
-        .collect();
+    }
+}
 
-    for column in json_columns(&mut part) {
-        remap(column, &jsons);
-    }
-    remap(&mut part.ops.more[4], &names);
-    macro_rules! tables {
-        ($($table:ident: $ids:expr),*) => {$({
-            let columns = &mut part.$table;
-            remap(&mut columns.name, &names);
-            remap(&mut columns.track, &tracks);
-            for kind in &mut columns.kind {
-                *kind = kinds[*kind as usize];
-            }
-            if !wide.is_empty() {
-                for i in $ids {
-                    for code in &mut columns.more[i] {
-                        *code = id(*code);
-                    }
-                }
-            }
-        })*};
-    }
-    let no_ids: [usize; 0] = [];
-    let gpu_ids: [usize; 7] = [0, 1, 2, 3, 6, 7, 8];
-    tables!(gpu: gpu_ids, runtime: 0..2, ops: 0..1, python: 0..2, annotations: 0..1, flows: 0..1, instants: 0..5, counters: no_ids, others: 0..3);
-    all.metas.extend(part.metas.iter().map(|meta| MetaRow {
-        name: names.get(meta.name),
-        track: tracks.get(meta.track),
-        text: names.get(meta.text),
+fn append(all: &mut Part, part: Part) {
+    let maps = &Maps::new(all, &part);
+    let (gpu_rows, op_rows) = (all.gpu.ts.len() as u32, all.ops.ts.len() as u32);
+    all.collectives.extend(part.collectives.into_iter().map(|c| Collective {
+        on_gpu: c.on_gpu,
+        row: c.row + if c.on_gpu { gpu_rows } else { op_rows },
+        operation: maps.names.get(c.operation),
+        dtype: maps.names.get(c.dtype),
+        group: maps.names.get(c.group),
+        ranks: maps.names.get(c.ranks),
+        elements_in: maps.id(c.elements_in),
+        elements_out: maps.id(c.elements_out),
+        group_size: maps.id(c.group_size),
     }));
-    for mut collective in part.collectives {
-        let rows = if collective.on_gpu { all.gpu.ts.len() } else { all.ops.ts.len() };
-        collective.row += rows as u32;
-        for text in [
-            &mut collective.operation,
-            &mut collective.dtype,
-            &mut collective.group,
-            &mut collective.ranks,
-        ] {
-            *text = names.get(*text);
-        }
-        for code in
-            [&mut collective.elements_in, &mut collective.elements_out, &mut collective.group_size]
-        {
-            *code = id(*code);
-        }
-        all.collectives.push(collective);
-    }
-    extend(&mut all.gpu, part.gpu);
-    extend(&mut all.runtime, part.runtime);
-    extend(&mut all.ops, part.ops);
-    extend(&mut all.python, part.python);
-    extend(&mut all.annotations, part.annotations);
-    extend(&mut all.flows, part.flows);
-    extend(&mut all.instants, part.instants);
-    extend(&mut all.counters, part.counters);
-    extend(&mut all.others, part.others);
+    all.metas.extend(part.metas.iter().map(|meta| MetaRow {
+        name: maps.names.get(meta.name),
+        track: maps.tracks.get(meta.track),
+        text: maps.names.get(meta.text),
+    }));
     all.losses.join(&part.losses);
     all.events += part.events;
     all.with_phase += part.with_phase;
+    // Python functions are about as many as all other events.
+    thread::scope(|scope| {
+        scope.spawn(|| extend(&mut all.python, part.python, PYTHON, maps));
+        extend(&mut all.gpu, part.gpu, GPU, maps);
+        extend(&mut all.runtime, part.runtime, RUNTIME, maps);
+        extend(&mut all.ops, part.ops, OPS, maps);
+        extend(&mut all.annotations, part.annotations, ANNOTATIONS, maps);
+        extend(&mut all.flows, part.flows, FLOWS, maps);
+        extend(&mut all.instants, part.instants, INSTANTS, maps);
+        extend(&mut all.counters, part.counters, COUNTERS, maps);
+        extend(&mut all.others, part.others, OTHERS, maps);
+    });
 }
 
 /// Moves the rows over, column by column, so that little is held twice.
-fn extend<const N: usize>(to: &mut Columns<N>, from: Columns<N>) {
-    fn one<T: Copy>(to: &mut Vec<T>, from: Vec<T>) {
+fn extend<const N: usize>(to: &mut Columns<N>, from: Columns<N>, forms: [Form; N], maps: &Maps) {
+    fn one<T: Copy>(to: &mut Vec<T>, from: Vec<T>, map: impl Fn(T) -> T) {
         to.reserve_exact(from.len());
-        to.extend(from);
+        to.extend(from.into_iter().map(map));
     }
-    one(&mut to.ts, from.ts);
-    one(&mut to.dur, from.dur);
-    one(&mut to.name, from.name);
-    one(&mut to.track, from.track);
-    one(&mut to.kind, from.kind);
-    for (to, from) in to.more.iter_mut().zip(from.more) {
-        one(to, from);
+    let mapped = |to: &mut Vec<u32>, from: Vec<u32>, map: &Map| match &map.0 {
+        None => one(to, from, |number| number),
+        Some(map) => one(to, from, |number| map.get(number as usize).copied().unwrap_or(number)),
+    };
+    one(&mut to.ts, from.ts, |ts| ts);
+    one(&mut to.dur, from.dur, |dur| dur);
+    mapped(&mut to.name, from.name, &maps.names);
+    mapped(&mut to.track, from.track, &maps.tracks);
+    one(&mut to.kind, from.kind, |kind| maps.kinds[kind as usize]);
+    for ((to, from), form) in to.more.iter_mut().zip(from.more).zip(forms) {
+        match form {
+            Form::Text => mapped(to, from, &maps.names),
+            Form::Json => mapped(to, from, &maps.jsons),
+            Form::Id if !maps.wide.is_empty() => one(to, from, |code| maps.id(code)),
+            Form::Id | Form::Time => one(to, from, |code| code),
+        }
     }
 }
 

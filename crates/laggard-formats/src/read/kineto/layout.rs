@@ -35,8 +35,6 @@ enum Hole {
     SkipNested,
     /// All that is wanted was read: on to the `}` of the args.
     RestOfArgs,
-    /// The same where only numbers are left, so that its length seldom changes.
-    SteadyRest,
     /// The event ends. Without a track, it is looked up from the values.
     End(Stamp, TrackIs),
 }
@@ -124,11 +122,15 @@ impl Layouts {
         values.clear();
         loop {
             let mut step = self.steps.get_mut(next)?;
-            if !text.has::<S>(at, &step.literal) {
-                next = self.sibling(next, text, at)?;
-                path = u32::MAX;
-                step = self.steps.get_mut(next)?;
-            }
+            let block = match text.behind::<S>(at, &step.literal) {
+                Some(block) => block,
+                None => {
+                    next = self.sibling(next, text, at)?;
+                    path = u32::MAX;
+                    step = self.steps.get_mut(next)?;
+                    text.behind::<S>(at, &step.literal)?
+                }
+            };
             next += 1;
             at += step.literal.len();
             match step.hole {
@@ -151,13 +153,13 @@ impl Layouts {
                     self.history[context as usize] = (name, last);
                 }
                 Hole::Time(slot) => {
-                    let (ns, len) = number::micros(text.block(at)?)?;
+                    let (ns, len) = number::micros(block)?;
                     values.set(slot, ns);
                     at =
                         if slot == Slot::Ts { advance(at, len, &mut step.guess) } else { at + len };
                 }
                 Hole::Id(slot) => {
-                    let (n, len) = number::integer(text.block(at)?)?;
+                    let (n, len) = number::integer(block)?;
                     values.set(slot, n);
                     at = advance(at, len, &mut step.guess);
                 }
@@ -177,7 +179,7 @@ impl Layouts {
                     values.set(slot, i64::from(json));
                 }
                 Hole::SkipNumber => {
-                    let len = S::number_len(text.block(at)?);
+                    let len = S::number_len(block);
                     if len == 0 || len == 32 {
                         return None;
                     }
@@ -186,10 +188,6 @@ impl Layouts {
                 Hole::SkipString => at = text.plain_string_end::<S>(at)?,
                 Hole::SkipNested => at = text.close::<S>(at + 1, 1)?,
                 Hole::RestOfArgs => at = text.close::<S>(at, 1)? - 1,
-                Hole::SteadyRest => {
-                    let end = text.close::<S>(at, 1)? - 1;
-                    at = advance(at, end - at, &mut step.guess);
-                }
                 Hole::TextId(slot) | Hole::String(slot) => {
                     let end = text.plain_string_end::<S>(at)?;
                     let id = part.names.intern_at::<S>(text, at, end, place);
@@ -417,13 +415,11 @@ fn path_of(
             if let Some(slot) = slot {
                 left &= !(1 << slot as u32);
             }
-            if left == 0 && more_args {
-                let steady = tokens[i + 1..].iter().all(|t| !t.in_args || t.shape == Shape::Number);
-                path.push((
-                    from,
-                    from + 1,
-                    if steady { Hole::SteadyRest } else { Hole::RestOfArgs },
-                )); // the comma or blank tells it from `}`
+            let rest = tokens[i + 1..].iter().take_while(|t| t.in_args);
+            // A number or two are quicker read over than searched for their end.
+            let short = rest.clone().count() <= 2 && rest.clone().all(|t| t.shape == Shape::Number);
+            if left == 0 && more_args && !short {
+                path.push((from, from + 1, Hole::RestOfArgs)); // the comma or blank tells it from `}`
                 from = args_end - 1;
                 resting = true;
             }

@@ -1,6 +1,6 @@
 //! What one thread has read: columns with ids, names and tracks of their own.
 
-use super::event::{RawId, Slot, Values};
+use super::event::{Form, RawId, Slot, Values};
 use super::intern::Interner;
 use laggard_core::model::NONE;
 use laggard_core::model::timeline::{Collective, FIRST_WIDE_ID, Kind, Loss, LossReason, Table};
@@ -28,6 +28,19 @@ impl<const N: usize> Default for Columns<N> {
         }
     }
 }
+
+/// What the further columns of each table hold.
+pub(super) const GPU: [Form; 9] = [ID, ID, ID, ID, JSON, JSON, ID, ID, ID];
+pub(super) const RUNTIME: [Form; 2] = [ID, ID];
+pub(super) const OPS: [Form; 5] = [ID, JSON, JSON, JSON, Form::Text];
+pub(super) const PYTHON: [Form; 2] = [ID, ID];
+pub(super) const ANNOTATIONS: [Form; 1] = [ID];
+pub(super) const FLOWS: [Form; 1] = [ID];
+pub(super) const INSTANTS: [Form; 5] = [ID, ID, ID, ID, ID];
+pub(super) const COUNTERS: [Form; 1] = [JSON];
+pub(super) const OTHERS: [Form; 3] = [ID, ID, ID];
+const ID: Form = Form::Id;
+const JSON: Form = Form::Json;
 
 /// What an event is, apart from its values.
 #[derive(Clone, Copy, Debug, PartialEq)]

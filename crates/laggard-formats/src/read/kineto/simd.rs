@@ -121,14 +121,20 @@ impl<'a> Text<'a> {
         true
     }
 
-    /// Whether the literal stands at `at`.
+    /// The block behind the literal, if that stands at `at`.
     #[inline(always)]
-    pub(super) fn has<S: Simd>(self, at: usize, literal: &Literal) -> bool {
-        // SAFETY: `at` is safe, and the literal is a whole block.
-        at < self.safe
-            && unsafe {
-                S::same_block(self.bytes.as_ptr().add(at), literal.block.as_ptr(), literal.mask)
-            }
+    pub(super) fn behind<S: Simd>(self, at: usize, literal: &Literal) -> Option<&'a [u8; BLOCK]> {
+        const { assert!(2 * BLOCK <= SLACK) };
+        if at >= self.safe {
+            return None;
+        }
+        // SAFETY: `at` is safe, and the literal is a whole block; the block behind it starts at
+        // most a block further on, within the slack.
+        unsafe {
+            let here = self.bytes.as_ptr().add(at);
+            S::same_block(here, literal.block.as_ptr(), literal.mask)
+                .then(|| &*here.add(literal.len as usize).cast::<[u8; BLOCK]>())
+        }
     }
 
     /// Position of the closing quote of a string that starts at `at` and has no escapes.
