@@ -570,7 +570,7 @@ impl LossReason {
                 "distinct texts with control characters, shown escaped"
             }
             LossReason::BadMetadata => "values of the metadata that are not JSON, left out",
-            LossReason::TooManyKinds => "events of kinds beyond the 254th, kept as one kind",
+            LossReason::TooManyKinds => "events of kinds beyond the 255th, kept as one kind",
         }
     }
 }

@@ -2,31 +2,31 @@
 
 use super::intervals::{length, length_outside, union};
 use super::summary::{Analysis, Device, Idle, Launches, Spread, Stream};
-use crate::classify::Rules;
 use crate::model::NONE;
 use crate::model::timeline::{Activity, Timeline};
 use rustc_hash::FxHashMap;
 
-/// Busy and idle time of every device that worked.
+/// Busy and idle time of every device that worked. In a report on one phase, a device is idle
+/// only while work of no phase runs.
 pub(super) fn devices(analysis: &Analysis) -> Vec<Device> {
     let waits = Waits::new(analysis.timeline);
-    let mut devices: Vec<Device> = by_device(analysis)
+    let mut devices: Vec<Device> = by_device(analysis.timeline)
         .into_iter()
-        .map(|(code, rows)| device(analysis, &waits, code, &rows))
+        .filter_map(|(code, rows)| device(analysis, &waits, code, &rows))
         .collect();
     devices
         .sort_by_key(|device| (device.device.parse().unwrap_or(i64::MAX), device.device.clone()));
     devices
 }
 
-/// Rows by device, each sorted by start.
-fn by_device(analysis: &Analysis) -> FxHashMap<u32, Vec<u32>> {
-    let gpu = &analysis.timeline.gpu;
+/// Rows of the device table by device, each sorted by start.
+fn by_device(timeline: &Timeline) -> FxHashMap<u32, Vec<u32>> {
+    let gpu = &timeline.gpu;
     let mut devices: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
-    for &row in &analysis.rows {
+    for row in 0..gpu.spans.len() as u32 {
         // Accelerators without a device number work in a process of their own.
         let code = match gpu.device[row as usize] {
-            NONE => analysis.timeline.tracks[gpu.spans.track[row as usize] as usize].pid,
+            NONE => timeline.tracks[gpu.spans.track[row as usize] as usize].pid,
             code => code,
         };
         devices.entry(code).or_default().push(row);
@@ -40,40 +40,42 @@ fn by_device(analysis: &Analysis) -> FxHashMap<u32, Vec<u32>> {
     devices
 }
 
-fn device(analysis: &Analysis, waits: &Waits, code: u32, rows: &[u32]) -> Device {
+fn device(analysis: &Analysis, waits: &Waits, code: u32, all: &[u32]) -> Option<Device> {
     let timeline = analysis.timeline;
     let spans = &timeline.gpu.spans;
+    let rows: Vec<u32> = all.iter().copied().filter(|&row| analysis.keeps(row)).collect();
     let span = |row: &u32| (spans.ts[*row as usize], spans.end(*row as usize));
     let of = |wanted: fn(Role) -> bool| {
         union(rows.iter().filter(|&&row| wanted(role(analysis, row))).map(span))
     };
     let busy = union(rows.iter().map(span));
+    let (start, end) = (busy.first()?.0, busy.last()?.1);
     let compute = of(|role| role == Role::Compute);
     let communication = of(|role| role == Role::Communication);
     let kernels = of(|role| role != Role::Copy);
     let copy = of(|role| role == Role::Copy);
-    let span_ns = match (busy.first(), busy.last()) {
-        (Some(first), Some(last)) => last.1.saturating_sub(first.0),
-        _ => 0,
-    };
-    let busy_ns = length(&busy);
-    Device {
+    let idle = idle(analysis, waits, all, start);
+    Some(Device {
         device: timeline.ids.text(code),
-        name: device_name(timeline, code),
-        span_ns,
-        busy_ns,
-        idle_ns: span_ns.saturating_sub(busy_ns),
+        name: device_name(analysis, code),
+        span_ns: end.saturating_sub(start),
+        busy_ns: length(&busy),
+        idle_ns: idle
+            .host_bound_ns
+            .saturating_add(idle.synchronisation_ns)
+            .saturating_add(idle.other_ns),
         compute_ns: length(&compute),
         communication_ns: length(&communication),
         exposed_communication_ns: length_outside(&communication, &compute),
         copy_ns: length(&copy),
         exposed_copy_ns: length_outside(&copy, &kernels),
-        idle: idle(analysis, waits, rows, &busy),
-        streams: streams(analysis, rows),
-    }
+        idle,
+        streams: streams(analysis, &rows),
+    })
 }
 
-fn device_name(timeline: &Timeline, code: u32) -> String {
+fn device_name(analysis: &Analysis, code: u32) -> String {
+    let timeline = analysis.timeline;
     let number = timeline.ids.number(code);
     let devices = &timeline.about.devices;
     // AMD numbers devices in kernels otherwise than in the properties: any one will do when all
@@ -85,7 +87,8 @@ fn device_name(timeline: &Timeline, code: u32) -> String {
     if !device.name.is_empty() {
         return device.name.clone();
     }
-    Rules::builtin()
+    analysis
+        .rules
         .device("", device.sms, device.memory)
         .map_or_else(String::new, |peak| peak.name.clone())
 }
@@ -162,29 +165,33 @@ fn waits(name: &str) -> bool {
         || name == "hipMemcpyWithStream"
 }
 
-/// Why there were gaps in `busy`, by the launch of the work that ended each.
-fn idle(analysis: &Analysis, waits: &Waits, rows: &[u32], busy: &[(i64, i64)]) -> Idle {
+/// Why there were gaps in the work of a device, from `start` on, by the launch of the work that
+/// ended each.
+fn idle(analysis: &Analysis, waits: &Waits, all: &[u32], start: i64) -> Idle {
     let timeline = analysis.timeline;
     let (gpu, calls) = (&timeline.gpu, &timeline.runtime.spans);
     let mut idle = Idle::default();
-    let mut rows = rows.iter().copied().peekable();
-    for pair in busy.windows(2) {
-        let (from, to) = (pair[0].1, pair[1].0);
-        while rows.next_if(|&row| gpu.spans.ts[row as usize] < to).is_some() {}
-        let launch = rows.peek().map_or(NONE, |&row| gpu.launch[row as usize]) as usize;
+    let mut busy_until = i64::MAX;
+    for &row in all {
+        let (from, to) = (busy_until, gpu.spans.ts[row as usize]);
+        let end = gpu.spans.end(row as usize);
+        busy_until = if busy_until == i64::MAX { end } else { busy_until.max(end) };
+        if to <= from || from < start || !analysis.keeps(row) {
+            continue;
+        }
         let gap = to.saturating_sub(from);
         idle.gaps += 1;
-        match calls.ts.get(launch) {
+        let launch = gpu.launch[row as usize] as usize;
+        let cause = match calls.ts.get(launch) {
             Some(&launched) if launched >= from => {
-                // The launch itself takes time: the gap is the host's from its start to its end.
-                if waits.ended_between(calls.track[launch], from, launched) {
-                    idle.synchronisation_ns = idle.synchronisation_ns.saturating_add(gap);
-                } else {
-                    idle.host_bound_ns = idle.host_bound_ns.saturating_add(gap);
+                match waits.ended_between(calls.track[launch], from, launched) {
+                    true => &mut idle.synchronisation_ns,
+                    false => &mut idle.host_bound_ns,
                 }
             }
-            _ => idle.other_ns = idle.other_ns.saturating_add(gap),
-        }
+            _ => &mut idle.other_ns,
+        };
+        *cause = cause.saturating_add(gap);
     }
     idle
 }
@@ -233,7 +240,7 @@ pub(super) fn launches(analysis: &Analysis) -> Launches {
 fn ends_before(analysis: &Analysis) -> Vec<i64> {
     let gpu = &analysis.timeline.gpu;
     let mut before = vec![i64::MIN; gpu.spans.len()];
-    for (_, rows) in by_device(analysis) {
+    for rows in by_device(analysis.timeline).into_values() {
         let mut stream_end: FxHashMap<u32, i64> = FxHashMap::default();
         for row in rows {
             let end = stream_end.entry(gpu.stream[row as usize]).or_insert(i64::MIN);

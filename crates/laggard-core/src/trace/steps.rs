@@ -2,24 +2,21 @@
 
 use super::phase::{is_iteration, step_number};
 use super::summary::{Analysis, ROWS_KEPT, Spread, Step, Steps};
-use crate::model::timeline::Timeline;
+use crate::model::timeline::{Spans, Timeline};
+use std::cmp::Reverse;
 
-/// The steps that annotations mark on the host, with the device work launched in each.
+/// The steps that are marked on the host, with the device work launched in each.
 pub(super) fn steps(analysis: &Analysis) -> Option<Steps> {
     let timeline = analysis.timeline;
-    let (marker, mut marks) = marks(timeline)?;
-    let spans = &timeline.annotations.spans;
-    marks.sort_by_key(|&row| spans.ts[row as usize]);
+    let (marker, spans, marks) = marks(timeline)?;
     let start = timeline.extent().map_or(0, |(start, _)| start);
-    let mut rows: Vec<Step> = marks
-        .iter()
-        .map(|&row| Step {
-            name: timeline.strings.get(spans.name[row as usize]).to_owned(),
-            start_ns: spans.ts[row as usize].saturating_sub(start),
-            duration_ns: spans.dur[row as usize].max(0),
-            ..Step::default()
-        })
-        .collect();
+    let step = |&row: &u32| Step {
+        name: timeline.strings.get(spans.name[row as usize]).to_owned(),
+        start_ns: spans.ts[row as usize].saturating_sub(start),
+        duration_ns: spans.dur[row as usize].max(0),
+        ..Step::default()
+    };
+    let mut rows: Vec<Step> = marks.iter().map(step).collect();
     let gpu = &timeline.gpu;
     for &row in &analysis.rows {
         let row = row as usize;
@@ -39,19 +36,36 @@ pub(super) fn steps(analysis: &Analysis) -> Option<Steps> {
     Some(Steps { marker: marker.to_owned(), duration_ns, gpu_ns, rows })
 }
 
-fn marks(timeline: &Timeline) -> Option<(&'static str, Vec<u32>)> {
-    let spans = &timeline.annotations.spans;
-    let on_host = |row: &u32| {
-        timeline.kinds[spans.kind[*row as usize] as usize].category == "user_annotation"
-    };
-    let named = |is: fn(&str) -> bool| -> Vec<u32> {
-        let rows = (0..spans.len() as u32).filter(on_host);
-        rows.filter(|&row| is(timeline.strings.get(spans.name[row as usize]))).collect()
-    };
-    let profiler = named(|name| step_number(name).is_some());
-    if !profiler.is_empty() {
-        return Some(("ProfilerStep", profiler));
-    }
-    let iterations = named(is_iteration);
-    (!iterations.is_empty()).then_some(("iteration", iterations))
+/// What marks steps, and the marks in order of time.
+fn marks(timeline: &Timeline) -> Option<(&'static str, &Spans, Vec<u32>)> {
+    let is_step: fn(&str) -> bool = |name| step_number(name).is_some();
+    let candidates = [
+        ("ProfilerStep", &timeline.annotations.spans, is_step),
+        // Traces of 2021 have steps among the operators.
+        ("ProfilerStep", &timeline.ops.spans, is_step),
+        ("iteration", &timeline.annotations.spans, is_iteration),
+    ];
+    let marked = candidates
+        .into_iter()
+        .map(|(marker, spans, is)| (marker, spans, outermost(timeline, spans, is)));
+    marked.into_iter().find(|(_, _, marks)| !marks.is_empty())
+}
+
+/// Rows on the host with such names, in order of time; of rows within rows the outer ones count.
+fn outermost(timeline: &Timeline, spans: &Spans, is: fn(&str) -> bool) -> Vec<u32> {
+    let category = |row: u32| &timeline.kinds[spans.kind[row as usize] as usize].category;
+    let mut rows: Vec<u32> = (0..spans.len() as u32)
+        .filter(|&row| is(timeline.strings.get(spans.name[row as usize])))
+        .filter(|&row| category(row) != "gpu_user_annotation")
+        .collect();
+    rows.sort_by_key(|&row| (spans.ts[row as usize], Reverse(spans.dur[row as usize])));
+    let mut end = i64::MIN;
+    rows.retain(|&row| {
+        let outer = spans.ts[row as usize] >= end;
+        if outer {
+            end = spans.end(row as usize);
+        }
+        outer
+    });
+    rows
 }

@@ -6,6 +6,7 @@ use super::{devices, steps, throughput};
 use crate::classify::{ClassId, Rules};
 use crate::model::NONE;
 use crate::model::timeline::{Activity, Spans, Timeline};
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 /// Rows of a breakdown that the summary keeps; what is beyond is summed up.
@@ -40,7 +41,7 @@ pub struct Summary {
     pub steps: Option<Steps>,
     /// Share of device time whose kernels no rule caught.
     pub unclassified_share: f64,
-    /// Memory at its peak, by the allocator's events.
+    /// Memory at its peak on the device that used most, by the allocator's events.
     pub peak_memory: Option<PeakMemory>,
 }
 
@@ -225,7 +226,7 @@ pub struct Breakdown {
 pub struct Group {
     /// What.
     pub name: String,
-    /// Class of the kernels, in a breakdown by kernel; most of the time, in others.
+    /// Class of its first piece of work; that of all of them, in a breakdown by class or kernel.
     pub class: String,
     /// Pieces of device work.
     pub count: u64,
@@ -406,6 +407,8 @@ pub struct Analysis<'a> {
     pub phases: &'a Phases,
     /// Rows of the device table that count.
     pub rows: Vec<u32>,
+    /// The phase it is narrowed to.
+    phase: Option<u8>,
     /// By name.
     classes: Vec<ClassId>,
     /// By kind.
@@ -430,10 +433,15 @@ impl<'a> Analysis<'a> {
                 *class = rules.classify(timeline.strings.get(name), activities[kind as usize]);
             }
         }
-        let keep =
-            |&row: &u32| phase.is_none_or(|phase| gpu.phase.get(row as usize) == Some(&phase));
-        let rows = (0..gpu.spans.len() as u32).filter(keep).collect();
-        Analysis { timeline, rules, phases, rows, classes, activities }
+        let mut analysis =
+            Analysis { timeline, rules, phases, rows: vec![], phase, classes, activities };
+        analysis.rows = (0..gpu.spans.len() as u32).filter(|&row| analysis.keeps(row)).collect();
+        analysis
+    }
+
+    /// Whether a row of the device table is of the phase that the analysis is narrowed to.
+    pub fn keeps(&self, row: u32) -> bool {
+        self.phase.is_none_or(|phase| self.timeline.gpu.phase.get(row as usize) == Some(&phase))
     }
 
     /// The class of a row of the device table.
@@ -466,7 +474,7 @@ pub fn summarise(analysis: &Analysis) -> Summary {
             .map(|by| breakdown(analysis, by, Some(ROWS_KEPT))),
     );
     Summary {
-        about: about(timeline),
+        about: about(timeline, analysis.rules),
         totals: totals(analysis),
         categories: categories(timeline),
         losses: losses(timeline),
@@ -483,15 +491,12 @@ pub fn summarise(analysis: &Analysis) -> Summary {
     }
 }
 
-fn about(timeline: &Timeline) -> About {
+fn about(timeline: &Timeline, rules: &Rules) -> About {
     let about = &timeline.about;
     let mut gpus: Vec<(String, u64)> = vec![];
     for device in &about.devices {
-        let peak = || {
-            Rules::builtin()
-                .device(&device.name, device.sms, device.memory)
-                .map(|peak| peak.name.clone())
-        };
+        let peak =
+            || rules.device(&device.name, device.sms, device.memory).map(|peak| peak.name.clone());
         let name =
             if device.name.is_empty() { peak().unwrap_or_default() } else { device.name.clone() };
         match gpus.iter_mut().find(|(known, _)| *known == name) {
@@ -605,15 +610,20 @@ fn links(analysis: &Analysis) -> Links {
     links
 }
 
+/// Memory at its peak on the device that used most, else on the host.
 fn peak_memory(timeline: &Timeline) -> Option<PeakMemory> {
+    const HOST: u32 = 0;
     let instants = &timeline.instants;
-    let peak = |codes: &[u32]| {
-        codes.iter().filter_map(|&code| timeline.ids.number(code)).max().unwrap_or(0)
+    let number = |code: u32| timeline.ids.number(code).unwrap_or(0);
+    let mut devices: FxHashMap<(u32, u32), PeakMemory> = FxHashMap::default();
+    for row in (0..instants.spans.len()).filter(|&row| instants.total_allocated[row] != NONE) {
+        let peak = devices.entry((instants.device_type[row], instants.device[row])).or_default();
+        peak.allocated = peak.allocated.max(number(instants.total_allocated[row]));
+        peak.reserved = peak.reserved.max(number(instants.total_reserved[row]));
+        peak.n += 1;
+    }
+    let most = |((kind, _), peak): &((u32, u32), PeakMemory)| {
+        (*kind != HOST, peak.allocated, peak.reserved)
     };
-    let n = instants.total_allocated.iter().filter(|&&code| code != NONE).count() as u64;
-    (n > 0).then(|| PeakMemory {
-        allocated: peak(&instants.total_allocated),
-        reserved: peak(&instants.total_reserved),
-        n,
-    })
+    devices.into_iter().max_by_key(most).map(|(_, peak)| peak)
 }

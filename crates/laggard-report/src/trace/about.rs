@@ -9,6 +9,11 @@ use laggard_core::trace::summary::{About, CountTime, Loss, PeakMemory, Summary, 
 
 /// Columns that a name may take inside a line.
 const LONGEST_NAME: usize = 60;
+/// What is software, among the properties that end in `_version`.
+const SOFTWARE: [&str; 12] = [
+    "cuda", "cupti", "hip", "roc", "nccl", "torch", "python", "driver", "runtime", "xpu", "mtia",
+    "kineto",
+];
 /// Versions shown.
 const MOST_VERSIONS: usize = 8;
 
@@ -55,7 +60,9 @@ fn rank(about: &About) -> String {
 /// The versions among a trace's properties, as their makers write them.
 fn versions(properties: &[(String, String)]) -> String {
     let version = |(key, value): &(String, String)| {
-        let what = key.strip_suffix("_version")?;
+        let what = key
+            .strip_suffix("_version")
+            .filter(|what| SOFTWARE.iter().any(|word| what.contains(word)))?;
         let value = value.trim_matches('"');
         let number: Option<u64> = value.parse().ok();
         let shown = match (what, number) {

@@ -81,10 +81,10 @@ fn mean(row: &Group) -> i64 {
 
 /// Device time by operator, each with the Python frames it was called from.
 pub(super) fn stacks(stacks: &[StackRow], top: Option<usize>, document: &mut Document) {
-    if stacks.is_empty() {
-        return;
-    }
     document.heading("Device time by call stack");
+    if stacks.is_empty() {
+        document.line("no device work in this trace");
+    }
     for row in kept(stacks, top) {
         let title = format!("{} (n = {})  {}", duration(row.time_ns), count(row.count), row.what);
         document.stack(title, &row.frames);
@@ -108,6 +108,16 @@ pub(super) fn csv(breakdown: Option<&Breakdown>, top: Option<usize>) -> String {
             row.median_ns.to_string(),
             row.max_ns.to_string(),
         ]);
+    }
+    table.csv()
+}
+
+/// Stacks as CSV, their frames joined by `;` as in collapsed stacks, outermost first.
+pub(super) fn stacks_csv(stacks: &[StackRow], top: Option<usize>) -> String {
+    let mut table = Table::new(["operator", "count", "time_ns", "frames"].map(Column::text));
+    for row in kept(stacks, top) {
+        let frames = row.frames.join(";");
+        table.push([row.what.clone(), row.count.to_string(), row.time_ns.to_string(), frames]);
     }
     table.csv()
 }

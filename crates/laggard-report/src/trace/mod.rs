@@ -35,7 +35,7 @@ pub struct TraceReport<'a> {
     /// Kernels no rule caught; shown instead of the whole report.
     pub unclassified: Option<&'a Breakdown>,
     /// Device time by operator with its Python stacks; shown instead of the whole report.
-    pub stacks: &'a [StackRow],
+    pub stacks: Option<&'a [StackRow]>,
     /// Rows a table shows; None is all.
     pub top: Option<usize>,
 }
@@ -70,14 +70,16 @@ pub fn json(report: &TraceReport) -> String {
 
 /// One table as CSV: the one asked for, else device time by class.
 pub fn csv(report: &TraceReport) -> String {
+    if let Some(stacks) = report.stacks {
+        return breakdown::stacks_csv(stacks, report.top);
+    }
     let by_class = || report.summary.breakdowns.iter().find(|table| table.by == By::Class);
     breakdown::csv(report.breakdown.or(report.unclassified).or_else(by_class), report.top)
 }
 
 fn document(report: &TraceReport) -> Document {
     let mut document = Document::default();
-    let asked = report.breakdown.is_some() || report.unclassified.is_some();
-    if asked || !report.stacks.is_empty() {
+    if report.breakdown.is_some() || report.unclassified.is_some() || report.stacks.is_some() {
         document.heading(narrowed(report));
         if let Some(table) = report.breakdown {
             breakdown::table(table, report.top, breakdown::title(table.by), &mut document);
@@ -85,7 +87,9 @@ fn document(report: &TraceReport) -> Document {
         if let Some(table) = report.unclassified {
             breakdown::table(table, report.top, "Kernels no rule caught", &mut document);
         }
-        breakdown::stacks(report.stacks, report.top, &mut document);
+        if let Some(stacks) = report.stacks {
+            breakdown::stacks(stacks, report.top, &mut document);
+        }
     } else {
         whole(report, &mut document);
     }

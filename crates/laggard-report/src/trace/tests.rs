@@ -18,7 +18,7 @@ fn report(summary: &Summary) -> TraceReport<'_> {
         breakdown: None,
         phase: None,
         unclassified: None,
-        stacks: &[],
+        stacks: None,
         top: Some(3),
     }
 }
@@ -113,7 +113,7 @@ fn nothing_hostile_reaches_text_or_markdown() {
     let asked = TraceReport {
         breakdown: summary.breakdowns.first(),
         unclassified: summary.breakdowns.get(1),
-        stacks: &stacks,
+        stacks: Some(&stacks),
         ..whole
     };
     for report in [whole, asked] {
@@ -203,7 +203,7 @@ fn stacks_stand_below_their_operator() {
         time_ns: 45_600_000,
         frames: vec!["train.py(10): main".into(), "model.py(55): for\nward".into()],
     }];
-    let asked = TraceReport { stacks: &stacks, phase: Some("prefill"), ..report(&summary) };
+    let asked = TraceReport { stacks: Some(&stacks), phase: Some("prefill"), ..report(&summary) };
     assert_snapshot!(text(&asked, &Style::default()), @r#"
     traces/rank0.json.gz, phase prefill
 

@@ -125,7 +125,7 @@ pub(super) struct Links {
     with_op: u64,
     /// With a Python function around the launch.
     with_python: u64,
-    /// Launches with more than one piece of device work: graph replays.
+    /// Launches of a recorded graph.
     graph_launches: u64,
     /// Device work of those.
     graph_rows: u64,

@@ -83,7 +83,7 @@ impl<'a> Trace<'a> {
                 breakdowns.into_iter().map(|b| (key(b.by), rows::Breakdown::new(b, top))).collect(),
             ),
             unclassified: report.unclassified.map(|table| rows::Breakdown::new(table, top)),
-            stacks: kept(report.stacks, top).iter().map(Into::into).collect(),
+            stacks: kept(report.stacks.unwrap_or_default(), top).iter().map(Into::into).collect(),
             launches: (&summary.launches).into(),
             copies: summary.copies.iter().map(Into::into).collect(),
             work: kept(&summary.work, top).iter().map(Into::into).collect(),
