@@ -103,14 +103,13 @@ fn one(args: &ReportArgs, form: Format, loader: &Loader, path: &Path) -> anyhow:
     let whole = summary.clone();
     let report = Narrowed::new(args, loader, &trace, &mut summary)?;
     let name = path.display().to_string();
-    let stacks = &report.stacks;
     let view = TraceReport {
         path: &name,
         summary: &summary,
         breakdown: report.breakdown.as_ref(),
         phase: args.phase.as_deref(),
         unclassified: report.unclassified.as_ref(),
-        stacks,
+        stacks: report.stacks.as_deref(),
         top: top(args),
     };
     let text = match form {
@@ -130,7 +129,7 @@ fn one(args: &ReportArgs, form: Format, loader: &Loader, path: &Path) -> anyhow:
 struct Narrowed {
     breakdown: Option<Breakdown>,
     unclassified: Option<Breakdown>,
-    stacks: Vec<StackRow>,
+    stacks: Option<Vec<StackRow>>,
 }
 
 impl Narrowed {
@@ -166,7 +165,7 @@ impl Narrowed {
                 time_ns: stack.time_ns,
                 frames: stack.frames,
             };
-            narrowed.stacks = stacks(&analysis, rows).into_iter().map(row).collect();
+            narrowed.stacks = Some(stacks(&analysis, rows).into_iter().map(row).collect());
         }
         if args.unclassified {
             let other = loader.rules.other();

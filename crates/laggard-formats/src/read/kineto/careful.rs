@@ -45,16 +45,18 @@ pub(super) fn element(
 }
 
 /// Where the event array goes on behind a broken element at `at`: the next position that holds
-/// a whole event, or `None`.
-pub(super) fn next_event(b: &[u8], at: usize, tokens: &mut Vec<Token>) -> Option<usize> {
-    let mut from = at + 1;
+/// a whole event, and how many broken ones lie before it; `None` when there is no whole one.
+pub(super) fn next_event(b: &[u8], at: usize, tokens: &mut Vec<Token>) -> Option<(usize, u64)> {
+    let (mut from, mut broken) = (at + 1, 1);
     loop {
         let candidate = guess_start(b, from)?;
-        if json::event(b, candidate, Quotes::Strict, tokens).is_ok()
-            && tokens.iter().any(|t| !t.in_args && &b[t.key.0..t.key.1] == b"ph")
-        {
-            return Some(candidate);
+        let whole = json::event(b, candidate, Quotes::Strict, tokens).is_ok();
+        if whole && tokens.iter().any(|t| !t.in_args && &b[t.key.0..t.key.1] == b"ph") {
+            return Some((candidate, broken));
         }
+        // What is not whole but begins like an event is a broken one.
+        let head = &b[candidate..b.len().min(candidate + 32)];
+        broken += u64::from(!whole && memchr::memmem::find(head, b"\"ph\"").is_some());
         from = candidate + 1;
     }
 }

@@ -25,6 +25,7 @@ pub use simd::Isa;
 
 use crate::error::Error;
 use crate::source::{Bytes, Source};
+use json::Stop;
 use laggard_core::model::timeline::{About, LossReason, Timeline};
 use part::{Losses, Part};
 use scan::End;
@@ -85,6 +86,8 @@ struct Trace {
     has_events: bool,
     /// Top-level keys other than `traceEvents`.
     keys: Vec<String>,
+    /// Events with no whole one behind them.
+    broken_last: u64,
 }
 
 impl Trace {
@@ -95,6 +98,7 @@ impl Trace {
             losses: Losses::default(),
             has_events: false,
             keys: vec![],
+            broken_last: 0,
         }
     }
 
@@ -107,13 +111,18 @@ impl Trace {
     }
 
     /// Where the events start when the metadata before them is damaged or cut.
-    fn damaged_top(&mut self, b: &[u8], at: usize, place: u64) -> Option<usize> {
+    fn damaged_top(&mut self, b: &[u8], at: usize, place: u64, stop: Stop) -> Option<usize> {
         if self.has_events {
-            self.losses.add(LossReason::Truncated, place);
+            let cut = stop == Stop::Incomplete;
+            let reason = if cut { LossReason::Truncated } else { LossReason::BadMetadata };
+            self.losses.add(reason, place);
             return None;
         }
-        self.losses.add(LossReason::BadMetadata, place);
-        Top::find_events(b, at)
+        let events = Top::find_events(b, at);
+        if events.is_some() {
+            self.losses.add(LossReason::BadMetadata, place);
+        }
+        events
     }
 
     /// Where the top level goes on behind the events, which ended at `at`.
@@ -127,6 +136,7 @@ impl Trace {
             }
             End::Garbage => {
                 self.losses.add(LossReason::NotJson, place);
+                self.broken_last += 1;
                 Some(Top::find_array_end(b, at)? + 1)
             }
         }
@@ -144,7 +154,9 @@ impl Trace {
                 looks_like: crate::read::looks_like(head, &self.keys),
             });
         }
-        Ok(join::timeline(self.parts, self.about, &self.losses, bytes))
+        let mut timeline = join::timeline(self.parts, self.about, &self.losses, bytes);
+        timeline.events += self.broken_last;
+        Ok(timeline)
     }
 }
 
@@ -161,7 +173,7 @@ fn read_text(b: &[u8], options: &Options, progress: &(dyn Fn(u64) + Sync)) -> Tr
             }
             Ok(Item::End) => break,
             Ok(Item::Events(start)) => start,
-            Err(_) => match trace.damaged_top(b, at, at as u64) {
+            Err(stop) => match trace.damaged_top(b, at, at as u64, stop) {
                 Some(start) => start,
                 None => break,
             },

@@ -167,14 +167,16 @@ impl Task for Scan<'_> {
                 Ok(next) => at = next,
                 Err(Stop::Incomplete) if !last => return (at, End::Window),
                 Err(stop) => {
-                    let Some(next) = careful::next_event(b, at, &mut scanner.tokens) else {
+                    let Some((next, broken)) = careful::next_event(b, at, &mut scanner.tokens)
+                    else {
                         return (
                             at,
                             if stop == Stop::Incomplete { End::Text } else { End::Garbage },
                         );
                     };
-                    scanner.part.events += 1;
-                    scanner.part.losses.add(LossReason::NotJson, offset + at as u64);
+                    let place = offset + at as u64;
+                    scanner.part.events += broken;
+                    scanner.part.losses.add_many(LossReason::NotJson, broken, place);
                     at = next;
                 }
             }

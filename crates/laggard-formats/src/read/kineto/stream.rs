@@ -171,8 +171,8 @@ fn consume(window: &mut Window, options: &Options) -> (Trace, Vec<u8>) {
                 window.more();
                 continue;
             }
-            Err(_) => loop {
-                match trace.damaged_top(window.bytes(), window.at, window.place()) {
+            Err(stop) => loop {
+                match trace.damaged_top(window.bytes(), window.at, window.place(), stop) {
                     Some(start) => break start,
                     None if trace.has_events || window.last => break 'top,
                     None => window.more(),
