@@ -9,6 +9,7 @@ use super::phase::Phases;
 use crate::model::timeline::{Spans, Timeline};
 use crate::model::{Column, NONE};
 use rustc_hash::FxHashMap;
+use std::thread;
 
 /// Fills the columns of the device table that say where work came from.
 pub fn link(timeline: &mut Timeline, phases: &Phases) {
@@ -26,33 +27,14 @@ pub fn link(timeline: &mut Timeline, phases: &Phases) {
     if !moments.is_sorted() {
         moments.sort();
     }
-    let tracks = timeline.tracks.len();
-    let launches = timeline.runtime.spans.len();
-
-    let mut phase_of_launch = marked_phases(timeline, phases, &moments);
-    let mut op_of_launch = vec![NONE; launches];
-    let phase_of_name = NameMemo::new(timeline, |name| phases.of_op(name).unwrap_or(0));
-    nest::visit(&timeline.ops.spans, tracks, &moments, |launch, open| {
-        let launch = launch as usize;
-        op_of_launch[launch] = open.last().copied().unwrap_or(NONE);
-        if phase_of_launch[launch] == 0 {
-            let phase =
-                |&row: &u32| phase_of_name.get(timeline, timeline.ops.spans.name[row as usize]);
-            phase_of_launch[launch] =
-                open.iter().rev().map(phase).find(|&phase| phase != 0).unwrap_or(0);
-        }
+    let timeline_read = &*timeline;
+    let (of_ops, of_python) = thread::scope(|scope| {
+        let python = scope.spawn(|| python_at(timeline_read, &moments));
+        let ops = ops_at(timeline_read, phases, &moments);
+        (ops, python.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });
-
-    let (mut python_of_launch, mut module_of_launch) = (vec![NONE; launches], vec![NONE; launches]);
-    let role_of_name = NameMemo::new(timeline, frame_role);
-    nest::visit(&timeline.python.spans, tracks, &moments, |launch, open| {
-        let role =
-            |&&row: &&u32| role_of_name.get(timeline, timeline.python.spans.name[row as usize]);
-        let users = open.iter().rev().find(|row| role(row) == USER).or(open.last());
-        python_of_launch[launch as usize] = users.copied().unwrap_or(NONE);
-        module_of_launch[launch as usize] =
-            open.iter().rev().find(|row| role(row) == MODULE).copied().unwrap_or(NONE);
-    });
+    let OpsAt { op: op_of_launch, phase: phase_of_launch } = of_ops;
+    let PythonAt { python: python_of_launch, module: module_of_launch } = of_python;
 
     let through = |of_launch: &[u32]| -> Column<u32> {
         launch
@@ -78,6 +60,51 @@ pub fn link(timeline: &mut Timeline, phases: &Phases) {
     let gpu = &mut timeline.gpu;
     (gpu.op, gpu.python, gpu.module, gpu.phase) = (op.into(), python, module, phase.into());
     gpu.launch = launch.into();
+}
+
+/// What operators say about every launch.
+struct OpsAt {
+    op: Vec<u32>,
+    phase: Vec<u8>,
+}
+
+fn ops_at(timeline: &Timeline, phases: &Phases, moments: &[Moment]) -> OpsAt {
+    let ops = &timeline.ops.spans;
+    let mut at = OpsAt {
+        op: vec![NONE; timeline.runtime.spans.len()],
+        phase: marked_phases(timeline, phases, moments),
+    };
+    let phase_of_name = NameMemo::new(timeline, |name| phases.of_op(name).unwrap_or(0));
+    nest::visit(ops, timeline.tracks.len(), moments, |launch, open| {
+        let launch = launch as usize;
+        at.op[launch] = open.last().copied().unwrap_or(NONE);
+        if at.phase[launch] == 0 {
+            let phase = |&row: &u32| phase_of_name.get(timeline, ops.name[row as usize]);
+            at.phase[launch] = open.iter().rev().map(phase).find(|&phase| phase != 0).unwrap_or(0);
+        }
+    });
+    at
+}
+
+/// What Python frames say about every launch.
+struct PythonAt {
+    python: Vec<u32>,
+    module: Vec<u32>,
+}
+
+fn python_at(timeline: &Timeline, moments: &[Moment]) -> PythonAt {
+    let frames = &timeline.python.spans;
+    let launches = timeline.runtime.spans.len();
+    let mut at = PythonAt { python: vec![NONE; launches], module: vec![NONE; launches] };
+    let role_of_name = NameMemo::new(timeline, frame_role);
+    nest::visit(frames, timeline.tracks.len(), moments, |launch, open| {
+        let role = |&&row: &&u32| role_of_name.get(timeline, frames.name[row as usize]);
+        let users = open.iter().rev().find(|row| role(row) == USER).or(open.last());
+        at.python[launch as usize] = users.copied().unwrap_or(NONE);
+        let module = open.iter().rev().find(|row| role(row) == MODULE);
+        at.module[launch as usize] = module.copied().unwrap_or(NONE);
+    });
+    at
 }
 
 /// The runtime row of every device row, `NONE` where the correlation has none.

@@ -8,6 +8,7 @@ use crate::model::NONE;
 use crate::model::timeline::{Activity, Spans, Timeline};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
+use std::thread;
 
 /// Rows of a breakdown that the summary keeps; what is beyond is summed up.
 pub const ROWS_KEPT: usize = 200;
@@ -459,36 +460,38 @@ impl<'a> Analysis<'a> {
 /// The summary of a linked timeline.
 pub fn summarise(analysis: &Analysis) -> Summary {
     let timeline = analysis.timeline;
-    let classes = breakdown(analysis, By::Class, Some(ROWS_KEPT));
-    let other = analysis.rules.class(analysis.rules.other()).name.clone();
-    let unclassified =
-        classes.rows.iter().find(|row| row.name == other).map_or(0, |row| row.time_ns);
-    let unclassified_share = if classes.total.time_ns > 0 {
-        unclassified as f64 / classes.total.time_ns as f64
-    } else {
-        0.0
-    };
-    let mut breakdowns = vec![classes];
-    breakdowns.extend(
-        [By::Kernel, By::Phase, By::Op, By::Python]
-            .map(|by| breakdown(analysis, by, Some(ROWS_KEPT))),
-    );
-    Summary {
-        about: about(timeline, analysis.rules),
-        totals: totals(analysis),
-        categories: categories(timeline),
-        losses: losses(timeline),
-        links: links(analysis),
-        devices: devices::devices(analysis),
-        breakdowns,
-        launches: devices::launches(analysis),
-        copies: throughput::copies(analysis),
-        work: throughput::work(analysis),
-        collectives: throughput::collectives(analysis),
-        steps: steps::steps(analysis),
-        unclassified_share,
-        peak_memory: peak_memory(timeline),
+    let by = |by: By| breakdown(analysis, by, Some(ROWS_KEPT));
+    // Breakdowns take about as long as all the rest.
+    let (breakdowns, mut summary) = thread::scope(|scope| {
+        let tables = [By::Class, By::Kernel, By::Phase, By::Op, By::Python];
+        let breakdowns = scope.spawn(move || tables.map(by).to_vec());
+        let summary = Summary {
+            about: about(timeline, analysis.rules),
+            totals: totals(analysis),
+            categories: categories(timeline),
+            losses: losses(timeline),
+            links: links(analysis),
+            devices: devices::devices(analysis),
+            launches: devices::launches(analysis),
+            copies: throughput::copies(analysis),
+            work: throughput::work(analysis),
+            collectives: throughput::collectives(analysis),
+            steps: steps::steps(analysis),
+            peak_memory: peak_memory(timeline),
+            ..Summary::default()
+        };
+        (breakdowns.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), summary)
+    });
+    let other = &analysis.rules.class(analysis.rules.other()).name;
+    if let Some(classes) =
+        breakdowns.iter().find(|table| table.by == By::Class && table.total.time_ns > 0)
+    {
+        let unclassified = classes.rows.iter().find(|row| row.name == *other);
+        summary.unclassified_share =
+            unclassified.map_or(0, |row| row.time_ns) as f64 / classes.total.time_ns as f64;
     }
+    summary.breakdowns = breakdowns;
+    summary
 }
 
 fn about(timeline: &Timeline, rules: &Rules) -> About {
