@@ -7,8 +7,8 @@
 //! through a trie: where a literal differs, a sibling that matches leads to another path. What
 //! no path fits is read carefully and learned.
 //!
-//! Two tables of history guess which path and which name come next. A guess is always verified
-//! against the bytes; it only saves time.
+//! Three tables of history guess which path, which name and which JSON text come next. A guess is
+//! always verified against the bytes; it only saves time.
 
 use super::event::{Form, Slot, Values, wanted_args};
 use super::intern::NO_TEXT;
