@@ -45,11 +45,12 @@ pub(super) fn read(
         let Window { offset, end, failure, .. } = window;
         let (mut trace, head) = read;
         let size = offset + end as u64;
+        let cut = |error: &io::Error| error.kind() == io::ErrorKind::UnexpectedEof;
         match failure {
             Some(error) if size == 0 => return Err(error),
-            Some(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                trace.losses.add(LossReason::Truncated, size)
-            }
+            // A text that ends in the middle of its events has said so already.
+            Some(error) if cut(&error) && trace.losses.has(LossReason::Truncated) => {}
+            Some(error) if cut(&error) => trace.losses.add(LossReason::Truncated, size),
             Some(_) => trace.losses.add(LossReason::DamagedCompression, size),
             None => {}
         }
