@@ -1,4 +1,6 @@
-//! Any bytes as a trace: the reader comes back, and its paths see the same number of events.
+//! Any bytes as a trace: the reader comes back, and if they are JSON, its paths see the same
+//! number of events. (Of damaged JSON the faster paths may save more: they do not look at what
+//! they do not need.)
 
 #![no_main]
 
@@ -14,5 +16,8 @@ fuzz_target!(|text: &[u8]| {
         let source = Source { path: "fuzz".into(), bytes };
         kineto::read(source, &options, &|_| {}).map(|timeline| timeline.events).ok()
     };
-    assert_eq!(events(Paths::Any), events(Paths::Careful));
+    let (any, careful) = (events(Paths::Any), events(Paths::Careful));
+    if serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok() {
+        assert_eq!(any, careful);
+    }
 });
