@@ -268,3 +268,19 @@ fn changed_texts_that_are_json_have_the_same_events_on_all_paths() {
     }
     assert!(compared > 50, "{compared}");
 }
+
+#[test]
+fn damaged_metadata_is_told_once_wherever_the_events_are() {
+    let event = r#"{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":2}"#;
+    for damage in ["tru", "@@", "1 2", "{]"] {
+        // Beyond one window of a stream, and beyond many.
+        for padding in [10, 3 << 20] {
+            let pad = "x".repeat(padding);
+            check(
+                &format!("{damage}, {padding} bytes before the events"),
+                format!(r#"{{"a":{damage},"pad":"{pad}","traceEvents":[{event},{event}]}}"#)
+                    .as_bytes(),
+            );
+        }
+    }
+}

@@ -162,7 +162,8 @@ fn consume(window: &mut Window, options: &Options) -> (Trace, Vec<u8>) {
         let start = match top.next(window.bytes(), window.at) {
             Ok(Item::Value { key, value }) => {
                 let b = window.bytes();
-                trace.add_value(&b[key.0..key.1], &b[value.0..value.1], window.place());
+                let place = window.offset.wrapping_add(key.0 as u64);
+                trace.add_value(&b[key.0..key.1], &b[value.0..value.1], place);
                 window.at = value.1;
                 continue;
             }
@@ -172,13 +173,17 @@ fn consume(window: &mut Window, options: &Options) -> (Trace, Vec<u8>) {
                 window.more();
                 continue;
             }
-            Err(_) => loop {
-                match trace.damaged_top(window.bytes(), window.at, window.place()) {
-                    Some(start) => break start,
-                    None if trace.has_events || window.last => break 'top,
-                    None => window.more(),
+            Err(_) => {
+                let mut found = trace.damaged_top(window.bytes(), window.at, window.place());
+                loop {
+                    match found {
+                        Some(start) => break start,
+                        None if trace.has_events || window.last => break 'top,
+                        None => window.more(),
+                    }
+                    found = Top::find_events(window.bytes(), window.at);
                 }
-            },
+            }
         };
         trace.has_events = true;
         window.at = start;
