@@ -31,7 +31,15 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// A run file is damaged or of another version.
+    /// A run file is of another kind or version.
+    #[error("{} is a run file of the format {format}, not {}", path.display(), crate::lag::INDEX_SCHEMA)]
+    OtherRunFile {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        format: String,
+    },
+    /// A run file is damaged.
     #[error("{} is not a usable run file: {reason}", path.display())]
     BadRunFile {
         /// The file.

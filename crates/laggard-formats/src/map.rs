@@ -1,8 +1,9 @@
 //! A memory map that survives a file being cut short under it.
 //!
 //! Reading a page that a mapped file no longer has raises `SIGBUS`, which ends a program. Here the
-//! signal puts zeros in place of what is missing and leaves a mark; whoever has read asks
-//! [`Map::is_whole`] before trusting what it saw.
+//! signal puts zeros in place of what is missing and leaves a mark; the rest of a page in which
+//! the file now ends reads as zeros without any signal. Whoever has read asks [`Map::is_whole`]
+//! before trusting what it saw.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -16,8 +17,10 @@ pub struct Map {
 }
 
 struct Inner {
-    map: memmap2::Mmap,
+    /// Dropped before the map, so that it never covers what another map got in its place.
     guard: Option<guard::Guard>,
+    map: memmap2::Mmap,
+    file: File,
 }
 
 impl Map {
@@ -27,12 +30,14 @@ impl Map {
         // readers treat the bytes as untrusted, and the guard covers missing pages.
         let map = unsafe { memmap2::Mmap::map(file)? };
         let guard = guard::Guard::new(map.as_ptr() as usize, map.len());
-        Ok(Map { inner: Arc::new(Inner { map, guard }) })
+        Ok(Map { inner: Arc::new(Inner { guard, map, file: file.try_clone()? }) })
     }
 
-    /// Whether no page of the file was missing so far.
+    /// Whether nothing of the file was missing so far.
     pub fn is_whole(&self) -> bool {
-        self.inner.guard.as_ref().is_none_or(guard::Guard::is_whole)
+        let size = self.inner.file.metadata().map_or(0, |meta| meta.len());
+        size >= self.inner.map.len() as u64
+            && self.inner.guard.as_ref().is_none_or(guard::Guard::is_whole)
     }
 }
 

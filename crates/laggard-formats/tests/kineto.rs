@@ -246,3 +246,41 @@ fn damage_never_ends_the_program() {
         let _ = kineto::read(source, &options(Paths::Any, Isa::detect(), threads), &|_| {});
     }
 }
+
+/// What the fuzz target asserts, for a bounded number of texts. What is no longer JSON may be
+/// judged differently: the faster paths do not look at what they do not need.
+#[test]
+fn changed_texts_that_are_json_have_the_same_events_on_all_paths() {
+    let mut compared = 0;
+    for seed in 0..2000 {
+        let mut text = traps::random_trap(seed % 50, 12).into_bytes();
+        traps::damage(seed, &mut text);
+        let valid = serde_json::from_slice::<serde::de::IgnoredAny>(&text).is_ok();
+        let events = |paths| {
+            let options = options(paths, Isa::detect(), 1);
+            read_stream(&text, &options).map(|timeline| timeline.events).ok()
+        };
+        let all = [Paths::Careful, Paths::Walk, Paths::Any].map(events);
+        if valid {
+            compared += 1;
+            assert_eq!(all, [all[0]; 3], "seed {seed}");
+        }
+    }
+    assert!(compared > 50, "{compared}");
+}
+
+#[test]
+fn damaged_metadata_is_told_once_wherever_the_events_are() {
+    let event = r#"{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":2}"#;
+    for damage in ["tru", "@@", "1 2", "{]"] {
+        // Beyond one window of a stream, and beyond many.
+        for padding in [10, 3 << 20] {
+            let pad = "x".repeat(padding);
+            check(
+                &format!("{damage}, {padding} bytes before the events"),
+                format!(r#"{{"a":{damage},"pad":"{pad}","traceEvents":[{event},{event}]}}"#)
+                    .as_bytes(),
+            );
+        }
+    }
+}

@@ -29,16 +29,16 @@ pub enum Verb {
 #[derive(Args, Debug, Clone, Copy)]
 pub struct Talk {
     /// When to colour the output
-    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    #[arg(long, global = true, display_order = 100, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub color: Color,
     /// Say nothing but results and errors
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, display_order = 100)]
     pub quiet: bool,
     /// Say more about what is done
-    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    #[arg(short, long, global = true, display_order = 100, conflicts_with = "quiet")]
     pub verbose: bool,
     /// Show no progress bar
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 100)]
     pub no_progress: bool,
 }
 

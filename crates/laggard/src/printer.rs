@@ -1,8 +1,8 @@
 //! The only place that writes to the terminal. Standard output is data, standard error is talk.
-#![allow(clippy::print_stderr)]
 
 use crate::cli::{Color, Talk};
 use anstyle::{AnsiColor, Style};
+use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal, Write};
 
@@ -45,10 +45,10 @@ impl Printer {
     }
 
     /// Writes data to standard output.
-    pub(crate) fn data(&self, text: &str) -> io::Result<()> {
+    pub(crate) fn data(&self, text: &str) -> anyhow::Result<()> {
         let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        out.flush()
+        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        written.context("cannot write to standard output")
     }
 
     /// Something the user should know; not an error.
@@ -61,14 +61,14 @@ impl Printer {
     /// Something the user may want to know.
     pub(crate) fn note(&self, text: &str) {
         if !self.talk.quiet {
-            eprintln!("{text}");
+            say(format_args!("{text}"));
         }
     }
 
     /// Something for those who ask for more.
     pub(crate) fn detail(&self, text: &str) {
         if self.talk.verbose {
-            eprintln!("{text}");
+            say(format_args!("{text}"));
         }
     }
 
@@ -76,10 +76,10 @@ impl Printer {
     pub(crate) fn error(&self, error: &anyhow::Error, hint: Option<&str>) {
         self.line("error", AnsiColor::Red, &error.to_string());
         for cause in error.chain().skip(1) {
-            eprintln!("  caused by: {cause}");
+            say(format_args!("  caused by: {cause}"));
         }
         if let Some(hint) = hint {
-            eprintln!();
+            say(format_args!(""));
             self.line("hint", AnsiColor::Cyan, hint);
         }
     }
@@ -90,7 +90,7 @@ impl Printer {
         } else {
             Style::new()
         };
-        eprintln!("{style}{word}:{style:#} {text}");
+        say(format_args!("{style}{word}:{style:#} {text}"));
     }
 
     /// A bar for reading this many bytes; hidden unless standard error is a terminal.
@@ -115,4 +115,10 @@ impl Printer {
         bar.set_message(what.to_owned());
         bar
     }
+}
+
+/// Writes a line to standard error. Nobody listening there is no reason to fail, nor to panic as
+/// `eprintln` does.
+fn say(line: std::fmt::Arguments) {
+    let _ = io::stderr().lock().write_fmt(format_args!("{line}\n"));
 }

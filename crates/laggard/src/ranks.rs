@@ -96,6 +96,7 @@ fn rank(file: &Path, loader: &Loader) -> anyhow::Result<Rank> {
     let timeline = trace.timeline.as_ref().context("the tables are missing")?;
     let summary = loader.summary(&trace);
     let arrivals = arrivals(&Analysis::new(timeline, loader.rules, loader.phases, None));
+    trace.ensure_whole()?;
     loader.save(file, &trace, &summary);
     Ok(Rank { path: file.display().to_string(), rank: summary.about.rank, summary, arrivals })
 }

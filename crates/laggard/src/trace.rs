@@ -10,7 +10,7 @@ use laggard_core::trace::summary::Summary;
 use laggard_core::trace::{Analysis, summarise};
 use laggard_formats::lag::{self, Binding, Index, RunFile};
 use laggard_formats::read::kineto;
-use laggard_formats::{Bytes, Source};
+use laggard_formats::{Bytes, Error, Source};
 use std::path::Path;
 
 /// How to load.
@@ -44,6 +44,16 @@ pub(crate) struct Trace {
     pub(crate) timeline: Option<Timeline>,
     /// What the index is to be bound to, when one is to be written.
     unsaved: Option<Binding>,
+    /// The index that the tables are mapped from.
+    index: Option<Box<RunFile>>,
+}
+
+impl Trace {
+    /// Fails when the index that the tables lie in was cut short meanwhile, so that what was made
+    /// of them means nothing.
+    pub(crate) fn ensure_whole(&self) -> Result<(), Error> {
+        self.index.as_ref().map_or(Ok(()), |index| index.ensure_whole())
+    }
 }
 
 impl Loader<'_> {
@@ -60,7 +70,7 @@ impl Loader<'_> {
                 Index::Unusable(place, why) => {
                     self.printer.note(&format!("index {} is not used: {why}", place.display()))
                 }
-                Index::Fresh(file) => match self.by_index(&file, need) {
+                Index::Fresh(file) => match self.by_index(file, need, binding) {
                     Ok(trace) => {
                         self.printer.detail("loaded from the index");
                         return Ok(trace);
@@ -70,20 +80,22 @@ impl Loader<'_> {
             }
         }
         let timeline = self.read(path)?;
-        Ok(Trace { summary: None, timeline: Some(timeline), unsaved: binding })
+        Ok(Trace { summary: None, timeline: Some(timeline), unsaved: binding, index: None })
     }
 
-    fn by_index(&self, file: &RunFile, need: Need) -> anyhow::Result<Trace> {
+    fn by_index(&self, file: Box<RunFile>, need: Need, binding: &Binding) -> anyhow::Result<Trace> {
         let summary =
-            if self.is_usual() { lag::load(file, self.rules.fingerprint())? } else { None };
+            if self.is_usual() { lag::load(&file, self.rules.fingerprint())? } else { None };
         if need == Need::Summary && summary.is_some() {
-            return Ok(Trace { summary, timeline: None, unsaved: None });
+            return Ok(Trace { summary, timeline: None, unsaved: None, index: None });
         }
         let mut timeline = file.timeline()?;
         if !self.phases.user.is_empty() {
             link(&mut timeline, self.phases);
         }
-        Ok(Trace { summary, timeline: Some(timeline), unsaved: None })
+        // A summary by other built-in rules, of another version of this program, is made anew.
+        let unsaved = summary.is_none().then(|| binding.clone());
+        Ok(Trace { summary, timeline: Some(timeline), unsaved, index: Some(file) })
     }
 
     /// Whether rules and phases are the built-in ones.

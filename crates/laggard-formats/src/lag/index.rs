@@ -6,10 +6,11 @@
 //! name and renamed, so that two processes never see each other's half.
 
 use super::read::RunFile;
-use super::write;
+use super::{INDEX_SCHEMA, write};
 use crate::error::Error;
 use laggard_core::model::timeline::Timeline;
 use laggard_core::trace::summary::Summary;
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -115,6 +116,9 @@ pub fn find(trace: &Path, binding: &Binding) -> Index {
 fn reason(error: &Error) -> String {
     match error {
         Error::BadRunFile { reason, .. } => reason.clone(),
+        Error::OtherRunFile { format, .. } => {
+            format!("its format is {format}, this program reads {INDEX_SCHEMA}")
+        }
         Error::Io { source, .. } => source.to_string(),
         other => other.to_string(),
     }
@@ -165,7 +169,7 @@ fn place_at(
                 "a file of another kind is in its place",
             ));
         }
-        if cache_directory().is_some_and(|cache| directory == cache) {
+        if is_cache(directory) {
             fs::create_dir_all(directory)?;
         }
     }
@@ -176,7 +180,7 @@ fn place_at(
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o644));
     }
-    let mut temporary = builder.tempfile_in(directory)?;
+    let mut temporary = builder.tempfile_in(directory).map_err(|error| without_name(&error))?;
     let mut out = BufWriter::with_capacity(1 << 20, temporary.as_file_mut());
     write(&mut out)?;
     out.flush()?;
@@ -185,14 +189,36 @@ fn place_at(
     Ok(())
 }
 
-/// Whether a file exists there that is no run file, not even a damaged one.
+fn is_cache(directory: &Path) -> bool {
+    cache_directory().is_some_and(|cache| directory == cache)
+}
+
+/// Whether a run file is too damaged to say what it is and does not lie beside a trace, so that
+/// it may be something that cannot be made again.
+fn may_be_a_recording(path: &Path) -> bool {
+    !path.with_extension("").is_file()
+        && matches!(RunFile::open(path), Err(Error::BadRunFile { .. }))
+}
+
+/// The operating system's answer alone: nobody asked for the temporary name.
+fn without_name(error: &io::Error) -> io::Error {
+    let text = error.to_string();
+    let answer = text.split(" at path ").next().unwrap_or(&text);
+    io::Error::new(error.kind(), answer)
+}
+
+/// Whether something is there that is no index, not even a damaged one: a run file of another
+/// kind, for one.
 fn is_foreign(path: &Path) -> bool {
     let Ok(mut file) = File::open(path) else { return path.exists() };
     let mut magic = [0; 4];
     match file.read(&mut magic) {
         Ok(0) => false,
-        Ok(n) => magic[..n] != [0xff; 4][..n],
-        Err(_) => true,
+        Ok(n) if magic[..n] == [0xff; 4][..n] => matches!(
+            RunFile::open(path),
+            Err(Error::OtherRunFile { format, .. }) if !format.starts_with("laggard.index/")
+        ),
+        _ => true,
     }
 }
 
@@ -215,7 +241,8 @@ pub fn list(places: &[PathBuf]) -> Result<Vec<IndexEntry>, Error> {
     let in_directory = |directory: &Path, files: &mut Vec<PathBuf>| -> Result<(), Error> {
         for entry in fs::read_dir(directory).map_err(Error::io("read", directory))? {
             let path = entry.map_err(Error::io("read", directory))?.path();
-            if path.extension().is_some_and(|extension| extension == "lag") {
+            let named = path.extension().is_some_and(|extension| extension == "lag");
+            if named && (is_cache(directory) || !may_be_a_recording(&path)) {
                 files.push(path);
             }
         }
@@ -225,16 +252,24 @@ pub fn list(places: &[PathBuf]) -> Result<Vec<IndexEntry>, Error> {
         if place.is_dir() {
             in_directory(place, &mut files)?;
         } else if place.extension().is_some_and(|extension| extension == "lag") {
+            fs::metadata(place).map_err(Error::io("find", place))?;
             files.push(place.clone());
         } else {
-            files.extend(self::places(place).into_iter().filter(|path| path.is_file()));
+            let mut found = self::places(place);
+            found.retain(|path| path.is_file());
+            if found.is_empty() {
+                fs::metadata(place).map_err(Error::io("find", place))?;
+            }
+            files.extend(found);
         }
     }
     if let Some(cache) = cache_directory().filter(|cache| cache.is_dir()) {
         in_directory(&cache, &mut files)?;
     }
     files.sort();
-    files.dedup();
+    // One file may be reached by several ways.
+    let mut seen = HashSet::new();
+    files.retain(|path| fs::canonicalize(path).map_or(true, |real| seen.insert(real)));
     Ok(files.into_iter().filter(|path| !is_foreign(path)).map(entry).collect())
 }
 
@@ -260,7 +295,12 @@ fn entry(path: PathBuf) -> IndexEntry {
     IndexEntry { path, size, trace, problem }
 }
 
-/// Removes an index.
+/// Removes an index; another process may have been faster.
 pub fn remove(entry: &IndexEntry) -> Result<(), Error> {
-    fs::remove_file(&entry.path).map_err(Error::io("remove", &entry.path))
+    match fs::remove_file(&entry.path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Error::io("remove", &entry.path)(error))
+        }
+        _ => Ok(()),
+    }
 }

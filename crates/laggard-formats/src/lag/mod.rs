@@ -34,6 +34,7 @@ pub(crate) struct StreamEntry {
 /// The first stream: what the file is and where everything is.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Manifest {
+    /// The first field: see [`MANIFEST_START`].
     schema: String,
     /// Program and version that wrote it.
     tool: String,
@@ -43,6 +44,9 @@ pub(crate) struct Manifest {
     trace: Binding,
     streams: Vec<StreamEntry>,
 }
+
+/// How the manifest's JSON starts.
+const MANIFEST_START: &str = "{\"schema\":\"laggard.";
 
 /// The manifest's JSON is padded to this, so that it can be written last and stand first.
 const MANIFEST_SIZE: usize = 8 << 10;

@@ -1,7 +1,7 @@
 //! Opening a run file: a memory map, of which only the streams asked for are read.
 
 use super::tables::{self, Wrong};
-use super::{INDEX_SCHEMA, Manifest};
+use super::{INDEX_SCHEMA, MANIFEST_START, Manifest};
 use crate::error::Error;
 use crate::lag::Binding;
 use crate::map::Map;
@@ -10,6 +10,7 @@ use arrow_buffer::Buffer;
 use arrow_ipc::reader::StreamDecoder;
 use laggard_core::model::timeline::Timeline;
 use laggard_core::trace::summary::Summary;
+use memchr::memmem;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_64;
@@ -27,16 +28,16 @@ impl RunFile {
     pub fn open(path: &Path) -> Result<RunFile, Error> {
         let file = File::open(path).map_err(Error::io("open", path))?;
         let map = Map::open(&file).map_err(Error::io("map", path))?;
-        let bytes = tables::buffer(map.clone());
         let bad = |reason: Wrong| Error::BadRunFile { path: path.into(), reason };
-        let first = bytes.slice_with_length(0, bytes.len().min(2 * super::MANIFEST_SIZE));
-        let manifest = manifest(first).map_err(bad)?;
-        if manifest.schema != INDEX_SCHEMA {
-            return Err(bad(format!(
-                "its format is {}, this program reads {INDEX_SCHEMA}",
-                manifest.schema
-            )));
+        let first = &map[..map.len().min(2 * super::MANIFEST_SIZE)];
+        let text = manifest(first).map_err(bad)?;
+        let parsed = |error: serde_json::Error| bad(error.to_string());
+        let Format { schema } = serde_json::from_str(text).map_err(parsed)?;
+        if schema != INDEX_SCHEMA {
+            return Err(Error::OtherRunFile { path: path.into(), format: schema });
         }
+        let manifest = serde_json::from_str(text).map_err(parsed)?;
+        let bytes = tables::buffer(map.clone());
         Ok(RunFile { path: path.into(), map, bytes, manifest })
     }
 
@@ -64,16 +65,15 @@ impl RunFile {
         self.reading(|| tables::timeline(|name| self.stream(name)).and_then(checked))
     }
 
-    /// Whether the file was whole whenever it was read so far.
-    pub fn is_whole(&self) -> bool {
-        self.map.is_whole()
+    /// Fails when the file was cut short since it was opened. Tables are mapped: ask behind the
+    /// last look at them.
+    pub fn ensure_whole(&self) -> Result<(), Error> {
+        if self.map.is_whole() { Ok(()) } else { Err(Error::Shrank { path: self.path.clone() }) }
     }
 
     fn reading<T>(&self, read: impl FnOnce() -> Result<T, Wrong>) -> Result<T, Error> {
         let result = read();
-        if !self.map.is_whole() {
-            return Err(Error::Shrank { path: self.path.clone() });
-        }
+        self.ensure_whole()?;
         result.map_err(|reason| Error::BadRunFile { path: self.path.clone(), reason })
     }
 
@@ -95,14 +95,27 @@ impl RunFile {
     }
 }
 
-fn manifest(first: Buffer) -> Result<Manifest, Wrong> {
-    let batch = decode(first)?;
-    let (text, checksum) =
-        tables::manifest_of(&batch).ok_or("it does not start with a manifest")?;
-    if xxh3_64(text.as_bytes()) != checksum {
+/// What the manifests of all kinds and versions have.
+#[derive(serde::Deserialize)]
+struct Format {
+    schema: String,
+}
+
+/// The text of the manifest at the start of a file, with its padding.
+///
+/// It is found by its first words and its checksum behind it, not by decoding the stream: no
+/// checksum covers what the decoder would have to trust.
+fn manifest(first: &[u8]) -> Result<&str, Wrong> {
+    let missing = "it does not start with a manifest";
+    let start = memmem::find(first, MANIFEST_START.as_bytes()).ok_or(missing)?;
+    let end = start + super::MANIFEST_SIZE;
+    let text = first.get(start..end).ok_or("its manifest is cut short")?;
+    // The next column starts at the next multiple of 64.
+    let behind = &first[end..first.len().min(end + 2 * 64)];
+    if memmem::find(behind, &xxh3_64(text).to_le_bytes()).is_none() {
         return Err("the checksum of the manifest does not hold".into());
     }
-    serde_json::from_str(text).map_err(|error| error.to_string())
+    std::str::from_utf8(text).map_err(|_| missing.into())
 }
 
 /// The batch of the stream at the start of the buffer.

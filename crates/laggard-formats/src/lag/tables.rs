@@ -395,12 +395,6 @@ pub(super) fn manifest_batch(text: &str, checksum: u64) -> Result<RecordBatch, A
     )
 }
 
-/// The manifest's text and checksum.
-pub(super) fn manifest_of(batch: &RecordBatch) -> Option<(&str, u64)> {
-    let checksum = batch.column_by_name("xxh3")?.as_primitive_opt::<UInt64Type>()?;
-    (checksum.len() == 1).then(|| Some((json_of(batch)?, checksum.value(0))))?
-}
-
 /// Bytes that keep what they are borrowed from alive.
 pub(super) fn buffer(owner: impl AsRef<[u8]> + Send + 'static) -> Buffer {
     Buffer::from(bytes::Bytes::from_owner(owner))

@@ -20,7 +20,7 @@ pub(crate) fn run(args: IndexArgs, printer: &Printer) -> anyhow::Result<()> {
     if args.json {
         let row = |entry: &lag::IndexEntry| serde_json::json!({"path": entry.path, "bytes": entry.size, "trace": entry.trace, "problem": entry.problem});
         let all = serde_json::json!({"schema": "laggard.index-list/1", "removed": args.clear, "indexes": entries.iter().map(row).collect::<Vec<_>>()});
-        return Ok(printer.data(&format!("{all:#}\n"))?);
+        return printer.data(&format!("{all:#}\n"));
     }
     let size: u64 = entries.iter().map(|entry| entry.size).sum();
     let verb = if args.clear { "removed" } else { "found" };
@@ -36,6 +36,7 @@ pub(crate) fn run(args: IndexArgs, printer: &Printer) -> anyhow::Result<()> {
             );
         }
     }
-    text += &format!("{verb} {} indexes, {}\n", entries.len(), number::bytes(size as i64));
-    Ok(printer.data(&text)?)
+    let word = if entries.len() == 1 { "index" } else { "indexes" };
+    text += &format!("{verb} {} {word}, {}\n", entries.len(), number::bytes(size as i64));
+    printer.data(&text)
 }

@@ -46,6 +46,18 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> anyhow::Result<()> {
     match &files[..] {
         [file] => one(args, form, &loader, file),
         files => {
+            let of_one = [
+                ("--by", args.by.is_some()),
+                ("--phase", args.phase.is_some()),
+                ("--stacks", args.stacks),
+                ("--unclassified", args.unclassified),
+            ];
+            if let Some((flag, _)) = of_one.iter().find(|(_, given)| *given) {
+                return Err(failure::with_hint(
+                    format!("{flag} shows one trace, and these are {}", files.len()),
+                    "give one file, or leave the flag out to see them side by side".into(),
+                ));
+            }
             let ranks = ranks::load(files, &loader)?;
             let report = show_ranks::RanksReport { ranks: &ranks, top: top(args) };
             let text = match form {
@@ -118,6 +130,7 @@ fn one(args: &ReportArgs, form: Format, loader: &Loader, path: &Path) -> anyhow:
         Format::Csv => show::csv(&view),
         Format::Md => show::markdown(&view),
     };
+    trace.ensure_whole()?;
     let written = args.output.write(&text, &loader.printer);
     // The answer comes first; the index is for the next time.
     loader.save(path, &trace, &whole);

@@ -45,11 +45,12 @@ pub(super) fn read(
         let Window { offset, end, failure, .. } = window;
         let (mut trace, head) = read;
         let size = offset + end as u64;
+        let cut = |error: &io::Error| error.kind() == io::ErrorKind::UnexpectedEof;
         match failure {
             Some(error) if size == 0 => return Err(error),
-            Some(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                trace.losses.add(LossReason::Truncated, size)
-            }
+            // A text that ends in the middle of its events has said so already.
+            Some(error) if cut(&error) && trace.losses.has(LossReason::Truncated) => {}
+            Some(error) if cut(&error) => trace.losses.add(LossReason::Truncated, size),
             Some(_) => trace.losses.add(LossReason::DamagedCompression, size),
             None => {}
         }
@@ -161,7 +162,8 @@ fn consume(window: &mut Window, options: &Options) -> (Trace, Vec<u8>) {
         let start = match top.next(window.bytes(), window.at) {
             Ok(Item::Value { key, value }) => {
                 let b = window.bytes();
-                trace.add_value(&b[key.0..key.1], &b[value.0..value.1], window.place());
+                let place = window.offset.wrapping_add(key.0 as u64);
+                trace.add_value(&b[key.0..key.1], &b[value.0..value.1], place);
                 window.at = value.1;
                 continue;
             }

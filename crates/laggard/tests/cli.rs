@@ -1,0 +1,37 @@
+//! What the program says, word for word: the transcripts in `tests/cmd`.
+//!
+//! They run in a copy of the project's fixtures. `TRYCMD=overwrite cargo test --release -p laggard
+//! --test cli` writes them anew; `...` stands for any lines.
+
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+mod common;
+
+use std::path::Path;
+
+#[test]
+fn transcripts_are_what_the_program_says() {
+    let root = tempfile::tempdir().unwrap();
+    // Below the directory, so that neither caches nor indexes get into the listings.
+    let here = root.path().join("here");
+    common::copy(&common::fixtures(), &here);
+    std::fs::create_dir(here.join("nothing")).unwrap();
+    std::fs::write(here.join("notes.json"), "{\"mine\": 1}\n").unwrap();
+    let rules = [
+        ("broken.toml", "[[rule]\n"),
+        ("no-class.toml", "[[rule]]\nprefix = [\"void\"]\n"),
+        ("mine.toml", "[[rule]]\nclass = \"Mine\"\ngroup = \"Ours\"\nprefix = [\"nvjet\"]\n"),
+        ("nothing-known.toml", "[[rule]]\nclass = \"Other\"\nprefix = [\"nvjet\"]\n"),
+    ];
+    for (name, text) in rules {
+        std::fs::write(here.join(name), text).unwrap();
+    }
+    std::env::set_current_dir(&here).unwrap();
+    let transcripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cmd/*.trycmd");
+    trycmd::TestCases::new()
+        .env("HOME", root.path().to_str().unwrap())
+        .env("XDG_CACHE_HOME", root.path().join("cache").to_str().unwrap())
+        .env("NO_COLOR", "1")
+        .env("COLUMNS", "100")
+        .case(transcripts);
+}
