@@ -56,10 +56,10 @@ pub enum Color {
 /// Where results go and in which form.
 #[derive(Args, Debug, Clone)]
 pub struct Output {
-    /// Write to a file; its suffix says the form (.txt, .json, .csv, .md), `-` is standard output
+    /// Write to a file whose suffix says its form (.txt, .json, .csv, .md); `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Form of the output
+    /// Form of standard output, or of a file whose suffix says nothing
     #[arg(long, value_enum, value_name = "FORM")]
     pub format: Option<Format>,
     /// The same as --format json
@@ -89,7 +89,7 @@ pub enum Format {
 #[command(after_help = "Examples:
   laggard report trace.json.gz
   laggard report --by python --top 20 trace.json
-  laggard report --phase decode --json trace.json.gz -o decode.json
+  laggard report --phase decode trace.json.gz -o decode.json
   laggard report rank0.json.gz rank1.json.gz   (ranks of one job, side by side)
   zcat trace.json.gz | laggard report -")]
 pub struct ReportArgs {
@@ -105,9 +105,9 @@ pub struct ReportArgs {
     /// Name a phase by a pattern of annotations, with `*` for anything; may be given again
     #[arg(long, value_name = "NAME=PATTERN", value_parser = phase_pattern)]
     pub phase_pattern: Vec<(String, String)>,
-    /// Rows of each table
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub top: usize,
+    /// Rows of each table [default: 10; all ranks]
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
     /// All rows of each table
     #[arg(long, conflicts_with = "top")]
     pub all: bool,
@@ -180,9 +180,9 @@ impl From<ByArg> for By {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   laggard index                    list the indexes here and in the cache directory
-  laggard index traces/ --clear    remove those of a directory, and those in the cache")]
+  laggard index traces/ --clear    remove those of a directory")]
 pub struct IndexArgs {
-    /// Traces, indexes or directories; the current directory when there are none
+    /// Traces, indexes or directories; with none, the current directory and the cache directory
     #[arg(value_name = "PLACE")]
     pub places: Vec<PathBuf>,
     /// Remove them

@@ -28,7 +28,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let printer = Printer::new(cli.talk);
     let done = match cli.verb {
         Verb::Report(args) => commands::report::run(&args, &printer),
-        Verb::Index(args) => commands::index::run(args, &printer),
+        Verb::Index(args) => commands::index::run(&args, &printer),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

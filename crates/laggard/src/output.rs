@@ -3,48 +3,72 @@
 use crate::cli::{Format, Output};
 use crate::printer::Printer;
 use anyhow::{Context, bail};
+use laggard_report::Style;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
+/// Where a result goes, each place with its form.
+pub(crate) struct Places<'a> {
+    file: Option<(&'a Path, Format)>,
+    stdout: Option<Format>,
+    force: bool,
+}
+
 impl Output {
-    /// The form of the output: as asked for, else by the file's suffix, else text.
-    pub(crate) fn form(&self) -> anyhow::Result<Format> {
-        if self.json {
-            return Ok(Format::Json);
-        }
-        if let Some(format) = self.format {
-            return Ok(format);
-        }
-        let Some(path) = self.file() else { return Ok(Format::Text) };
-        match path.extension().and_then(|suffix| suffix.to_str()) {
-            Some("json") => Ok(Format::Json),
-            Some("csv") => Ok(Format::Csv),
-            Some("md" | "markdown") => Ok(Format::Md),
-            Some("txt" | "text") => Ok(Format::Text),
-            _ => bail!("cannot tell the form of {} by its suffix: give --format", path.display()),
-        }
-    }
-
-    /// The file to write to; none for standard output.
-    pub(crate) fn file(&self) -> Option<&Path> {
-        self.output.as_deref().filter(|path| *path != Path::new("-"))
-    }
-
-    /// Writes the result.
-    pub(crate) fn write(&self, text: &str, printer: &Printer) -> anyhow::Result<()> {
-        let Some(path) = self.file() else {
-            return printer.data(text);
+    /// A file's suffix says its form; `--format` says what standard output shows, which is
+    /// nothing beside a file unless asked for.
+    pub(crate) fn places(&self) -> anyhow::Result<Places<'_>> {
+        let asked = if self.json { Some(Format::Json) } else { self.format };
+        let Some(path) = self.output.as_deref().filter(|path| *path != Path::new("-")) else {
+            let stdout = Some(asked.unwrap_or(Format::Text));
+            return Ok(Places { file: None, stdout, force: self.force });
         };
-        anyhow::ensure!(!path.is_dir(), "cannot write {}: it is a directory", path.display());
-        if !self.force && is_of_another_kind(path, self.form()?) {
-            bail!(
-                "{} exists and is not a report of this form: give --force to overwrite it",
-                path.display()
-            );
+        let (form, stdout) = match (form_of(path), asked) {
+            (Some(form), asked) => (form, asked),
+            (None, Some(asked)) => (asked, None),
+            (None, None) => {
+                bail!("cannot tell the form of {} by its suffix: give --format", path.display())
+            }
+        };
+        Ok(Places { file: Some((path, form)), stdout, force: self.force })
+    }
+}
+
+fn form_of(path: &Path) -> Option<Format> {
+    match path.extension()?.to_str()? {
+        "json" => Some(Format::Json),
+        "csv" => Some(Format::Csv),
+        "md" | "markdown" => Some(Format::Md),
+        "txt" | "text" => Some(Format::Text),
+        _ => None,
+    }
+}
+
+impl Places<'_> {
+    /// Writes the result, which `render` gives in any form. Text for standard output is styled
+    /// for a terminal.
+    pub(crate) fn write(
+        &self,
+        printer: &Printer,
+        render: impl Fn(Format, &Style) -> String,
+    ) -> anyhow::Result<()> {
+        if let Some((path, form)) = self.file {
+            anyhow::ensure!(!path.is_dir(), "cannot write {}: it is a directory", path.display());
+            if !self.force && is_of_another_kind(path, form) {
+                bail!(
+                    "{} exists and is not a report of this form: give --force to overwrite it",
+                    path.display()
+                );
+            }
+            put(path, &render(form, &Style::default()))
+                .with_context(|| format!("cannot write {}", path.display()))?;
+            printer.note(&format!("wrote {}", path.display()));
         }
-        put(path, text).with_context(|| format!("cannot write {}", path.display()))?;
-        printer.note(&format!("wrote {}", path.display()));
+        if let Some(form) = self.stdout {
+            let style = Style { color: printer.colors_stdout(), width: printer.width() };
+            printer.data(&render(form, &style))?;
+        }
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Loading the ranks of a job: in parallel, as many at a time as memory allows.
 
 use crate::trace::{Loader, Need};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use laggard_core::trace::Analysis;
 use laggard_core::trace::ranks::{Rank, Ranks, arrivals, side_by_side};
 use std::path::{Path, PathBuf};
@@ -25,6 +25,14 @@ fn budget() -> u64 {
     info.lines().find_map(kilobytes).map_or(2 << 30, |available| available * 1024 / 2)
 }
 
+/// A file to load.
+pub(crate) struct Given {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// Whether the user named it, and not just its directory: then it must be a trace.
+    pub(crate) by_name: bool,
+}
+
 /// What is under way.
 #[derive(Default)]
 struct Shared {
@@ -36,7 +44,7 @@ struct Shared {
 }
 
 /// Loads all ranks and puts them side by side. Only a summary is kept of each.
-pub(crate) fn load(files: &[PathBuf], loader: &Loader) -> anyhow::Result<Ranks> {
+pub(crate) fn load(files: &[Given], loader: &Loader) -> anyhow::Result<Ranks> {
     let (shared, changed) = (Mutex::new(Shared::default()), Condvar::new());
     let budget = budget();
     let workers = loader.options.threads.min(files.len()).max(1);
@@ -56,7 +64,7 @@ pub(crate) fn load(files: &[PathBuf], loader: &Loader) -> anyhow::Result<Ranks> 
                 let Some(file) = files.get(state.next).filter(|_| state.failure.is_none()) else {
                     return;
                 };
-                let memory = estimate(file);
+                let memory = estimate(&file.path);
                 if state.running == 0 || state.memory + memory <= budget {
                     break (file, memory);
                 }
@@ -66,14 +74,18 @@ pub(crate) fn load(files: &[PathBuf], loader: &Loader) -> anyhow::Result<Ranks> 
             state.running += 1;
             state.memory += memory;
             drop(state);
-            let rank = rank(file, &alone);
+            let rank = rank(&file.path, &alone);
             let mut state = lock();
             state.running -= 1;
             state.memory -= memory;
             match rank {
                 Ok(rank) => state.ranks.push(rank),
+                Err(error) if !file.by_name && is_no_trace(&error) => {
+                    loader.printer.warning(&format!("left out: {error}"));
+                }
                 Err(error) => {
-                    state.failure = Some(error.context(format!("cannot load {}", file.display())))
+                    let what = format!("cannot load {}", file.path.display());
+                    state.failure = Some(error.context(what));
                 }
             }
             changed.notify_all();
@@ -87,8 +99,13 @@ pub(crate) fn load(files: &[PathBuf], loader: &Loader) -> anyhow::Result<Ranks> 
     let state = shared.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     match state.failure {
         Some(error) => Err(error),
+        None if state.ranks.is_empty() => bail!("none of the {} files is a trace", files.len()),
         None => Ok(side_by_side(state.ranks)),
     }
+}
+
+fn is_no_trace(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(laggard_formats::Error::NotATrace { .. }))
 }
 
 fn rank(file: &Path, loader: &Loader) -> anyhow::Result<Rank> {
@@ -97,6 +114,10 @@ fn rank(file: &Path, loader: &Loader) -> anyhow::Result<Rank> {
     let summary = loader.summary(&trace);
     let arrivals = arrivals(&Analysis::new(timeline, loader.rules, loader.phases, None));
     trace.ensure_whole()?;
+    for loss in &summary.losses {
+        let what = format!("{}: {} × {}", file.display(), loss.count, loss.explanation);
+        loader.printer.warning(&what);
+    }
     loader.save(file, &trace, &summary);
     Ok(Rank { path: file.display().to_string(), rank: summary.about.rank, summary, arrivals })
 }

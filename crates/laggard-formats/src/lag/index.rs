@@ -235,7 +235,8 @@ pub struct IndexEntry {
     pub problem: Option<String>,
 }
 
-/// The indexes in these directories or beside these traces, and in the cache directory.
+/// The indexes in these directories or of these traces; with no place, those in the current
+/// directory and in the cache directory.
 pub fn list(places: &[PathBuf]) -> Result<Vec<IndexEntry>, Error> {
     let mut files = vec![];
     let in_directory = |directory: &Path, files: &mut Vec<PathBuf>| -> Result<(), Error> {
@@ -248,7 +249,8 @@ pub fn list(places: &[PathBuf]) -> Result<Vec<IndexEntry>, Error> {
         }
         Ok(())
     };
-    for place in places {
+    let usual = [PathBuf::from(".")];
+    for place in if places.is_empty() { &usual } else { places } {
         if place.is_dir() {
             in_directory(place, &mut files)?;
         } else if place.extension().is_some_and(|extension| extension == "lag") {
@@ -263,7 +265,7 @@ pub fn list(places: &[PathBuf]) -> Result<Vec<IndexEntry>, Error> {
             files.extend(found);
         }
     }
-    if let Some(cache) = cache_directory().filter(|cache| cache.is_dir()) {
+    if let Some(cache) = cache_directory().filter(|cache| places.is_empty() && cache.is_dir()) {
         in_directory(&cache, &mut files)?;
     }
     files.sort();
@@ -293,6 +295,16 @@ fn entry(path: PathBuf) -> IndexEntry {
         }
     };
     IndexEntry { path, size, trace, problem }
+}
+
+impl IndexEntry {
+    /// Looks for damage in the whole file, which the list does not read.
+    pub fn look_closely(&mut self) {
+        if self.problem.is_none() {
+            let whole = RunFile::open(&self.path).and_then(|file| file.timeline());
+            self.problem = whole.err().map(|error| reason(&error));
+        }
+    }
 }
 
 /// Removes an index; another process may have been faster.

@@ -4,13 +4,14 @@ use crate::cli::IndexArgs;
 use crate::printer::Printer;
 use laggard_formats::lag;
 use laggard_report::number;
-use std::path::PathBuf;
 
 /// Runs the verb.
-pub(crate) fn run(args: IndexArgs, printer: &Printer) -> anyhow::Result<()> {
-    let places = if args.places.is_empty() { vec![PathBuf::from(".")] } else { args.places };
-    let mut entries = lag::list(&places)?;
-    entries.retain(|entry| !args.stale || entry.problem.is_some());
+pub(crate) fn run(args: &IndexArgs, printer: &Printer) -> anyhow::Result<()> {
+    let mut entries = lag::list(&args.places)?;
+    if args.stale {
+        entries.iter_mut().for_each(lag::IndexEntry::look_closely);
+        entries.retain(|entry| entry.problem.is_some());
+    }
     if args.clear {
         for entry in &entries {
             lag::remove(entry)?;

@@ -2,8 +2,9 @@
 
 use crate::cli::{Format, ReportArgs};
 use crate::failure;
+use crate::output::Places;
 use crate::printer::Printer;
-use crate::ranks;
+use crate::ranks::{self, Given};
 use crate::trace::{Loader, Need, Trace};
 use anyhow::Context;
 use laggard_core::classify::Rules;
@@ -12,13 +13,13 @@ use laggard_core::trace::phase::Phases;
 use laggard_core::trace::summary::{Breakdown, ROWS_KEPT, Summary};
 use laggard_core::trace::{Analysis, By, breakdown, stacks, summarise};
 use laggard_formats::read::kineto::Options;
+use laggard_report::ranks as show_ranks;
 use laggard_report::trace::{self as show, StackRow, TraceReport};
-use laggard_report::{Style, ranks as show_ranks};
 use std::path::{Path, PathBuf};
 
 /// Runs the verb.
 pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> anyhow::Result<()> {
-    let form = args.output.form()?;
+    let places = args.output.places()?;
     let rules = match &args.rules {
         None => None,
         Some(path) => {
@@ -43,40 +44,38 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> anyhow::Result<()> {
         printer: *printer,
     };
     let files = files(&args.files)?;
-    match &files[..] {
-        [file] => one(args, form, &loader, file),
-        files => {
-            let of_one = [
-                ("--by", args.by.is_some()),
-                ("--phase", args.phase.is_some()),
-                ("--stacks", args.stacks),
-                ("--unclassified", args.unclassified),
-            ];
-            if let Some((flag, _)) = of_one.iter().find(|(_, given)| *given) {
-                return Err(failure::with_hint(
-                    format!("{flag} shows one trace, and these are {}", files.len()),
-                    "give one file, or leave the flag out to see them side by side".into(),
-                ));
-            }
-            let ranks = ranks::load(files, &loader)?;
-            let report = show_ranks::RanksReport { ranks: &ranks, top: top(args) };
-            let text = match form {
-                Format::Text => show_ranks::text(&report, &style(args, printer)),
-                Format::Json => show_ranks::json(&report),
-                Format::Csv => show_ranks::csv(&report),
-                Format::Md => show_ranks::markdown(&report),
-            };
-            args.output.write(&text, printer)
-        }
+    if let [Given { path, .. }] = &files[..] {
+        return one(args, &places, &loader, path);
     }
+    let of_one = [
+        ("--by", args.by.is_some()),
+        ("--phase", args.phase.is_some()),
+        ("--stacks", args.stacks),
+        ("--unclassified", args.unclassified),
+    ];
+    if let Some((flag, _)) = of_one.iter().find(|(_, given)| *given) {
+        return Err(failure::with_hint(
+            format!("{flag} shows one trace, and these are {}", files.len()),
+            "give one file, or leave the flag out to see them side by side".into(),
+        ));
+    }
+    let ranks = ranks::load(&files, &loader)?;
+    // All ranks are shown unless fewer are asked for.
+    let report = show_ranks::RanksReport { ranks: &ranks, top: args.top };
+    places.write(printer, |form, style| match form {
+        Format::Text => show_ranks::text(&report, style),
+        Format::Json => show_ranks::json(&report),
+        Format::Csv => show_ranks::csv(&report),
+        Format::Md => show_ranks::markdown(&report),
+    })
 }
 
 /// The files to report on; a directory stands for the traces in it.
-fn files(given: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+fn files(given: &[PathBuf]) -> anyhow::Result<Vec<Given>> {
     let mut files = vec![];
     for path in given {
         if !path.is_dir() {
-            files.push(path.clone());
+            files.push(Given { path: path.clone(), by_name: true });
             continue;
         }
         let mut inside = vec![];
@@ -95,15 +94,18 @@ fn files(given: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
             path.display()
         );
         inside.sort();
-        files.extend(inside);
+        files.extend(inside.into_iter().map(|path| Given { path, by_name: false }));
     }
     Ok(files)
 }
 
-fn one(args: &ReportArgs, form: Format, loader: &Loader, path: &Path) -> anyhow::Result<()> {
+fn one(args: &ReportArgs, places: &Places, loader: &Loader, path: &Path) -> anyhow::Result<()> {
     let narrowed = args.by.is_some() || args.phase.is_some() || args.stacks || args.unclassified;
-    let need =
-        if narrowed || (!args.all && args.top > ROWS_KEPT) { Need::Tables } else { Need::Summary };
+    let need = if narrowed || top(args).is_some_and(|top| top > ROWS_KEPT) {
+        Need::Tables
+    } else {
+        Need::Summary
+    };
     let mut trace = loader.load(path, need)?;
     let mut summary = loader.summary(&trace);
     if args.all
@@ -124,14 +126,13 @@ fn one(args: &ReportArgs, form: Format, loader: &Loader, path: &Path) -> anyhow:
         stacks: report.stacks.as_deref(),
         top: top(args),
     };
-    let text = match form {
-        Format::Text => show::text(&view, &style(args, &loader.printer)),
+    trace.ensure_whole()?;
+    let written = places.write(&loader.printer, |form, style| match form {
+        Format::Text => show::text(&view, style),
         Format::Json => show::json(&view),
         Format::Csv => show::csv(&view),
         Format::Md => show::markdown(&view),
-    };
-    trace.ensure_whole()?;
-    let written = args.output.write(&text, &loader.printer);
+    });
     // The answer comes first; the index is for the next time.
     loader.save(path, &trace, &whole);
     written
@@ -211,14 +212,9 @@ fn phase(label: &str, loader: &Loader, timeline: &Timeline) -> anyhow::Result<u8
     })
 }
 
-fn top(args: &ReportArgs) -> Option<usize> {
-    (!args.all).then_some(args.top)
-}
+/// Rows of a table when nothing else is asked for.
+const USUAL_ROWS: usize = 10;
 
-fn style(args: &ReportArgs, printer: &Printer) -> Style {
-    let terminal = args.output.file().is_none();
-    Style {
-        color: terminal && printer.colors_stdout(),
-        width: if terminal { printer.width() } else { None },
-    }
+fn top(args: &ReportArgs) -> Option<usize> {
+    (!args.all).then_some(args.top.unwrap_or(USUAL_ROWS))
 }
