@@ -22,8 +22,29 @@ pub enum Bytes {
     Stream(Box<dyn Read + Send>),
 }
 
-const GZIP: &[u8] = b"\x1f\x8b";
-const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
+/// How a file is compressed, by its first bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Compression {
+    None,
+    Gzip,
+    Zstandard,
+}
+
+/// The largest window that Zstandard can make (`--long=31`).
+const LARGEST_WINDOW_LOG: u32 = 31;
+
+impl Compression {
+    fn of(head: &[u8]) -> Compression {
+        match head {
+            [0x1f, 0x8b, ..] => Compression::Gzip,
+            // A frame, or one to skip as parallel compressors write it first.
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
+                Compression::Zstandard
+            }
+            _ => Compression::None,
+        }
+    }
+}
 
 impl Source {
     /// Opens a file, or standard input for `-`.
@@ -37,8 +58,10 @@ impl Source {
             return Err(Error::io("read", path)(io::Error::from(io::ErrorKind::IsADirectory)));
         }
         if meta.is_file() && meta.len() > 0 {
-            let map = Map::open(&file).map_err(Error::io("map", path))?;
-            if !map.starts_with(GZIP) && !map.starts_with(ZSTD) {
+            // Where a file cannot be mapped it can still be read.
+            if let Ok(map) = Map::open(&file)
+                && Compression::of(&map) == Compression::None
+            {
                 return Ok(Source { path: path.into(), bytes: Bytes::Mapped(map) });
             }
         }
@@ -48,17 +71,17 @@ impl Source {
     fn stream(path: &Path, mut raw: Box<dyn Read + Send>) -> Result<Source, Error> {
         let mut head = Vec::new();
         raw.by_ref().take(4).read_to_end(&mut head).map_err(Error::io("read", path))?;
-        let is = |magic: &[u8]| head.starts_with(magic);
-        let (gzip, zstd) = (is(GZIP), is(ZSTD));
+        let compression = Compression::of(&head);
         let whole = BufReader::with_capacity(256 << 10, io::Cursor::new(head).chain(raw));
-        let stream: Box<dyn Read + Send> = if gzip {
-            Box::new(flate2::bufread::MultiGzDecoder::new(whole))
-        } else if zstd {
-            Box::new(
-                zstd::stream::read::Decoder::with_buffer(whole).map_err(Error::io("read", path))?,
-            )
-        } else {
-            Box::new(whole)
+        let stream: Box<dyn Read + Send> = match compression {
+            Compression::None => Box::new(whole),
+            Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(whole)),
+            Compression::Zstandard => {
+                let decoder = zstd::stream::read::Decoder::with_buffer(whole);
+                let mut decoder = decoder.map_err(Error::io("read", path))?;
+                decoder.window_log_max(LARGEST_WINDOW_LOG).map_err(Error::io("read", path))?;
+                Box::new(decoder)
+            }
         };
         Ok(Source { path: path.into(), bytes: Bytes::Stream(stream) })
     }

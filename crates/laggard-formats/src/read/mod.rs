@@ -8,6 +8,7 @@ pub(crate) const HEAD_FOR_DETECTION: usize = 64 << 10;
 /// What a file that is not a trace seems to be, for an error message. `keys` are the top-level
 /// keys, when it is a JSON object.
 pub(crate) fn looks_like(head: &[u8], keys: &[String]) -> String {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let has = |key: &str| keys.iter().any(|k| k == key);
     let first = head.iter().find(|b| !b.is_ascii_whitespace());
     let known = match first {

@@ -5,28 +5,42 @@ use serde_json::Value;
 
 /// Texts longer than this are no properties to show.
 const LONGEST_PROPERTY: usize = 200;
+/// Devices and ranks described at greater length than this are not read.
+const LONGEST_STRUCTURE: usize = 16 << 20;
+/// More are not kept.
+const MOST_PROPERTIES: usize = 200;
+const MOST_DEVICES: usize = 256;
 
-/// Takes over one top-level value; false when it is not JSON.
+/// Takes over one top-level value; false when it is not JSON. Only what is kept is parsed: other
+/// values may be as large as the file.
 pub(super) fn add(about: &mut About, key: &str, text: &[u8]) -> bool {
+    let structured = matches!(key, "deviceProperties" | "distributedInfo");
+    let longest = if structured { LONGEST_STRUCTURE } else { LONGEST_PROPERTY };
+    let nested = matches!(text.first(), Some(b'{' | b'['));
+    if text.len() > longest || (nested && !structured) {
+        return true;
+    }
     let Ok(value) = serde_json::from_slice::<Value>(text) else { return false };
+    let mut property = |text: String| {
+        about.properties.retain(|(known, _)| known != key);
+        if about.properties.len() < MOST_PROPERTIES {
+            about.properties.push((key.to_owned(), text));
+        }
+    };
     match (key, &value) {
         ("baseTimeNanoseconds", Value::Number(_)) => {
-            about.base_time_ns = value.as_i64().unwrap_or(0)
+            about.base_time_ns = value.as_i64().unwrap_or(0);
         }
         ("deviceProperties", Value::Array(devices)) => {
-            about.devices = devices.iter().map(device).collect()
+            about.devices = devices.iter().take(MOST_DEVICES).map(device).collect();
         }
         ("distributedInfo", Value::Object(info)) => {
             about.rank = info.get("rank").and_then(integer);
             about.world_size = info.get("world_size").and_then(integer);
             about.backend = info.get("backend").and_then(Value::as_str).map(str::to_owned);
         }
-        (_, Value::String(text)) if text.len() <= LONGEST_PROPERTY => {
-            about.properties.push((key.to_owned(), text.clone()))
-        }
-        (_, Value::Number(_) | Value::Bool(_)) => {
-            about.properties.push((key.to_owned(), value.to_string()))
-        }
+        (_, Value::String(text)) => property(text.clone()),
+        (_, Value::Number(_) | Value::Bool(_)) => property(value.to_string()),
         _ => {}
     }
     true

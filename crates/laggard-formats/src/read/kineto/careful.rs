@@ -1,7 +1,7 @@
 //! The careful path: one event by its tokens, with every oddity handled and counted.
 
 use super::event::{Form, Slot, Values, wanted_args};
-use super::json::{self, Quotes, Shape, Stop, Token};
+use super::json::{self, Budget, Quotes, Shape, Stop, Token};
 use super::number;
 use super::part::{Part, Stamp};
 use laggard_core::model::timeline::{LossReason, Table};
@@ -25,7 +25,7 @@ pub(super) fn element(
     values: &mut Values,
     tokens: &mut Vec<Token>,
 ) -> Result<(usize, Read), Stop> {
-    let place = offset + at as u64;
+    let place = offset.wrapping_add(at as u64);
     if b.get(at) != Some(&b'{') {
         let (end, _) = json::value(b, at, Quotes::Strict)?;
         part.losses.add(LossReason::NotAnObject, place);
@@ -34,9 +34,13 @@ pub(super) fn element(
     match json::event(b, at, Quotes::Strict, tokens) {
         Ok(end) => Ok((end, keep(b, tokens, place, part, values))),
         Err(stop) => {
-            // A truncated text may also look like one with unescaped quotes: the repair must
-            // end with a whole event.
+            // Other damage may look like unescaped quotes, and so does a cut text: the repair
+            // must give an event, and no key that holds the start of another.
             let Ok(end) = json::event(b, at, Quotes::Lenient, tokens) else { return Err(stop) };
+            let plausible = |t: &Token| !b[t.key.0..t.key.1].iter().any(|c| b"{}[]\n".contains(c));
+            if !is_event(b, tokens) || !tokens.iter().all(plausible) {
+                return Err(stop);
+            }
             part.losses.add(LossReason::UnescapedQuotes, place);
             keep(b, tokens, place, part, values);
             Ok((end, Read::Odd))
@@ -47,33 +51,43 @@ pub(super) fn element(
 /// Where the event array goes on behind a broken element at `at`: the next position that holds
 /// a whole event, and how many broken ones lie before it; `None` when there is no whole one.
 pub(super) fn next_event(b: &[u8], at: usize, tokens: &mut Vec<Token>) -> Option<(usize, u64)> {
+    let mut budget = Budget::new(b, at);
     let (mut from, mut broken) = (at + 1, 1);
-    loop {
-        let candidate = guess_start(b, from)?;
-        let whole = json::event(b, candidate, Quotes::Strict, tokens).is_ok();
-        if whole && tokens.iter().any(|t| !t.in_args && &b[t.key.0..t.key.1] == b"ph") {
+    while budget.is_left() {
+        let candidate = from + memchr::memchr(b'{', b.get(from..)?)?;
+        from = candidate + 1;
+        let head = &b[candidate..b.len().min(candidate + 32)];
+        let begins_like_one = memchr::memmem::find(head, b"\"ph\"").is_some();
+        if !begins_like_one && !is_behind_object(b, candidate) {
+            continue;
+        }
+        let read = json::event(b, candidate, Quotes::Strict, tokens);
+        if read.is_ok() && is_event(b, tokens) {
             return Some((candidate, broken));
         }
+        budget.spend(candidate, read);
         // What is not whole but begins like an event is a broken one.
-        let head = &b[candidate..b.len().min(candidate + 32)];
-        broken += u64::from(!whole && memchr::memmem::find(head, b"\"ph\"").is_some());
-        from = candidate + 1;
+        broken += u64::from(read.is_err() && begins_like_one);
     }
+    None
+}
+
+fn is_event(b: &[u8], tokens: &[Token]) -> bool {
+    tokens.iter().any(|t| !t.in_args && &b[t.key.0..t.key.1] == b"ph")
 }
 
 /// A guess at an event's start, at or behind `at`: a `{` that follows a `}` and a comma. Whoever
 /// uses it must check it.
 pub(super) fn guess_start(b: &[u8], at: usize) -> Option<usize> {
-    let space = |c: u8| matches!(c, b' ' | b'\n' | b'\r' | b'\t');
-    let mut from = at;
-    loop {
-        let brace = from + memchr::memchr(b'{', b.get(from..)?)?;
-        let mut before = b[..brace].iter().rev().copied().skip_while(|&c| space(c));
-        if before.next() == Some(b',') && before.find(|&c| !space(c)) == Some(b'}') {
-            return Some(brace);
-        }
-        from = brace + 1;
-    }
+    let mut braces = memchr::memchr_iter(b'{', b.get(at..)?).map(|i| at + i);
+    braces.find(|&brace| is_behind_object(b, brace))
+}
+
+/// Whether a `}` and a comma stand before `at`.
+fn is_behind_object(b: &[u8], at: usize) -> bool {
+    let space = |c: &u8| matches!(c, b' ' | b'\n' | b'\r' | b'\t');
+    let mut before = b[..at].iter().rev().skip_while(|c| space(c));
+    before.next() == Some(&b',') && before.find(|c| !space(c)) == Some(&b'}')
 }
 
 fn keep(b: &[u8], tokens: &[Token], place: u64, part: &mut Part, values: &mut Values) -> Read {
@@ -97,7 +111,7 @@ fn keep(b: &[u8], tokens: &[Token], place: u64, part: &mut Part, values: &mut Va
             }
         }
     }
-    let (kind, table) = part.kind(&phase, &category, place);
+    let (kind, table, known) = part.kind(&phase, &category);
     if table == Table::Counter
         && let Some((from, to)) = args
     {
@@ -111,9 +125,7 @@ fn keep(b: &[u8], tokens: &[Token], place: u64, part: &mut Part, values: &mut Va
         }
         let key = &b[token.key.0..token.key.1];
         odd |= key.contains(&b'\\');
-        if let Some(slot) = Slot::of_arg(&plain(key))
-            && slot != Slot::CounterArgs
-        {
+        if let Some(slot) = Slot::of_arg(&plain(key)) {
             odd |= !set(slot, &b[token.value.0..token.value.1], token.shape, part, values, place);
         }
     }
@@ -131,6 +143,10 @@ fn keep(b: &[u8], tokens: &[Token], place: u64, part: &mut Part, values: &mut Va
     if matches!(&*phase, b"B" | b"E" | b"b" | b"e") {
         part.losses.add(LossReason::BeginEnd, place);
         odd = true;
+    }
+    if !known {
+        part.losses.add(LossReason::TooManyKinds, place);
+        odd = true; // each one is counted
     }
     let name = name.unwrap_or_else(|| part.names.intern(b"", place));
     let stamp = Stamp { kind, table, track: part.track_of(values) };

@@ -1,12 +1,12 @@
-//! Texts by number: every distinct text is kept once, in one padded arena.
+//! Texts by number: every distinct text is kept once, in one arena.
 
 use super::simd::{BLOCK, Simd, Text};
 
 /// A number that no text has.
 pub(super) const NO_TEXT: u32 = u32::MAX;
 
-/// An open-addressing table over an arena whose entries are padded to whole blocks, so that a
-/// text can be compared with an entry block by block.
+/// An open-addressing table over an arena that ends with a block of zeros, so that a text can be
+/// compared with any entry block by block.
 pub(super) struct Interner {
     arena: Vec<u8>,
     /// Start and length of each text.
@@ -111,6 +111,11 @@ impl Interner {
         self.first_control = self.first_control.min(other.first_control);
     }
 
+    /// Forgets where control characters were met: they were white space between tokens.
+    pub(super) fn forget_controls(&mut self) {
+        self.first_control = u64::MAX;
+    }
+
     #[cold]
     #[inline(never)]
     fn add(&mut self, bytes: &[u8], slot: usize, hash: u64, place: u64) -> u32 {
@@ -120,12 +125,13 @@ impl Interner {
         if bytes.iter().any(u8::is_ascii_control) {
             self.first_control = self.first_control.min(place);
         }
-        let start = self.arena.len();
+        let start = self.arena.len().saturating_sub(BLOCK);
+        self.arena.truncate(start);
         self.arena.extend_from_slice(bytes);
         // A closing quote behind texts that stand in a file as they are: see `string_at`.
         let plain = memchr::memchr2(b'"', b'\\', bytes).is_none();
         self.arena.push(if plain { b'"' } else { 0 });
-        self.arena.resize(start + (bytes.len() + 1).next_multiple_of(BLOCK), 0);
+        self.arena.resize(self.arena.len() + BLOCK, 0);
         self.spans.push((start, bytes.len() as u32));
         let id = self.spans.len() as u32;
         self.slots[slot] = ((hash >> 32) as u32, id);

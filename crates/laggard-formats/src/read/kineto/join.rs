@@ -177,7 +177,7 @@ impl Maps {
         let mut maps = Maps { names, jsons, tracks: Map(None), kinds: vec![], wide };
         let tracks = part.tracks.iter().map(|&(pid, tid)| all.track(maps.id(pid), maps.id(tid)));
         let tracks = Map::new(tracks);
-        let kind = |kind: &Kind| all.kind(kind.phase.as_bytes(), kind.category.as_bytes(), 0).0;
+        let kind = |kind: &Kind| all.kind(kind.phase.as_bytes(), kind.category.as_bytes()).0;
         maps.kinds = part.kinds.iter().map(kind).collect();
         maps.tracks = tracks;
         maps
@@ -264,13 +264,14 @@ fn json_columns(part: &mut Part) -> impl Iterator<Item = &mut [u32]> {
 
 /// Moves the JSON texts to the names, without the white space that depends on the layout.
 fn compact_jsons(all: &mut Part) -> Map {
-    let mut map = Vec::with_capacity(all.jsons.len());
-    for id in 0..all.jsons.len() as u32 {
-        map.push(all.names.intern(&json::compact(all.jsons.get(id)), u64::MAX));
+    let mut jsons = std::mem::replace(&mut all.jsons, Interner::new());
+    let texts: Vec<Vec<u8>> =
+        (0..jsons.len() as u32).map(|id| json::compact(jsons.get(id))).collect();
+    if !texts.iter().flatten().any(u8::is_ascii_control) {
+        jsons.forget_controls();
     }
-    all.names.joined(&all.jsons);
-    all.jsons = Interner::new();
-    Map(Some(map))
+    all.names.joined(&jsons);
+    Map(Some(texts.iter().map(|text| all.names.intern(text, u64::MAX)).collect()))
 }
 
 /// Tracks with the names that metadata events give them.

@@ -10,8 +10,35 @@
 pub(super) enum Stop {
     /// The text ends in the middle.
     Incomplete,
-    /// This is not JSON.
-    Bad,
+    /// This is not JSON, from this position on.
+    Bad(usize),
+}
+
+/// How many bytes may be looked at in search of where damaged text goes on, so that no text
+/// takes more than a few times its length.
+pub(super) struct Budget {
+    text: usize,
+    left: usize,
+}
+
+impl Budget {
+    /// For a search from `at` on.
+    pub(super) fn new(b: &[u8], at: usize) -> Budget {
+        Budget { text: b.len(), left: 8 * (b.len() - at) + (64 << 10) }
+    }
+
+    pub(super) fn is_left(&self) -> bool {
+        self.left > 0
+    }
+
+    /// Takes off what was read from `at` on.
+    pub(super) fn spend(&mut self, at: usize, read: Result<usize, Stop>) {
+        let end = match read {
+            Ok(end) | Err(Stop::Bad(end)) => end,
+            Err(Stop::Incomplete) => self.text,
+        };
+        self.left = self.left.saturating_sub(end.saturating_sub(at) + 1);
+    }
 }
 
 /// How the end of a string is found.
@@ -87,7 +114,7 @@ fn scalar(b: &[u8], at: usize) -> Result<(usize, Shape), Stop> {
         .take_while(|c| c.is_ascii_alphanumeric() || matches!(c, b'+' | b'-' | b'.'))
         .count();
     if len == 0 {
-        return Err(Stop::Bad);
+        return Err(Stop::Bad(at));
     }
     if at + len == b.len() {
         return Err(Stop::Incomplete);
@@ -144,7 +171,7 @@ fn nested(b: &[u8], mut at: usize, quotes: Quotes) -> Result<usize, Stop> {
                     open.pop();
                     at += 1;
                 }
-                _ => return Err(Stop::Bad),
+                _ => return Err(Stop::Bad(at)),
             }
         }
     }
@@ -153,12 +180,12 @@ fn nested(b: &[u8], mut at: usize, quotes: Quotes) -> Result<usize, Stop> {
 /// The key at `at`, between its quotes, and the position of its value.
 pub(super) fn key(b: &[u8], at: usize, quotes: Quotes) -> Result<((usize, usize), usize), Stop> {
     if *b.get(at).ok_or(Stop::Incomplete)? != b'"' {
-        return Err(Stop::Bad);
+        return Err(Stop::Bad(at));
     }
     let end = string(b, at, quotes)?;
     let colon = skip_space(b, end);
     if *b.get(colon).ok_or(Stop::Incomplete)? != b':' {
-        return Err(Stop::Bad);
+        return Err(Stop::Bad(colon));
     }
     Ok(((at + 1, end - 1), skip_space(b, colon + 1)))
 }
@@ -182,7 +209,7 @@ fn object(
     tokens: &mut Vec<Token>,
 ) -> Result<usize, Stop> {
     if *b.get(at).ok_or(Stop::Incomplete)? != b'{' {
-        return Err(Stop::Bad);
+        return Err(Stop::Bad(at));
     }
     let mut at = skip_space(b, at + 1);
     if b.get(at) == Some(&b'}') {
@@ -204,7 +231,7 @@ fn object(
         match *b.get(at).ok_or(Stop::Incomplete)? {
             b'}' => return Ok(at + 1),
             b',' => at = skip_space(b, at + 1),
-            _ => return Err(Stop::Bad),
+            _ => return Err(Stop::Bad(at)),
         }
     }
 }
@@ -288,29 +315,38 @@ pub(super) fn compact(b: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn check(text: &str, expected: Result<usize, Stop>) {
-        let mut tokens = Vec::new();
-        assert_eq!(event(text.as_bytes(), 0, Quotes::Strict, &mut tokens), expected, "{text}");
+    const BAD: Option<Stop> = Some(Stop::Bad(0));
+    const CUT: Option<Stop> = Some(Stop::Incomplete);
+
+    /// Checks where an event ends or, where it does not, why.
+    fn check(text: &str, end: usize, why: Option<Stop>) {
+        let found = event(text.as_bytes(), 0, Quotes::Strict, &mut Vec::new());
+        let (found_end, found_why) = match found {
+            Ok(end) => (end, None),
+            Err(Stop::Bad(at)) => (at, BAD),
+            Err(Stop::Incomplete) => (0, CUT),
+        };
+        assert_eq!((found_end, found_why), (end, why), "{text}");
     }
 
     #[test]
     fn events_end_where_they_end() {
-        check("{} ", Ok(2));
-        check(r#"{"a": 1, "args": {"b": [{"c": "}"}, []], "d": NaN}} "#, Ok(51));
-        check(r#"{"a": "x\"y"}"#, Ok(13));
-        check(r#"{"a": 1"#, Err(Stop::Incomplete));
-        check(r#"{"a": 1,}"#, Err(Stop::Bad));
-        check(r#"{"a": [1 2]}"#, Err(Stop::Bad));
-        check(r#"{"a": {"b"}}"#, Err(Stop::Bad));
-        check(r#"{"a": "x"y"}"#, Err(Stop::Bad));
-        check("[", Err(Stop::Bad));
-        check("", Err(Stop::Incomplete));
+        check("{} ", 2, None);
+        check(r#"{"a": 1, "args": {"b": [{"c": "}"}, []], "d": NaN}} "#, 51, None);
+        check(r#"{"a": "x\"y"}"#, 13, None);
+        check(r#"{"a": 1"#, 0, CUT);
+        check(r#"{"a": 1,}"#, 8, BAD);
+        check(r#"{"a": [1 2]}"#, 9, BAD);
+        check(r#"{"a": {"b"}}"#, 10, BAD);
+        check(r#"{"a": "x"y"}"#, 9, BAD);
+        check("[", 0, BAD);
+        check("", 0, CUT);
     }
 
     #[test]
     fn deep_nesting_costs_no_stack() {
         let text = format!("{{\"a\": {}{}}}", "[".repeat(100_000), "]".repeat(100_000));
-        check(&text, Ok(text.len()));
+        check(&text, text.len(), None);
     }
 
     #[test]

@@ -78,6 +78,8 @@ pub(super) struct Layouts {
     recent_paths: usize,
 }
 
+/// Events with more keys than this are not worth learning.
+const MAX_TOKENS: usize = 128;
 const MAX_NODES: usize = 1 << 14;
 const MAX_STEPS: usize = 1 << 16;
 const MAX_TRACKS_IN_LITERALS: usize = 256;
@@ -114,7 +116,7 @@ impl Layouts {
         part: &mut Part,
         values: &mut Values,
     ) -> Option<usize> {
-        let place = offset + at as u64;
+        let place = offset.wrapping_add(at as u64);
         let mut at = at;
         let first = self.next_path[self.recent_paths & (PATHS - 1)];
         let (mut path, mut next) = (first, first as usize);
@@ -251,7 +253,8 @@ impl Layouts {
         stamp: Stamp,
         tracks: usize,
     ) {
-        if self.nodes.len() >= MAX_NODES
+        if tokens.len() > MAX_TOKENS
+            || self.nodes.len() >= MAX_NODES
             || self.steps.len() >= MAX_STEPS
             || stamp.table == Table::Counter
         {

@@ -28,7 +28,7 @@ use crate::source::{Bytes, Source};
 use json::Stop;
 use laggard_core::model::timeline::{About, LossReason, Timeline};
 use part::{Losses, Part};
-use scan::End;
+use scan::{End, Scanned, Scanner};
 use std::path::Path;
 use top::{Item, Top};
 
@@ -77,6 +77,9 @@ pub fn read(
     }
 }
 
+/// Top-level keys that are remembered to say what a file looks like.
+const KEYS_FOR_DETECTION: usize = 100;
+
 /// What was read of a file, whatever it is.
 struct Trace {
     parts: Vec<Part>,
@@ -88,6 +91,8 @@ struct Trace {
     keys: Vec<String>,
     /// Events with no whole one behind them.
     broken_last: u64,
+    /// Whether the file is an array and no object with one in it.
+    is_bare_array: bool,
 }
 
 impl Trace {
@@ -99,6 +104,7 @@ impl Trace {
             has_events: false,
             keys: vec![],
             broken_last: 0,
+            is_bare_array: false,
         }
     }
 
@@ -107,7 +113,9 @@ impl Trace {
         if !about::add(&mut self.about, &key, value) {
             self.losses.add(LossReason::BadMetadata, at);
         }
-        self.keys.push(key.into_owned());
+        if self.keys.len() < KEYS_FOR_DETECTION {
+            self.keys.push(key.into_owned());
+        }
     }
 
     /// Where the events start when the metadata before them is damaged or cut.
@@ -143,12 +151,11 @@ impl Trace {
     }
 
     fn into_timeline(self, path: &Path, bytes: u64, head: &[u8]) -> Result<Timeline, Error> {
-        let has_elements = self
-            .parts
-            .iter()
-            .any(|part| part.events > 0 || part.losses.has(LossReason::NotAnObject));
+        let has_elements =
+            |part: &Part| part.events > 0 || part.losses.has(LossReason::NotAnObject);
         let has_events = self.parts.iter().any(|part| part.with_phase > 0);
-        if !self.has_events || (has_elements && !has_events) {
+        let has_others = self.is_bare_array || self.parts.iter().any(has_elements);
+        if !self.has_events || (has_others && !has_events) {
             return Err(Error::NotATrace {
                 path: path.into(),
                 looks_like: crate::read::looks_like(head, &self.keys),
@@ -163,6 +170,7 @@ impl Trace {
 fn read_text(b: &[u8], options: &Options, progress: &(dyn Fn(u64) + Sync)) -> Trace {
     let mut trace = Trace::new();
     let mut top = Top::default();
+    let mut rest = Scanner::new(options.isa, options.paths);
     let mut at = 0;
     loop {
         let start = match top.next(b, at) {
@@ -178,13 +186,21 @@ fn read_text(b: &[u8], options: &Options, progress: &(dyn Fn(u64) + Sync)) -> Tr
                 None => break,
             },
         };
+        trace.is_bare_array |= top.is_bare_array();
+        // Threads are for the first array; there is no second one but in made-up files.
+        let scanned = if trace.has_events {
+            let (at, end) = rest.scan(b, 0, start, usize::MAX, true);
+            Scanned { parts: vec![], at, end }
+        } else {
+            scan::scan_all(b, start, options, progress)
+        };
         trace.has_events = true;
-        let scanned = scan::scan_all(b, start, options, progress);
         trace.parts.extend(scanned.parts);
         match trace.behind_events(b, scanned.at, scanned.at as u64, scanned.end) {
             Some(behind) => at = behind,
             None => break,
         }
     }
+    trace.parts.push(rest.part);
     trace
 }

@@ -123,6 +123,9 @@ pub(super) fn micros_token(token: &[u8]) -> Option<i64> {
         value /= 10;
         scale += 1;
     }
+    if scale < 0 {
+        half = 0; // nothing is left before the last place
+    }
     value += i128::from(half >= 5);
     i64::try_from(if negative { -value } else { value }).ok()
 }
@@ -152,6 +155,7 @@ mod tests {
         check("-12.5", Some(-12_500));
         check("0.0005", Some(1));
         check("0.00049", Some(0));
+        check("0.00009", Some(0));
         check("1e3", Some(1_000_000));
         check("1.5E-3", Some(2));
         check("12345678901234567", None);

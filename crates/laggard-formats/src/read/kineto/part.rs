@@ -136,8 +136,11 @@ impl Losses {
     }
 }
 
-/// The kind that stands for all kinds beyond the 254th.
-const LAST_KIND: usize = 255;
+/// Kinds beyond this many share a number, unless they are of spans that some table wants, of
+/// which there are few.
+const MAX_ODD_KINDS: usize = 200;
+/// Category of the kinds that share a number.
+const SHARED_KIND: &str = "?";
 
 /// Everything one thread has read.
 pub(super) struct Part {
@@ -194,26 +197,39 @@ impl Part {
         }
     }
 
-    pub(super) fn kind(&mut self, phase: &[u8], category: &[u8], at: u64) -> (u8, Table) {
-        let known = self
-            .kinds
-            .iter()
-            .position(|k| k.phase.as_bytes() == phase && k.category.as_bytes() == category);
-        let number = known.unwrap_or_else(|| {
-            let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-            let mut kind = Kind { phase: text(phase), category: text(category) };
-            if self.kinds.len() >= LAST_KIND {
-                self.losses.add(LossReason::TooManyKinds, at);
-                kind = Kind { phase: "?".into(), category: "?".into() };
-                if self.kinds.len() > LAST_KIND {
-                    return LAST_KIND;
-                }
+    /// The number and table of a kind, and whether it has a number of its own. Kinds of spans
+    /// that some table wants always have one; of the others, those beyond [`MAX_ODD_KINDS`] share
+    /// one a table.
+    pub(super) fn kind(&mut self, phase: &[u8], category: &[u8]) -> (u8, Table, bool) {
+        let (phase, category) = (String::from_utf8_lossy(phase), String::from_utf8_lossy(category));
+        let find = |kinds: &[Kind], phase: &str, category: &str| {
+            kinds.iter().position(|k| k.phase == phase && k.category == category)
+        };
+        if let Some(number) = find(&self.kinds, &phase, &category) {
+            return (number as u8, self.tables[number], true);
+        }
+        let mut kind = Kind { phase: phase.into_owned(), category: category.into_owned() };
+        let table = kind.table();
+        let shared = matches!(
+            table,
+            Table::Flow | Table::Instant | Table::Counter | Table::Meta | Table::Other
+        ) && self.kinds.len() >= MAX_ODD_KINDS;
+        if shared {
+            let letter = match table {
+                Table::Flow => "s",
+                Table::Instant => "i",
+                Table::Counter => "C",
+                Table::Meta => "M",
+                _ => "X",
+            };
+            if let Some(number) = find(&self.kinds, letter, SHARED_KIND) {
+                return (number as u8, table, false);
             }
-            self.tables.push(kind.table());
-            self.kinds.push(kind);
-            self.kinds.len() - 1
-        });
-        (number as u8, self.tables[number])
+            kind = Kind { phase: letter.into(), category: SHARED_KIND.into() };
+        }
+        self.kinds.push(kind);
+        self.tables.push(table);
+        (self.kinds.len() as u8 - 1, table, !shared)
     }
 
     /// The track of these codes of a process and a thread.
@@ -275,8 +291,7 @@ impl Part {
             Table::Gpu => {
                 let [correlation, external, stream, device, registers, shared_memory, bytes] =
                     ids!(Correlation, External, Stream, Device, Registers, SharedMemory, Bytes);
-                let launch = [text(Slot::Grid), text(Slot::Block), registers, shared_memory, bytes];
-                let [grid, block, registers, shared_memory, bytes] = launch;
+                let [grid, block] = [text(Slot::Grid), text(Slot::Block)];
                 let more = [
                     correlation,
                     external,

@@ -174,7 +174,7 @@ impl Task for Scan<'_> {
                             if stop == Stop::Incomplete { End::Text } else { End::Garbage },
                         );
                     };
-                    let place = offset + at as u64;
+                    let place = offset.wrapping_add(at as u64);
                     scanner.part.events += broken;
                     scanner.part.losses.add_many(LossReason::NotJson, broken, place);
                     at = next;

@@ -261,7 +261,7 @@ pub(super) fn advance(at: usize, len: usize, guess: &mut u32) -> usize {
         unsafe {
             std::arch::asm!("/* {0} */", inout(reg) guessed, options(pure, nomem, nostack, preserves_flags));
         }
-        at + std::mem::take(&mut guessed)
+        at + guessed
     } else {
         wrong();
         *guess = len as u32;

@@ -44,7 +44,7 @@ pub(super) fn read(
         let read = consume(&mut window, options);
         let Window { offset, end, failure, .. } = window;
         let (mut trace, head) = read;
-        let size = offset + end as u64;
+        let size = offset.wrapping_add(end as u64);
         let cut = |error: &io::Error| error.kind() == io::ErrorKind::UnexpectedEof;
         match failure {
             Some(error) if size == 0 => return Err(error),
@@ -181,6 +181,7 @@ fn consume(window: &mut Window, options: &Options) -> (Trace, Vec<u8>) {
                 }
             },
         };
+        trace.is_bare_array |= top.is_bare_array();
         trace.has_events = true;
         window.at = start;
         loop {

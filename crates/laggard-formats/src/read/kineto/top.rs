@@ -1,6 +1,6 @@
 //! The top level of a trace file: an object with `traceEvents` somewhere in it, or a bare array.
 
-use super::json::{self, Quotes, Stop};
+use super::json::{self, Budget, Quotes, Stop};
 use memchr::memmem;
 
 /// Walks the top level. Positions are relative to the text given with each call.
@@ -33,14 +33,17 @@ impl Top {
     pub(super) fn next(&mut self, b: &[u8], at: usize) -> Result<Item, Stop> {
         let mut at = at;
         if self.state == State::Start {
-            at = json::skip_space(b, if b.starts_with(b"\xef\xbb\xbf") { 3 } else { at });
+            const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+            let text = b.get(at..).unwrap_or_default();
+            at += if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+            at = json::skip_space(b, at);
             match b.get(at).ok_or(Stop::Incomplete)? {
                 b'{' => self.state = State::Object,
                 b'[' => {
                     self.state = State::BareArray;
                     return Ok(Item::Events(at + 1));
                 }
-                _ => return Err(Stop::Bad),
+                _ => return Err(Stop::Bad(at)),
             }
             at += 1;
         } else if self.state == State::BareArray {
@@ -61,6 +64,10 @@ impl Top {
         Ok(Item::Value { key, value: (value, end) })
     }
 
+    pub(super) fn is_bare_array(&self) -> bool {
+        self.state == State::BareArray
+    }
+
     /// Goes on behind damaged metadata: where the event array starts, by its key.
     pub(super) fn find_events(b: &[u8], at: usize) -> Option<usize> {
         let mut from = at;
@@ -79,18 +86,23 @@ impl Top {
 
     /// Goes on behind a broken last event: the `]` behind which the rest of the file is whole.
     pub(super) fn find_array_end(b: &[u8], at: usize) -> Option<usize> {
-        const TRIES: usize = 10_000;
-        let brackets = memchr::memchr_iter(b']', &b[at..]).take(TRIES).map(|i| at + i);
-        brackets.into_iter().find(|&bracket| {
+        let mut budget = Budget::new(b, at);
+        let mut brackets = memchr::memchr_iter(b']', &b[at..]).map(|i| at + i);
+        brackets.find(|&bracket| {
             let mut top = Top { state: State::Object };
             let mut behind = bracket + 1;
-            loop {
+            while budget.is_left() {
                 match top.next(b, behind) {
                     Ok(Item::Value { value, .. }) => behind = value.1,
                     Ok(Item::End) => return true,
-                    _ => return false,
+                    Ok(Item::Events(_)) => return false,
+                    Err(stop) => {
+                        budget.spend(bracket, Err(stop));
+                        return false;
+                    }
                 }
             }
+            false
         })
     }
 }

@@ -8,8 +8,8 @@ use super::part::{Part, Stamp};
 use super::simd::{Simd, Text};
 use laggard_core::model::timeline::Table;
 
-/// Reads the event at `at` into the part and returns the position behind it; `None`, with
-/// nothing kept, when the careful path must read it.
+/// Reads the event at `at` into the part and returns the position behind it; `None`, with no row
+/// added, when the careful path must read it.
 #[inline(always)]
 pub(super) fn event<S: Simd>(
     text: Text,
@@ -19,7 +19,7 @@ pub(super) fn event<S: Simd>(
     values: &mut Values,
 ) -> Option<usize> {
     let b = text.bytes();
-    let place = offset + at as u64;
+    let place = offset.wrapping_add(at as u64);
     values.clear();
     let (mut phase, mut category, mut name) = (None, None, None);
     let mut kind = None;
@@ -42,7 +42,7 @@ pub(super) fn event<S: Simd>(
             }
             (b"args", b'{') => {
                 let stamp = *kind.get_or_insert_with(|| {
-                    part.kind(phase.unwrap_or_default(), category.unwrap_or_default(), place)
+                    part.kind(phase.unwrap_or_default(), category.unwrap_or_default())
                 });
                 at = args::<S>(text, value, place, stamp.1, part, values)?;
             }
@@ -55,8 +55,11 @@ pub(super) fn event<S: Simd>(
     if matches!(phase, b"B" | b"E" | b"b" | b"e" | b"C") || phase.is_empty() {
         return None;
     }
-    let (kind, table) =
-        kind.unwrap_or_else(|| part.kind(phase, category.unwrap_or_default(), place));
+    let (kind, table, known) =
+        kind.unwrap_or_else(|| part.kind(phase, category.unwrap_or_default()));
+    if !known {
+        return None;
+    }
     if !values.has(Slot::Ts) && table != Table::Meta {
         return None;
     }
