@@ -10,9 +10,13 @@ pub(crate) fn kept<T>(rows: &[T], top: Option<usize>) -> &[T] {
 
 /// Says how many rows a table leaves out, where nothing more is known about them.
 pub(crate) fn more<T>(rows: &[T], top: Option<usize>, document: &mut Document) {
-    let hidden = rows.len() - kept(rows, top).len();
-    if hidden > 0 {
-        document.minor(format!("({})", number::plural(hidden as u64, "more row")));
+    hidden((rows.len() - kept(rows, top).len()) as u64, document);
+}
+
+/// Says that so many rows are left out.
+pub(crate) fn hidden(rows: u64, document: &mut Document) {
+    if rows > 0 {
+        document.minor(format!("({})", number::plural(rows, "more row")));
     }
 }
 

@@ -180,8 +180,11 @@ impl Table {
 fn widths(columns: &[(&Column, Vec<String>)], available: usize) -> Vec<usize> {
     let natural = |(column, cells): &(&Column, Vec<String>)| {
         let padded = aligned(column, cells);
-        let widest =
-            padded.iter().map(|cell| escape::columns(&escape::visible(cell))).max().unwrap_or(0);
+        let shown = |cell: &String| match column.align {
+            Align::Left => escape::columns(&escape::fit(cell, available)),
+            _ => escape::columns(&escape::visible(cell)),
+        };
+        let widest = padded.iter().map(shown).max().unwrap_or(0);
         let header = escape::columns(&column.header).max(escape::columns(&column.unit));
         let limit = if column.align == Align::Left { available } else { usize::MAX };
         widest.min(limit).max(header)

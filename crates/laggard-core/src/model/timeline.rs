@@ -5,6 +5,7 @@
 
 use super::{Column, NONE};
 use arrow_buffer::Buffer;
+use rustc_hash::FxHashMap;
 
 /// Everything one trace recorded.
 #[derive(Clone, Debug, Default)]
@@ -508,7 +509,7 @@ pub enum LossReason {
     ControlCharacters,
     /// A value of the metadata is not JSON; it was left out.
     BadMetadata,
-    /// More kinds of event than a trace can have; these are kept as one kind.
+    /// More kinds of event than a trace can have; these are kept as one kind a table.
     TooManyKinds,
 }
 
@@ -570,12 +571,24 @@ impl LossReason {
                 "distinct texts with control characters, shown escaped"
             }
             LossReason::BadMetadata => "values of the metadata that are not JSON, left out",
-            LossReason::TooManyKinds => "events of kinds beyond the 255th, kept as one kind",
+            LossReason::TooManyKinds => {
+                "events of kinds beyond the 200th, kept as one kind a table"
+            }
         }
     }
 }
 
 impl Timeline {
+    /// Finds the details of collectives: they stand with the device work or, in older traces,
+    /// with the operator that launched it.
+    pub fn collective_details<'a>(&'a self) -> impl Fn(u32) -> Option<&'a Collective> {
+        let rows = |on_gpu: bool| -> FxHashMap<u32, &Collective> {
+            self.collectives.iter().filter(|c| c.on_gpu == on_gpu).map(|c| (c.row, c)).collect()
+        };
+        let (of_gpu, of_op) = (rows(true), rows(false));
+        move |row| of_gpu.get(&row).or_else(|| of_op.get(&self.gpu.op[row as usize])).copied()
+    }
+
     /// The common columns of all tables.
     pub fn all_spans(&self) -> [&Spans; 9] {
         [

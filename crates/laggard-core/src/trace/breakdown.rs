@@ -201,22 +201,18 @@ fn grouped(analysis: &Analysis, of_row: &[u32], groups: usize) -> Vec<Group> {
     }
     let mut next = starts.clone();
     let mut sorted = vec![0i64; of_row.len()];
-    let mut class_of_group = vec![NONE; groups];
+    let mut first_row = vec![NONE; groups];
     for (&row, &group) in analysis.rows.iter().zip(of_row) {
         let at = &mut next[group as usize];
         sorted[*at] = dur[row as usize].max(0);
         *at += 1;
-        if class_of_group[group as usize] == NONE {
-            class_of_group[group as usize] = row;
+        if first_row[group as usize] == NONE {
+            first_row[group as usize] = row;
         }
     }
-    let group = |i: usize| {
-        let (from, to) = (starts[i], starts[i + 1]);
-        (from, to, class_of_group[i])
-    };
     (0..groups)
         .map(|i| {
-            let (from, to, first) = group(i);
+            let (from, to, first) = (starts[i], starts[i + 1], first_row[i]);
             let durations = &mut sorted[from..to];
             if durations.is_empty() {
                 return Group::default();

@@ -171,11 +171,11 @@ fn idle(analysis: &Analysis, waits: &Waits, all: &[u32], start: i64) -> Idle {
     let timeline = analysis.timeline;
     let (gpu, calls) = (&timeline.gpu, &timeline.runtime.spans);
     let mut idle = Idle::default();
-    let mut busy_until = i64::MAX;
+    let mut busy_until = None;
     for &row in all {
-        let (from, to) = (busy_until, gpu.spans.ts[row as usize]);
-        let end = gpu.spans.end(row as usize);
-        busy_until = if busy_until == i64::MAX { end } else { busy_until.max(end) };
+        let to = gpu.spans.ts[row as usize];
+        let from = busy_until.unwrap_or(to);
+        busy_until = busy_until.max(Some(gpu.spans.end(row as usize)));
         if to <= from || from < start || !analysis.keeps(row) {
             continue;
         }

@@ -62,6 +62,9 @@ pub fn link(timeline: &mut Timeline, phases: &Phases) {
     gpu.launch = launch.into();
 }
 
+/// How far up the operators and frames around a launch are looked through.
+const DEEPEST: usize = 256;
+
 /// What operators say about every launch.
 struct OpsAt {
     op: Vec<u32>,
@@ -80,7 +83,8 @@ fn ops_at(timeline: &Timeline, phases: &Phases, moments: &[Moment]) -> OpsAt {
         at.op[launch] = open.last().copied().unwrap_or(NONE);
         if at.phase[launch] == 0 {
             let phase = |&row: &u32| phase_of_name.get(timeline, ops.name[row as usize]);
-            at.phase[launch] = open.iter().rev().map(phase).find(|&phase| phase != 0).unwrap_or(0);
+            at.phase[launch] =
+                open.iter().rev().take(DEEPEST).map(phase).find(|&phase| phase != 0).unwrap_or(0);
         }
     });
     at
@@ -99,9 +103,9 @@ fn python_at(timeline: &Timeline, moments: &[Moment]) -> PythonAt {
     let role_of_name = NameMemo::new(timeline, frame_role);
     nest::visit(frames, timeline.tracks.len(), moments, |launch, open| {
         let role = |&&row: &&u32| role_of_name.get(timeline, frames.name[row as usize]);
-        let users = open.iter().rev().find(|row| role(row) == USER).or(open.last());
+        let users = open.iter().rev().take(DEEPEST).find(|row| role(row) == USER).or(open.last());
         at.python[launch as usize] = users.copied().unwrap_or(NONE);
-        let module = open.iter().rev().find(|row| role(row) == MODULE);
+        let module = open.iter().rev().take(DEEPEST).find(|row| role(row) == MODULE);
         at.module[launch as usize] = module.copied().unwrap_or(NONE);
     });
     at
@@ -115,8 +119,7 @@ fn launches(timeline: &Timeline) -> Vec<u32> {
     });
     let is_launch =
         |row: u32| looks_like_launch.get(timeline, runtime.spans.name[row as usize]) == 1;
-    let mut table =
-        RowsById::new(&runtime.correlation, |old, new| !is_launch(old) && is_launch(new));
+    let table = RowsById::new(&runtime.correlation, |old, new| !is_launch(old) && is_launch(new));
     timeline.gpu.correlation.iter().map(|&correlation| table.get(correlation)).collect()
 }
 
@@ -152,7 +155,7 @@ impl RowsById {
         RowsById::Sparse(table)
     }
 
-    fn get(&mut self, id: u32) -> u32 {
+    fn get(&self, id: u32) -> u32 {
         match self {
             RowsById::Dense(table) => table.get(id as usize).copied().unwrap_or(NONE),
             RowsById::Sparse(table) => table.get(&id).copied().unwrap_or(NONE),
@@ -166,7 +169,7 @@ fn hint_by_external_id(timeline: &Timeline, launch: &[u32], op: &mut [u32]) {
     if !(0..launch.len()).any(orphan) {
         return;
     }
-    let mut ops = RowsById::new(&timeline.ops.external, |_, _| false);
+    let ops = RowsById::new(&timeline.ops.external, |_, _| false);
     for row in 0..launch.len() {
         if orphan(row) {
             op[row] = ops.get(external[row]);
@@ -265,11 +268,14 @@ fn marked_phases(timeline: &Timeline, phases: &Phases, moments: &[Moment]) -> Ve
     if marks.is_empty() {
         return found;
     }
-    let anywhere = Segments::new(spans, marks.clone());
+    let mut by_track: FxHashMap<u32, Vec<(u32, u8)>> = FxHashMap::default();
+    for &mark in &marks {
+        by_track.entry(spans.track[mark.0 as usize]).or_default().push(mark);
+    }
+    let anywhere = Segments::new(spans, marks);
     for moments in moments.chunk_by(|a, b| a.track == b.track) {
-        let own =
-            marks.iter().copied().filter(|&(row, _)| spans.track[row as usize] == moments[0].track);
-        let own = Segments::new(spans, own.collect());
+        let own = by_track.remove(&moments[0].track).unwrap_or_default();
+        let own = Segments::new(spans, own);
         for moment in moments {
             let phase = own.at(moment.ts);
             found[moment.asker as usize] = if phase == 0 { anywhere.at(moment.ts) } else { phase };

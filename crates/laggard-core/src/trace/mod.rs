@@ -15,4 +15,6 @@ pub mod work;
 
 pub use breakdown::{By, breakdown};
 pub use stacks::{Stack, stacks};
+pub use steps::steps;
 pub use summary::{Analysis, summarise};
+pub use throughput::work as work_rows;

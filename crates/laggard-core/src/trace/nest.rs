@@ -26,13 +26,17 @@ pub(super) fn visit(
     for moments in moments.chunk_by(|a, b| a.track == b.track) {
         let mut rows = by_track.rows(moments[0].track).iter().copied().peekable();
         open.clear();
+        // Whether some row may outlast the one around it, so that closed ones lie below open ones.
+        let mut overlapping = false;
         for moment in moments {
             while let Some(row) = rows.next_if(|&row| spans.ts[row as usize] <= moment.ts) {
                 close(&mut open, spans, spans.ts[row as usize]);
+                let end = |row: u32| spans.end(row as usize);
+                overlapping |= open.last().is_some_and(|&around| end(around) < end(row));
                 open.push(row);
             }
             close(&mut open, spans, moment.ts);
-            if open.iter().all(|&row| spans.end(row as usize) >= moment.ts) {
+            if !overlapping {
                 visit(moment.asker, &open);
             } else {
                 last.clear();

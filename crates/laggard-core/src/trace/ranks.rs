@@ -5,7 +5,6 @@
 //! skew does, and is only as good as the hosts' clocks.
 
 use super::summary::{Analysis, Spread, Summary};
-use crate::model::timeline::Collective;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +26,7 @@ pub struct Rank {
 pub struct Arrival {
     /// Operation, or the kernel's name where the trace has no details.
     pub operation: String,
-    /// Process group, empty where unknown.
+    /// Process group by name and ranks, empty where unknown.
     pub group: String,
     /// Start, nanoseconds since the epoch.
     pub start_ns: i64,
@@ -92,21 +91,18 @@ pub struct CollectiveSkew {
 pub fn arrivals(analysis: &Analysis) -> Vec<Arrival> {
     let timeline = analysis.timeline;
     let gpu = &timeline.gpu;
-    let with = |on_gpu: bool| -> FxHashMap<u32, &Collective> {
-        timeline.collectives.iter().filter(|c| c.on_gpu == on_gpu).map(|c| (c.row, c)).collect()
-    };
-    let (of_gpu, of_op) = (with(true), with(false));
+    let details = timeline.collective_details();
     let mut arrivals: Vec<Arrival> = analysis
         .rows
         .iter()
         .filter(|&&row| analysis.rules.is_communication(analysis.class(row)))
         .map(|&row| {
-            let details = of_gpu.get(&row).or_else(|| of_op.get(&gpu.op[row as usize]));
+            let details = details(row);
             let text = |id: u32| timeline.strings.get(id).to_owned();
             Arrival {
                 operation: details
                     .map_or_else(|| text(gpu.spans.name[row as usize]), |c| text(c.operation)),
-                group: details.map_or_else(String::new, |c| text(c.group)),
+                group: details.map_or_else(String::new, |c| text(c.group) + " " + &text(c.ranks)),
                 start_ns: timeline.about.base_time_ns.saturating_add(gpu.spans.ts[row as usize]),
                 dur_ns: gpu.spans.dur[row as usize].max(0),
             }

@@ -1,12 +1,12 @@
 //! Steps of a training loop, or iterations of a serving loop.
 
 use super::phase::{is_iteration, step_number};
-use super::summary::{Analysis, ROWS_KEPT, Spread, Step, Steps};
+use super::summary::{Analysis, Spread, Step, Steps};
 use crate::model::timeline::{Spans, Timeline};
 use std::cmp::Reverse;
 
-/// The steps that are marked on the host, with the device work launched in each.
-pub(super) fn steps(analysis: &Analysis) -> Option<Steps> {
+/// The steps that are marked on the host, all of them, with the device work launched in each.
+pub fn steps(analysis: &Analysis) -> Option<Steps> {
     let timeline = analysis.timeline;
     let (marker, spans, marks) = marks(timeline)?;
     let start = timeline.extent().map_or(0, |(start, _)| start);
@@ -32,7 +32,6 @@ pub(super) fn steps(analysis: &Analysis) -> Option<Steps> {
     }
     let spread = |of: fn(&Step) -> i64| Spread::of(&mut rows.iter().map(of).collect::<Vec<_>>());
     let (duration_ns, gpu_ns) = (spread(|step| step.duration_ns), spread(|step| step.gpu_ns));
-    rows.truncate(ROWS_KEPT);
     Some(Steps { marker: marker.to_owned(), duration_ns, gpu_ns, rows })
 }
 

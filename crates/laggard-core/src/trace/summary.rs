@@ -34,8 +34,10 @@ pub struct Summary {
     pub launches: Launches,
     /// Copies and fills by kind.
     pub copies: Vec<Copies>,
-    /// Arithmetic achieved, by operator and shape.
+    /// Arithmetic achieved, by operator and shape; the [`ROWS_KEPT`] with the most time.
     pub work: Vec<Work>,
+    /// How many rows of arithmetic there are in all.
+    pub work_distinct: u64,
     /// Collective operations.
     pub collectives: Vec<Collectives>,
     /// Steps, or iterations of a serving loop.
@@ -278,15 +280,16 @@ pub struct Spread {
 impl Spread {
     /// The spread of these values, whose order is lost.
     pub fn of(values: &mut [i64]) -> Spread {
-        if values.is_empty() {
+        let n = values.len();
+        if n == 0 {
             return Spread::default();
         }
         let mut at = |share: f64| {
-            let i = ((values.len() - 1) as f64 * share).round() as usize;
+            let i = ((n - 1) as f64 * share).round() as usize;
             *values.select_nth_unstable(i).1
         };
         Spread {
-            n: 0,
+            n: n as u64,
             min: at(0.0),
             p25: at(0.25),
             median: at(0.5),
@@ -294,11 +297,6 @@ impl Spread {
             p95: at(0.95),
             max: at(1.0),
         }
-        .with_n(values.len())
-    }
-
-    fn with_n(self, n: usize) -> Spread {
-        Spread { n: n as u64, ..self }
     }
 }
 
@@ -491,6 +489,11 @@ pub fn summarise(analysis: &Analysis) -> Summary {
             unclassified.map_or(0, |row| row.time_ns) as f64 / classes.total.time_ns as f64;
     }
     summary.breakdowns = breakdowns;
+    summary.work_distinct = summary.work.len() as u64;
+    summary.work.truncate(ROWS_KEPT);
+    if let Some(steps) = &mut summary.steps {
+        steps.rows.truncate(ROWS_KEPT);
+    }
     summary
 }
 

@@ -5,7 +5,7 @@ use super::summary::{Analysis, Collectives, Copies, Spread, Work};
 use super::work::{self, WorkKind, bus_factor, dtype_bytes, peak_key};
 use crate::classify::DevicePeak;
 use crate::model::NONE;
-use crate::model::timeline::{Activity, Collective};
+use crate::model::timeline::Activity;
 use rustc_hash::FxHashMap;
 
 const NS_PER_S: f64 = 1e9;
@@ -47,8 +47,8 @@ pub(super) fn copies(analysis: &Analysis) -> Vec<Copies> {
     copies
 }
 
-/// Arithmetic by operator and shape, where shapes were recorded.
-pub(super) fn work(analysis: &Analysis) -> Vec<Work> {
+/// Arithmetic by operator and shape, where shapes were recorded; all rows, by time.
+pub fn work(analysis: &Analysis) -> Vec<Work> {
     let timeline = analysis.timeline;
     let (gpu, ops) = (&timeline.gpu, &timeline.ops);
     let peak = device_peak(analysis);
@@ -111,7 +111,6 @@ pub(super) fn work(analysis: &Analysis) -> Vec<Work> {
             .cmp(&a.time_ns)
             .then_with(|| (&a.op, &a.shape, &a.dtype).cmp(&(&b.op, &b.shape, &b.dtype)))
     });
-    rows.truncate(super::summary::ROWS_KEPT);
     rows
 }
 
@@ -120,57 +119,48 @@ fn device_peak<'a>(analysis: &Analysis<'a>) -> Option<&'a DevicePeak> {
     analysis.rules.device(&device.name, device.sms, device.memory)
 }
 
-/// Collective operations with their bus bandwidth. Details stand with the kernel, or in older
-/// traces with the operator that launched it.
+/// Collective operations with their bus bandwidth, where the trace says how much was moved.
 pub(super) fn collectives(analysis: &Analysis) -> Vec<Collectives> {
     let timeline = analysis.timeline;
     let gpu = &timeline.gpu;
-    let rows_with = |on_gpu: bool| -> FxHashMap<u32, &Collective> {
-        timeline.collectives.iter().filter(|c| c.on_gpu == on_gpu).map(|c| (c.row, c)).collect()
-    };
-    let (of_gpu, of_op) = (rows_with(true), rows_with(false));
-    if of_gpu.is_empty() && of_op.is_empty() {
-        return vec![];
-    }
+    let details = timeline.collective_details();
     let number = |code: u32| timeline.ids.number(code).unwrap_or(0).max(0);
     let mut groups: FxHashMap<(u32, u32, i64), (Collectives, Vec<i64>)> = FxHashMap::default();
     for &row in &analysis.rows {
         if !analysis.rules.is_communication(analysis.class(row)) {
             continue;
         }
-        let Some(collective) = of_gpu.get(&row).or_else(|| of_op.get(&gpu.op[row as usize])) else {
-            continue;
-        };
+        let Some(collective) = details(row) else { continue };
         let ranks = number(collective.group_size);
         let operation = timeline.strings.get(collective.operation);
-        let size = dtype_bytes(timeline.strings.get(collective.dtype)).unwrap_or(1);
+        let size = dtype_bytes(timeline.strings.get(collective.dtype)).unwrap_or(0);
         let elements = number(collective.elements_in).max(number(collective.elements_out));
         let bytes = elements.saturating_mul(i64::from(size));
         let time = gpu.spans.dur[row as usize].max(0);
-        let (group, bandwidths) =
-            groups.entry((collective.operation, collective.dtype, ranks)).or_default();
+        let key = (collective.operation, collective.dtype, ranks);
+        let (group, bandwidths) = groups.entry(key).or_default();
         group.count += 1;
         group.bytes = group.bytes.saturating_add(bytes);
         group.time_ns = group.time_ns.saturating_add(time);
-        if time > 0 {
-            bandwidths
-                .push(per_second(bytes as f64 * bus_factor(operation, ranks as u64), time) as i64);
+        if time > 0 && bytes > 0 {
+            let moved = bytes as f64 * bus_factor(operation, ranks as u64);
+            bandwidths.push(per_second(moved, time) as i64);
         }
     }
-    let mut rows: Vec<Collectives> = groups
-        .into_iter()
-        .map(|((operation, dtype, ranks), (group, mut bandwidths))| Collectives {
-            operation: timeline.strings.get(operation).to_owned(),
-            dtype: timeline.strings.get(dtype).to_owned(),
-            ranks: ranks as u64,
-            bus_bandwidth: Spread::of(&mut bandwidths),
-            ..group
-        })
-        .collect();
+    let named =
+        |((operation, dtype, ranks), (group, mut bandwidths)): (_, (Collectives, Vec<i64>))| {
+            Collectives {
+                operation: timeline.strings.get(operation).to_owned(),
+                dtype: timeline.strings.get(dtype).to_owned(),
+                ranks: i64::cast_unsigned(ranks),
+                bus_bandwidth: Spread::of(&mut bandwidths),
+                ..group
+            }
+        };
+    let mut rows: Vec<Collectives> = groups.into_iter().map(named).collect();
     rows.sort_by(|a, b| {
-        b.time_ns
-            .cmp(&a.time_ns)
-            .then_with(|| (&a.operation, &a.dtype).cmp(&(&b.operation, &b.dtype)))
+        let names = || (&a.operation, &a.dtype, a.ranks).cmp(&(&b.operation, &b.dtype, b.ranks));
+        b.time_ns.cmp(&a.time_ns).then_with(names)
     });
     rows
 }

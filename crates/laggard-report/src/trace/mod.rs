@@ -108,7 +108,7 @@ fn whole(report: &TraceReport, document: &mut Document) {
     breakdown::all(&summary.breakdowns, top, document);
     host::launches(&summary.launches, &summary.links, document);
     throughput::copies(&summary.copies, top, document);
-    throughput::work(&summary.work, top, document);
+    throughput::work(&summary.work, summary.work_distinct, top, document);
     throughput::collectives(&summary.collectives, top, document);
     host::steps(summary.steps.as_ref(), top, document);
     host::links(&summary.links, document);

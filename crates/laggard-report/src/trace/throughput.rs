@@ -2,7 +2,7 @@
 
 use crate::document::Document;
 use crate::number::{Quantity, Unit, count, percent};
-use crate::rows::{kept, more, time_unit};
+use crate::rows::{hidden, kept, more, time_unit};
 use crate::table::{Column, Table};
 use laggard_core::trace::summary::{Collectives, Copies, Spread, Work};
 
@@ -42,7 +42,7 @@ pub(super) fn copies(copies: &[Copies], top: Option<usize>, document: &mut Docum
     more(copies, top, document);
 }
 
-pub(super) fn work(work: &[Work], top: Option<usize>, document: &mut Document) {
+pub(super) fn work(work: &[Work], distinct: u64, top: Option<usize>, document: &mut Document) {
     if work.is_empty() {
         return;
     }
@@ -71,7 +71,7 @@ pub(super) fn work(work: &[Work], top: Option<usize>, document: &mut Document) {
         ]);
     }
     document.table(table);
-    more(work, top, document);
+    hidden(distinct.saturating_sub(rows.len() as u64), document);
 }
 
 pub(super) fn collectives(

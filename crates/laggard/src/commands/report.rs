@@ -11,7 +11,7 @@ use laggard_core::classify::Rules;
 use laggard_core::model::timeline::Timeline;
 use laggard_core::trace::phase::Phases;
 use laggard_core::trace::summary::{Breakdown, ROWS_KEPT, Summary};
-use laggard_core::trace::{Analysis, By, breakdown, stacks, summarise};
+use laggard_core::trace::{Analysis, By, breakdown, stacks, steps, summarise, work_rows};
 use laggard_formats::read::kineto::Options;
 use laggard_report::ranks as show_ranks;
 use laggard_report::trace::{self as show, StackRow, TraceReport};
@@ -108,10 +108,7 @@ fn one(args: &ReportArgs, places: &Places, loader: &Loader, path: &Path) -> anyh
     };
     let mut trace = loader.load(path, need)?;
     let mut summary = loader.summary(&trace);
-    if args.all
-        && trace.timeline.is_none()
-        && summary.breakdowns.iter().any(|b| b.distinct > b.rows.len() as u64)
-    {
+    if args.all && trace.timeline.is_none() && !is_whole(&summary) {
         trace = loader.load(path, Need::Tables)?;
     }
     let whole = summary.clone();
@@ -136,6 +133,13 @@ fn one(args: &ReportArgs, places: &Places, loader: &Loader, path: &Path) -> anyh
     // The answer comes first; the index is for the next time.
     loader.save(path, &trace, &whole);
     written
+}
+
+/// Whether a summary has all rows of all its tables.
+fn is_whole(summary: &Summary) -> bool {
+    summary.breakdowns.iter().all(|table| table.distinct == table.rows.len() as u64)
+        && summary.work_distinct == summary.work.len() as u64
+        && summary.steps.as_ref().is_none_or(|steps| steps.duration_ns.n == steps.rows.len() as u64)
 }
 
 /// What the flags ask for beyond the summary.
@@ -167,6 +171,8 @@ impl Narrowed {
             for kept in &mut summary.breakdowns {
                 *kept = breakdown(&analysis, kept.by, rows);
             }
+            summary.work = work_rows(&analysis);
+            summary.steps = steps(&analysis);
         }
         let mut narrowed = Narrowed {
             breakdown: args.by.map(|by| breakdown(&analysis, by.into(), rows)),

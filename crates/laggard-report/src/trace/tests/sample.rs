@@ -177,6 +177,7 @@ pub(super) fn summary() -> Summary {
                 ..Copies::default()
             },
         ],
+        work_distinct: 2,
         work: vec![
             Work {
                 kind: "gemm".into(),
