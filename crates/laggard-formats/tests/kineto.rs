@@ -284,3 +284,87 @@ fn damaged_metadata_is_told_once_wherever_the_events_are() {
         }
     }
 }
+
+const KERNEL: &str = r#"{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":10,"dur":5,"args":{"correlation":1,"stream":7,"device":0}}"#;
+
+/// Checks events, kernels and losses of a text with `K` for a kernel, mapped and streamed.
+fn check_counts(text: &str, events: u64, kernels: usize, losses: &str) {
+    let text = text.replace('K', KERNEL);
+    for timeline in [
+        read_mapped(text.as_bytes(), &Options::default()),
+        read_stream(text.as_bytes(), &Options::default()),
+    ] {
+        let timeline = timeline.unwrap();
+        let lost: Vec<String> = timeline
+            .losses
+            .iter()
+            .map(|loss| format!("{} {}", loss.reason.key(), loss.count))
+            .collect();
+        assert_eq!(
+            (timeline.events, timeline.gpu.spans.len(), lost.join(", ").as_str()),
+            (events, kernels, losses),
+            "{text:.300}"
+        );
+    }
+}
+
+#[test]
+fn whole_events_around_broken_ones_are_kept() {
+    check_counts(r#"{"traceEvents":[K,{"a"x},K,K]}"#, 4, 3, "not-json 1");
+    check_counts(r#"{"traceEvents":[K,{"ph":"X","name":"a", K,K,K]}"#, 5, 4, "not-json 1");
+    check_counts(
+        r#"{"traceEvents":[K,{"ph":"X","name":"a "quoted" b","ts":1,"dur":1},K]}"#,
+        3,
+        2,
+        "unescaped-quotes 1",
+    );
+    check_counts(r#"{"traceEvents":[K,{"ph":x],"traceName":"t"}"#, 2, 1, "not-json 1");
+    check_counts("\u{feff}{\"traceEvents\":[K]}", 1, 1, "");
+    check_counts("\u{feff}[K]", 1, 1, "");
+}
+
+#[test]
+fn crafted_traces_cost_no_more_than_they_are_worth() {
+    // Each of these once took time or memory with the square of its length.
+    check_counts(
+        &format!(r#"{{{}"traceEvents":[K]}}"#, r#""traceEvents":[],"#.repeat(20_000)),
+        1,
+        1,
+        "",
+    );
+    check_counts(&format!(r#"{{{}"traceEvents":[K]}}"#, r#""a":1,"#.repeat(300_000)), 1, 1, "");
+    let keys: String = (0..200_000).map(|i| format!(r#","a{i}":1"#)).collect();
+    check_counts(
+        &format!(r#"{{"traceEvents":[K,{{"ph":"X","ts":1,"dur":1{keys}}},K]}}"#),
+        3,
+        2,
+        "",
+    );
+    check_counts(
+        &format!(r#"{{"traceEvents":[K,{{"ph":"X","ts":1,"args":{{"b":1{keys}}}}},K]}}"#),
+        3,
+        2,
+        "",
+    );
+    check_counts(
+        &format!(r#"{{"traceEvents":[K,x,{}"#, r#"{"a":[{},"#.repeat(60_000)),
+        1,
+        1,
+        "truncated 1, not-an-object 1",
+    );
+    check_counts(
+        &format!(r#"{{"traceEvents":[K,{{x {}"#, r#"],"a":[1"#.repeat(150_000)),
+        2,
+        1,
+        "not-json 1",
+    );
+}
+
+#[test]
+fn many_categories_cost_no_kernel() {
+    let odd = |i: usize| {
+        format!(r#"{{"ph":"X","cat":"c{i}","name":"n","pid":0,"tid":7,"ts":{i},"dur":1}},"#)
+    };
+    let odd: String = (0..300).map(odd).collect();
+    check_counts(&format!(r#"{{"traceEvents":[{odd}K]}}"#), 301, 1, "too-many-kinds 100");
+}

@@ -11,6 +11,9 @@ pub(super) struct Moment {
     pub(super) asker: u32,
 }
 
+/// Of rows that overlap, no more than this many are looked through.
+const DEEPEST: usize = 4096;
+
 /// Calls `visit` for every moment with the rows of `spans` that are open then on its track,
 /// outermost first. Moments must be sorted. A row that does not end within the one around it is
 /// still visited while it lasts.
@@ -39,10 +42,10 @@ pub(super) fn visit(
             if !overlapping {
                 visit(moment.asker, &open);
             } else {
+                let still_open = |row: &u32| spans.end(*row as usize) >= moment.ts;
                 last.clear();
-                last.extend(
-                    open.iter().copied().filter(|&row| spans.end(row as usize) >= moment.ts),
-                );
+                last.extend(open.iter().rev().take(DEEPEST).copied().filter(still_open));
+                last.reverse();
                 visit(moment.asker, &last);
             }
         }

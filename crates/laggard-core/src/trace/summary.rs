@@ -13,6 +13,9 @@ use std::thread;
 /// Rows of a breakdown that the summary keeps; what is beyond is summed up.
 pub const ROWS_KEPT: usize = 200;
 
+/// What is behind this in a name does not matter to its class.
+const LONGEST_TO_CLASSIFY: usize = 8 << 10;
+
 /// Everything the default report shows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -429,7 +432,9 @@ impl<'a> Analysis<'a> {
         for (&name, &kind) in gpu.spans.name.iter().zip(gpu.spans.kind.iter()) {
             let Some(class) = classes.get_mut(name as usize) else { continue };
             if *class == ClassId(u16::MAX) {
-                *class = rules.classify(timeline.strings.get(name), activities[kind as usize]);
+                let text = timeline.strings.get(name);
+                let head = &text[..text.floor_char_boundary(LONGEST_TO_CLASSIFY)];
+                *class = rules.classify(head, activities[kind as usize]);
             }
         }
         let mut analysis =

@@ -142,7 +142,7 @@ impl Interner {
     }
 
     fn grow(&mut self) {
-        let size = self.slots.len() * 4;
+        let size = self.slots.len() * 2;
         let mut slots = vec![(0, 0); size];
         for id in 0..self.spans.len() as u32 {
             let hash = hash(self.get(id));
