@@ -1,5 +1,6 @@
 //! Every verb and flag, defined once: parsing, help, man pages and completions come from here.
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use laggard_core::trace::By;
 use std::path::PathBuf;
@@ -97,8 +98,8 @@ pub struct ReportArgs {
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Show one table: device time by this
-    #[arg(long, value_enum, value_name = "WHAT")]
-    pub by: Option<ByArg>,
+    #[arg(long, value_parser = by(), value_name = "WHAT")]
+    pub by: Option<By>,
     /// Keep only device work of this phase (prefill, decode, mixed, forward, backward, optimizer, or your own)
     #[arg(long, value_name = "PHASE")]
     pub phase: Option<String>,
@@ -131,49 +132,11 @@ pub struct ReportArgs {
     pub output: Output,
 }
 
-/// What device time is broken down by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ByArg {
-    /// Operation class
-    Class,
-    /// The coarser type that classes belong to
-    Group,
-    /// Kernel
-    Kernel,
-    /// Phase
-    Phase,
-    /// CPU operator around the launch
-    Op,
-    /// CPU operator with the shapes of its inputs
-    Shape,
-    /// Python line around the launch
-    Python,
-    /// nn.Module around the launch
-    Module,
-    /// Device and stream
-    Stream,
-    /// Runtime call that launched
-    Launch,
-    /// Grid and block of the launch
-    Geometry,
-}
-
-impl From<ByArg> for By {
-    fn from(by: ByArg) -> By {
-        match by {
-            ByArg::Class => By::Class,
-            ByArg::Group => By::Group,
-            ByArg::Kernel => By::Kernel,
-            ByArg::Phase => By::Phase,
-            ByArg::Op => By::Op,
-            ByArg::Shape => By::Shape,
-            ByArg::Python => By::Python,
-            ByArg::Module => By::Module,
-            ByArg::Stream => By::Stream,
-            ByArg::Launch => By::Launch,
-            ByArg::Geometry => By::Geometry,
-        }
-    }
+fn by() -> impl TypedValueParser<Value = By> {
+    let value = |by: By| PossibleValue::new(by.word()).help(by.meaning());
+    let find =
+        |word: String| By::ALL.into_iter().find(|by| by.word() == word).ok_or("no such table");
+    PossibleValuesParser::new(By::ALL.map(value)).try_map(find)
 }
 
 /// Arguments of `index`.

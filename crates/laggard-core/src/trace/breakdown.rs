@@ -35,6 +35,57 @@ pub enum By {
     Geometry,
 }
 
+impl By {
+    /// All there are.
+    pub const ALL: [By; 11] = [
+        By::Class,
+        By::Group,
+        By::Kernel,
+        By::Phase,
+        By::Op,
+        By::Shape,
+        By::Python,
+        By::Module,
+        By::Stream,
+        By::Launch,
+        By::Geometry,
+    ];
+
+    /// Its word on the command line and in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            By::Class => "class",
+            By::Group => "group",
+            By::Kernel => "kernel",
+            By::Phase => "phase",
+            By::Op => "op",
+            By::Shape => "shape",
+            By::Python => "python",
+            By::Module => "module",
+            By::Stream => "stream",
+            By::Launch => "launch",
+            By::Geometry => "geometry",
+        }
+    }
+
+    /// What it is, for a person.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            By::Class => "Operation class",
+            By::Group => "The coarser type that classes belong to",
+            By::Kernel => "Kernel",
+            By::Phase => "Phase",
+            By::Op => "CPU operator around the launch",
+            By::Shape => "CPU operator with the shapes of its inputs",
+            By::Python => "Python line around the launch",
+            By::Module => "nn.Module around the launch",
+            By::Stream => "Device and stream",
+            By::Launch => "Runtime call that launched",
+            By::Geometry => "Grid and block of the launch",
+        }
+    }
+}
+
 /// Breaks the analysis's device time down; `top` bounds the rows.
 pub fn breakdown(analysis: &Analysis, by: By, top: Option<usize>) -> Breakdown {
     let keys = Keys::new(analysis, by);

@@ -1,12 +1,11 @@
 //! Device time by class, kernel, phase, operator, Python line and more.
 
-use super::StackRow;
 use crate::document::Document;
 use crate::number::{count, duration, percent, plural, share};
 use crate::rows::{kept, more, time_unit};
 use crate::table::{Column, Table};
-use laggard_core::trace::By;
 use laggard_core::trace::summary::{Breakdown, Group};
+use laggard_core::trace::{By, Stack};
 
 /// The tables of the whole report that say something.
 pub(super) fn all(breakdowns: &[Breakdown], top: Option<usize>, document: &mut Document) {
@@ -80,13 +79,13 @@ fn mean(row: &Group) -> i64 {
 }
 
 /// Device time by operator, each with the Python frames it was called from.
-pub(super) fn stacks(stacks: &[StackRow], top: Option<usize>, document: &mut Document) {
+pub(super) fn stacks(stacks: &[Stack], top: Option<usize>, document: &mut Document) {
     document.heading("Device time by call stack");
     if stacks.is_empty() {
         document.line("no device work in this trace");
     }
     for row in kept(stacks, top) {
-        let title = format!("{} (n = {})  {}", duration(row.time_ns), count(row.count), row.what);
+        let title = format!("{} (n = {})  {}", duration(row.time_ns), count(row.count), row.op);
         document.stack(title, &row.frames);
     }
     more(stacks, top, document);
@@ -113,11 +112,11 @@ pub(super) fn csv(breakdown: Option<&Breakdown>, top: Option<usize>) -> String {
 }
 
 /// Stacks as CSV, their frames joined by `;` as in collapsed stacks, outermost first.
-pub(super) fn stacks_csv(stacks: &[StackRow], top: Option<usize>) -> String {
+pub(super) fn stacks_csv(stacks: &[Stack], top: Option<usize>) -> String {
     let mut table = Table::new(["operator", "count", "time_ns", "frames"].map(Column::text));
     for row in kept(stacks, top) {
         let frames = row.frames.join(";");
-        table.push([row.what.clone(), row.count.to_string(), row.time_ns.to_string(), frames]);
+        table.push([row.op.clone(), row.count.to_string(), row.time_ns.to_string(), frames]);
     }
     table.csv()
 }

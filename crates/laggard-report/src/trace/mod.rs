@@ -15,8 +15,8 @@ mod throughput;
 use crate::document::Document;
 use crate::number;
 use crate::table::Style;
-use laggard_core::trace::By;
 use laggard_core::trace::summary::{Breakdown, Summary};
+use laggard_core::trace::{By, Stack};
 
 /// Share of device time without a class from which on the report warns.
 const UNCLASSIFIED_THAT_MATTERS: f64 = 0.2;
@@ -35,22 +35,9 @@ pub struct TraceReport<'a> {
     /// Kernels no rule caught; shown instead of the whole report.
     pub unclassified: Option<&'a Breakdown>,
     /// Device time by operator with its Python stacks; shown instead of the whole report.
-    pub stacks: Option<&'a [StackRow]>,
+    pub stacks: Option<&'a [Stack]>,
     /// Rows a table shows; None is all.
     pub top: Option<usize>,
-}
-
-/// Device time of one operator under one Python stack.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StackRow {
-    /// The operator.
-    pub what: String,
-    /// Pieces of device work.
-    pub count: u64,
-    /// Their time.
-    pub time_ns: i64,
-    /// Python frames, outermost first.
-    pub frames: Vec<String>,
 }
 
 /// The report for a terminal.

@@ -2,10 +2,11 @@
 
 mod sample;
 
-use super::{StackRow, TraceReport, csv, json, markdown, text};
+use super::{TraceReport, csv, json, markdown, text};
 use crate::table::Style;
 use insta::assert_snapshot;
 use laggard_core::trace::By;
+use laggard_core::trace::Stack;
 use laggard_core::trace::summary::{
     About, Breakdown, CountTime, Group, Links, Spread, Step, Steps, Summary, Totals,
 };
@@ -107,8 +108,7 @@ fn nothing_hostile_reaches_text_or_markdown() {
         steps.marker = nasty.into();
         steps.rows[0].name = nasty.into();
     }
-    let stacks =
-        [StackRow { what: nasty.into(), frames: vec![nasty.into()], ..StackRow::default() }];
+    let stacks = [Stack { op: nasty.into(), frames: vec![nasty.into()], ..Stack::default() }];
     let whole = TraceReport { path: nasty, phase: Some(nasty), top: None, ..report(&summary) };
     let asked = TraceReport {
         breakdown: summary.breakdowns.first(),
@@ -197,8 +197,8 @@ fn one_table_replaces_the_whole_report() {
 #[test]
 fn stacks_stand_below_their_operator() {
     let summary = summary();
-    let stacks = [StackRow {
-        what: "aten::mm".into(),
+    let stacks = [Stack {
+        op: "aten::mm".into(),
         count: 1_200,
         time_ns: 45_600_000,
         frames: vec!["train.py(10): main".into(), "model.py(55): for\nward".into()],

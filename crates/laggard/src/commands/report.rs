@@ -11,10 +11,10 @@ use laggard_core::classify::Rules;
 use laggard_core::model::timeline::Timeline;
 use laggard_core::trace::phase::Phases;
 use laggard_core::trace::summary::{Breakdown, ROWS_KEPT, Summary};
-use laggard_core::trace::{Analysis, By, breakdown, stacks, steps, summarise, work_rows};
+use laggard_core::trace::{Analysis, By, Stack, breakdown, stacks, steps, summarise, work_rows};
 use laggard_formats::read::kineto::Options;
 use laggard_report::ranks as show_ranks;
-use laggard_report::trace::{self as show, StackRow, TraceReport};
+use laggard_report::trace::{self as show, TraceReport};
 use std::path::{Path, PathBuf};
 
 /// Runs the verb.
@@ -147,7 +147,7 @@ fn is_whole(summary: &Summary) -> bool {
 struct Narrowed {
     breakdown: Option<Breakdown>,
     unclassified: Option<Breakdown>,
-    stacks: Option<Vec<StackRow>>,
+    stacks: Option<Vec<Stack>>,
 }
 
 impl Narrowed {
@@ -175,17 +175,11 @@ impl Narrowed {
             summary.steps = steps(&analysis);
         }
         let mut narrowed = Narrowed {
-            breakdown: args.by.map(|by| breakdown(&analysis, by.into(), rows)),
+            breakdown: args.by.map(|by| breakdown(&analysis, by, rows)),
             ..Narrowed::default()
         };
         if args.stacks {
-            let row = |stack: laggard_core::trace::Stack| StackRow {
-                what: stack.op,
-                count: stack.count,
-                time_ns: stack.time_ns,
-                frames: stack.frames,
-            };
-            narrowed.stacks = Some(stacks(&analysis, rows).into_iter().map(row).collect());
+            narrowed.stacks = Some(stacks(&analysis, rows));
         }
         if args.unclassified {
             let other = loader.rules.other();

@@ -4,7 +4,6 @@ use super::about::CountTime;
 use crate::number::share;
 use crate::rows::kept;
 use crate::shape::Spread;
-use crate::trace::StackRow;
 use laggard_core::trace::summary;
 use serde::Serialize;
 
@@ -73,9 +72,9 @@ pub(super) struct Stack<'a> {
     frames: &'a [String],
 }
 
-impl<'a> From<&'a StackRow> for Stack<'a> {
-    fn from(row: &'a StackRow) -> Stack<'a> {
-        Stack { what: &row.what, count: row.count, time_ns: row.time_ns, frames: &row.frames }
+impl<'a> From<&'a laggard_core::trace::Stack> for Stack<'a> {
+    fn from(row: &'a laggard_core::trace::Stack) -> Stack<'a> {
+        Stack { what: &row.op, count: row.count, time_ns: row.time_ns, frames: &row.frames }
     }
 }
 
