@@ -4,6 +4,7 @@
 //! read counted in it. Damaged input is not an error while something can be saved; a file of
 //! another kind is, and the error names what it is. Nothing here prints or asks.
 
+pub mod atomic;
 mod error;
 pub mod lag;
 mod map;

@@ -5,7 +5,7 @@ use crate::printer::Printer;
 use anyhow::{Context, bail};
 use laggard_report::Style;
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 
 /// Where a result goes, each place with its form.
@@ -80,7 +80,7 @@ fn put(path: &Path, text: &str) -> std::io::Result<()> {
         return fs::write(path, text);
     }
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    laggard_formats::lag::place(&target, text.as_bytes())
+    laggard_formats::atomic::write(&target, |out| out.write_all(text.as_bytes()))
 }
 
 /// Whether a file is there that a report of this form would not replace but destroy.

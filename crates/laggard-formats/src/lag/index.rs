@@ -7,13 +7,14 @@
 
 use super::read::RunFile;
 use super::{INDEX_SCHEMA, write};
+use crate::atomic;
 use crate::error::Error;
 use laggard_core::model::timeline::Timeline;
 use laggard_core::trace::summary::Summary;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -139,7 +140,7 @@ pub fn save(
 ) -> Result<PathBuf, Error> {
     let mut failure = None;
     for place in places(trace) {
-        match place_at(&place, |out| write(out, timeline, summary, rules, binding)) {
+        match put(&place, |out| write(out, timeline, summary, rules, binding)) {
             Ok(()) => return Ok(place),
             Err(error) => {
                 failure =
@@ -151,42 +152,19 @@ pub fn save(
         .unwrap_or_else(|| Error::io("write", trace)(io::Error::other("there is no place for it"))))
 }
 
-/// Writes a file under a temporary name beside `path` and puts it in its place when it is whole.
-pub fn place(path: &Path, contents: &[u8]) -> io::Result<()> {
-    place_at(path, |out| out.write_all(contents))
-}
-
-fn place_at(
-    path: &Path,
-    write: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>,
+/// Writes an index, unless something that is none is in its place.
+fn put(
+    place: &Path,
+    fill: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let directory =
-        path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if path.extension().is_some_and(|extension| extension == "lag") {
-        if is_foreign(path) {
-            return Err(io::Error::new(
-                io::ErrorKind::AlreadyExists,
-                "a file of another kind is in its place",
-            ));
-        }
-        if is_cache(directory) {
-            fs::create_dir_all(directory)?;
-        }
+    if is_foreign(place) {
+        let why = "a file of another kind is in its place";
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
     }
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".laggard-").suffix(".tmp");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o644));
+    if let Some(directory) = place.parent().filter(|directory| is_cache(directory)) {
+        fs::create_dir_all(directory)?;
     }
-    let mut temporary = builder.tempfile_in(directory).map_err(|error| without_name(&error))?;
-    let mut out = BufWriter::with_capacity(1 << 20, temporary.as_file_mut());
-    write(&mut out)?;
-    out.flush()?;
-    drop(out);
-    temporary.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    atomic::write(place, fill)
 }
 
 fn is_cache(directory: &Path) -> bool {
@@ -198,13 +176,6 @@ fn is_cache(directory: &Path) -> bool {
 fn may_be_a_recording(path: &Path) -> bool {
     !path.with_extension("").is_file()
         && matches!(RunFile::open(path), Err(Error::BadRunFile { .. }))
-}
-
-/// The operating system's answer alone: nobody asked for the temporary name.
-fn without_name(error: &io::Error) -> io::Error {
-    let text = error.to_string();
-    let answer = text.split(" at path ").next().unwrap_or(&text);
-    io::Error::new(error.kind(), answer)
 }
 
 /// Whether something is there that is no index, not even a damaged one: a run file of another

@@ -11,7 +11,7 @@ mod read;
 mod tables;
 mod write;
 
-pub use index::{Binding, Index, IndexEntry, find, list, load, place, remove, save};
+pub use index::{Binding, Index, IndexEntry, find, list, load, remove, save};
 pub use read::RunFile;
 pub use write::write;
 
