@@ -93,6 +93,12 @@ impl Printer {
         say(format_args!("{style}{word}:{style:#} {text}"));
     }
 
+    /// The same printer without progress bars, for work that runs side by side.
+    pub(crate) fn without_progress(mut self) -> Printer {
+        self.talk.no_progress = true;
+        self
+    }
+
     /// A bar for reading this many bytes; hidden unless standard error is a terminal.
     pub(crate) fn progress(&self, what: &str, bytes: Option<u64>) -> ProgressBar {
         let shown = io::stderr().is_terminal() && !self.talk.no_progress && !self.talk.quiet;

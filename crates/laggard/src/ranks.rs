@@ -54,6 +54,7 @@ pub(crate) fn load(files: &[Given], loader: &Loader) -> anyhow::Result<Ranks> {
             threads: (loader.options.threads / workers).max(1),
             ..loader.options
         },
+        printer: loader.printer.without_progress(),
         ..*loader
     };
     let lock = || shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
