@@ -106,12 +106,22 @@ fn is_of_another_kind(path: &Path, form: Format) -> bool {
 
 /// Whether a text starts as a report of this form does.
 fn looks_like(text: &str, form: Format) -> bool {
-    let first = text.lines().next().unwrap_or_default();
-    let json = text.trim_start().starts_with(['{', '[']);
+    // A whole report has totals or ranks near its start, a single table its own heading.
+    const HEADINGS: [&str; 4] = ["Totals", "Ranks", "Device time by ", "Kernels no rule caught"];
+    const TABLES: [&str; 3] = ["name,class,count,", "rank,file,", "operator,count,time_ns,"];
+    let has_heading = |mark: &str| {
+        let is_ours = |line: &str| {
+            line.strip_prefix(mark)
+                .is_some_and(|title| HEADINGS.iter().any(|h| title.starts_with(h)))
+        };
+        text.lines().any(is_ours)
+    };
     match form {
-        Format::Json => json && text.contains("\"schema\": \"laggard."),
-        Format::Csv => first.starts_with("name,class,count,") || first.starts_with("rank,file,"),
-        Format::Md => first.starts_with("## "),
-        Format::Text => !json && !first.starts_with("## "),
+        Format::Json => {
+            text.trim_start().starts_with('{') && text.contains("\"schema\": \"laggard.")
+        }
+        Format::Csv => TABLES.iter().any(|header| text.starts_with(header)),
+        Format::Md => text.starts_with("## ") && has_heading("## "),
+        Format::Text => has_heading(""),
     }
 }

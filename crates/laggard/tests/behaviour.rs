@@ -240,7 +240,7 @@ fn only_files_of_the_same_kind_are_overwritten() {
     let place = Place::with(&["decode.json"]);
     let long = format!("{{\"text\": \"{}ä\"}}", "a".repeat(4085));
     let letters = "ä".repeat(3000);
-    let cases: [(&[u8], &str, bool); 12] = [
+    let cases: [(&[u8], &str, bool); 15] = [
         (b"", "out.json", true),
         (b"{\"schema\": \"laggard.report.trace/1\"}", "out.json", true),
         (b"{\"schema\": \"other\"}", "out.json", false),
@@ -251,7 +251,10 @@ fn only_files_of_the_same_kind_are_overwritten() {
         (b"{\"mine\": 1}", "out.txt", false),
         (b"name,class,count,time_ns\n", "out.csv", true),
         (b"my,own,table\n", "out.csv", false),
-        (b"## decode.json\n", "out.md", true),
+        (b"## decode.json\n\n## Totals\n", "out.md", true),
+        (b"## my own notes\n", "out.md", false),
+        (b"decode.json\n\nDevice time by kernel\n", "out.txt", true),
+        (b"my own notes\n", "out.txt", false),
         (b"my own notes\n", "out.md", false),
     ];
     for (before, name, replaced) in cases {
