@@ -1,6 +1,7 @@
 //! When devices were busy, why they were not, and how launches reached them.
 
 use super::intervals::{length, length_outside, union};
+use super::link::NameMemo;
 use super::summary::{Analysis, Device, Idle, Launches, Spread, Stream};
 use crate::model::NONE;
 use crate::model::timeline::{Activity, Timeline};
@@ -131,13 +132,10 @@ struct Waits(FxHashMap<u32, Vec<(i64, i64)>>);
 impl Waits {
     fn new(timeline: &Timeline) -> Waits {
         let runtime = &timeline.runtime;
-        let mut is_wait = vec![None; timeline.strings.len()];
+        let is_wait = NameMemo::new(timeline, |name| u8::from(waits(name)));
         let mut by_track: FxHashMap<u32, Vec<(i64, i64)>> = FxHashMap::default();
         for row in 0..runtime.spans.len() {
-            let name = runtime.spans.name[row];
-            let Some(known) = is_wait.get_mut(name as usize) else { continue };
-            let waits = *known.get_or_insert_with(|| waits(timeline.strings.get(name)));
-            if waits {
+            if is_wait.get(timeline, runtime.spans.name[row]) == 1 {
                 by_track
                     .entry(runtime.spans.track[row])
                     .or_default()

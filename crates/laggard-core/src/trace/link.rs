@@ -6,8 +6,8 @@
 
 use super::nest::{self, Moment};
 use super::phase::Phases;
+use crate::model::NONE;
 use crate::model::timeline::{Spans, Timeline};
-use crate::model::{Column, NONE};
 use rustc_hash::FxHashMap;
 use std::thread;
 
@@ -36,16 +36,11 @@ pub fn link(timeline: &mut Timeline, phases: &Phases) {
     let OpsAt { op: op_of_launch, phase: phase_of_launch } = of_ops;
     let PythonAt { python: python_of_launch, module: module_of_launch } = of_python;
 
-    let through = |of_launch: &[u32]| -> Column<u32> {
-        launch
-            .iter()
-            .map(|&row| of_launch.get(row as usize).copied().unwrap_or(NONE))
-            .collect::<Vec<_>>()
-            .into()
+    let through = |of_launch: &[u32]| -> Vec<u32> {
+        launch.iter().map(|&row| of_launch.get(row as usize).copied().unwrap_or(NONE)).collect()
     };
     let gpu = &timeline.gpu;
-    let mut op: Vec<u32> =
-        launch.iter().map(|&row| op_of_launch.get(row as usize).copied().unwrap_or(NONE)).collect();
+    let mut op = through(&op_of_launch);
     hint_by_external_id(timeline, &launch, &mut op);
     let python = through(&python_of_launch);
     let module = through(&module_of_launch);
@@ -58,8 +53,8 @@ pub fn link(timeline: &mut Timeline, phases: &Phases) {
     });
     let phase: Vec<u8> = phase.collect();
     let gpu = &mut timeline.gpu;
-    (gpu.op, gpu.python, gpu.module, gpu.phase) = (op.into(), python, module, phase.into());
-    gpu.launch = launch.into();
+    (gpu.op, gpu.python, gpu.module) = (op.into(), python.into(), module.into());
+    (gpu.phase, gpu.launch) = (phase.into(), launch.into());
 }
 
 /// How far up the operators and frames around a launch are looked through.
@@ -178,7 +173,7 @@ fn hint_by_external_id(timeline: &Timeline, launch: &[u32], op: &mut [u32]) {
 }
 
 /// A property of names, computed once a name.
-struct NameMemo<F> {
+pub(super) struct NameMemo<F> {
     known: std::cell::RefCell<Vec<u8>>,
     compute: F,
 }
@@ -187,11 +182,11 @@ struct NameMemo<F> {
 const UNKNOWN: u8 = u8::MAX;
 
 impl<F: Fn(&str) -> u8> NameMemo<F> {
-    fn new(timeline: &Timeline, compute: F) -> Self {
+    pub(super) fn new(timeline: &Timeline, compute: F) -> Self {
         NameMemo { known: vec![UNKNOWN; timeline.strings.len()].into(), compute }
     }
 
-    fn get(&self, timeline: &Timeline, name: u32) -> u8 {
+    pub(super) fn get(&self, timeline: &Timeline, name: u32) -> u8 {
         let mut known = self.known.borrow_mut();
         let Some(slot) = known.get_mut(name as usize) else { return 0 };
         if *slot == UNKNOWN {

@@ -194,11 +194,10 @@ impl Narrowed {
 
 /// The number of a phase that the trace has.
 fn phase(label: &str, loader: &Loader, timeline: &Timeline) -> anyhow::Result<u8> {
-    let all =
-        breakdown(&Analysis::new(timeline, loader.rules, loader.phases, None), By::Phase, None);
     let found = loader.phases.parse(label).filter(|&number| timeline.gpu.phase.contains(&number));
     found.ok_or_else(|| {
-        let there = all
+        let whole = Analysis::new(timeline, loader.rules, loader.phases, None);
+        let there = breakdown(&whole, By::Phase, None)
             .rows
             .iter()
             .map(|row| format!("{} ({})", row.name, row.count))

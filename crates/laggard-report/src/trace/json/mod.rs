@@ -11,7 +11,6 @@ mod rows;
 use super::TraceReport;
 use crate::rows::kept;
 use crate::shape;
-use laggard_core::trace::By;
 use laggard_core::trace::summary;
 use serde::{Serialize, Serializer};
 
@@ -80,7 +79,10 @@ impl<'a> Trace<'a> {
             links: (&summary.links).into(),
             devices: summary.devices.iter().map(|d| device::Device::new(d, top)).collect(),
             breakdowns: Breakdowns(
-                breakdowns.into_iter().map(|b| (key(b.by), rows::Breakdown::new(b, top))).collect(),
+                breakdowns
+                    .into_iter()
+                    .map(|b| (b.by.word(), rows::Breakdown::new(b, top)))
+                    .collect(),
             ),
             unclassified: report.unclassified.map(|table| rows::Breakdown::new(table, top)),
             stacks: kept(report.stacks.unwrap_or_default(), top).iter().map(Into::into).collect(),
@@ -101,22 +103,5 @@ struct Breakdowns<'a>(Vec<(&'static str, rows::Breakdown<'a>)>);
 impl Serialize for Breakdowns<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(key, breakdown)| (key, breakdown)))
-    }
-}
-
-/// The name of a breakdown, the same word that asks for it on the command line.
-fn key(by: By) -> &'static str {
-    match by {
-        By::Class => "class",
-        By::Group => "group",
-        By::Kernel => "kernel",
-        By::Phase => "phase",
-        By::Op => "op",
-        By::Shape => "shape",
-        By::Python => "python",
-        By::Module => "module",
-        By::Stream => "stream",
-        By::Launch => "launch",
-        By::Geometry => "geometry",
     }
 }
