@@ -5,7 +5,9 @@
 //! prints nothing, so everything here can be tested with values alone.
 #![forbid(unsafe_code)]
 
+pub mod calls;
 pub mod classify;
 pub mod model;
+pub mod profile;
 pub mod stats;
 pub mod trace;

@@ -25,6 +25,14 @@ pub enum Error {
         /// What it seems to be.
         looks_like: String,
     },
+    /// The file was to be of callgrind's kind and is not.
+    #[error("{} is not a file of callgrind: it looks like {looks_like}", path.display())]
+    NotCallgrind {
+        /// The file.
+        path: PathBuf,
+        /// What it seems to be.
+        looks_like: String,
+    },
     /// A mapped file became shorter while it was read.
     #[error("{} was truncated while it was being read", path.display())]
     Shrank {
@@ -38,6 +46,22 @@ pub enum Error {
         path: PathBuf,
         /// Its format.
         format: String,
+    },
+    /// A file is no recording, or of a version that is not known.
+    #[error("{} is no recording of the format {}, but {format}", path.display(), crate::lag::RUN_SCHEMA)]
+    NotARun {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        format: String,
+    },
+    /// A recording of another profiler has nothing that can be used.
+    #[error("{} is no recording that can be read: {what}", path.display())]
+    NotARecording {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
     },
     /// A run file is damaged.
     #[error("{} is not a usable run file: {reason}", path.display())]

@@ -6,11 +6,14 @@
 
 pub mod atomic;
 mod error;
+mod gzip;
 pub mod lag;
 mod map;
 pub mod read;
 mod source;
+pub mod write;
 
 pub use error::Error;
+pub use gzip::gzip;
 pub use map::Map;
 pub use source::{Bytes, Source};

@@ -24,6 +24,8 @@ enum Block {
     Line(String),
     /// A statement and the frames below it, outermost first.
     Stack(String, Vec<String>),
+    /// Lines that are shown as they are, escaped but never broken.
+    Verbatim(Vec<String>),
     /// Sets what follows apart.
     Blank,
     /// What is of less weight: remarks, rows left out.
@@ -55,6 +57,10 @@ impl Document {
         self.blocks.push(Block::Stack(title, frames.to_vec()));
     }
 
+    pub(crate) fn verbatim(&mut self, lines: Vec<String>) {
+        self.blocks.push(Block::Verbatim(lines));
+    }
+
     pub(crate) fn blank(&mut self) {
         self.blocks.push(Block::Blank);
     }
@@ -82,6 +88,10 @@ impl Document {
                 Block::Table(table) => table.text(style, INDENT),
                 Block::Line(line) => wrapped(line, INDENT, style.columns(), str::to_owned),
                 Block::Stack(title, frames) => stack_text(title, frames, style),
+                Block::Verbatim(lines) => {
+                    let line = |line: &String| format!("{:INDENT$}{}\n", "", escape::visible(line));
+                    lines.iter().map(line).collect()
+                }
                 Block::Blank => "\n".to_owned(),
                 Block::Minor(line) => wrapped(line, INDENT, style.columns(), |l| style.minor(l)),
                 Block::Notice(line) => wrapped(line, 0, style.columns(), |l| style.bold(l)),
@@ -106,6 +116,11 @@ impl Document {
                 let frame = |frame: &String| format!("  - {}\n", escape::markdown(frame));
                 let frames: String = frames.iter().map(frame).collect();
                 format!("- {}\n{frames}", escape::markdown(title))
+            }
+            Block::Verbatim(lines) => {
+                // Nothing in it may close the fence.
+                let line = |line: &String| escape::visible(line).replace('`', "'") + "\n";
+                format!("```\n{}```\n", lines.iter().map(line).collect::<String>())
             }
             Block::Blank => String::new(),
             Block::Notice(line) => format!("> {}\n", escape::markdown(line)),
@@ -135,7 +150,12 @@ fn stack_text(title: &str, frames: &[String], style: &Style) -> String {
 }
 
 /// Escaped, broken at spaces, each line indented; a word too long for a line loses its middle.
-fn wrapped(text: &str, indent: usize, width: usize, paint: impl Fn(&str) -> String) -> String {
+pub(crate) fn wrapped(
+    text: &str,
+    indent: usize,
+    width: usize,
+    paint: impl Fn(&str) -> String,
+) -> String {
     let available = width.saturating_sub(indent).max(20);
     let mut lines = vec![String::new()];
     for word in text.split(' ') {

@@ -1,6 +1,6 @@
 //! What laggard found, as text for people and for programs.
 //!
-//! You give values of `laggard-core` (a trace's summary, ranks side by side), you get a `String`:
+//! You give values of `laggard-core` (a trace's summary, ranks side by side, a profile), you get a `String`:
 //! terminal text, Markdown, CSV, or JSON whose `schema` field names its shape and version. This
 //! crate reads no file, asks no terminal and prints nothing; what the terminal can do is given
 //! in [`Style`].
@@ -9,9 +9,16 @@
 //! their like escaped, whatever the name; see [`escape`]. JSON and CSV carry names unchanged.
 #![forbid(unsafe_code)]
 
+pub mod calls;
+pub mod code;
+pub mod compare_calls;
+pub mod doctor;
 mod document;
+pub mod dump;
 pub mod escape;
+pub mod flame;
 pub mod number;
+pub mod profile;
 pub mod ranks;
 mod rows;
 mod shape;

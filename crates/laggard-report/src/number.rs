@@ -17,6 +17,8 @@ pub enum Quantity {
     ByteRate,
     /// From floating-point operations a second.
     FlopRate,
+    /// Instructions.
+    Instructions,
 }
 
 /// A unit, and what one of it is in the unit that values are given in.
@@ -45,6 +47,8 @@ const FLOP_RATE: &[Unit] = &[
     unit("TFLOP/s", 1e12),
     unit("PFLOP/s", 1e15),
 ];
+const INSTRUCTIONS: &[Unit] =
+    &[unit("n", 1.0), unit("k", 1e3), unit("M", 1e6), unit("G", 1e9), unit("T", 1e12)];
 
 const fn unit(name: &'static str, size: f64) -> Unit {
     Unit { name, size }
@@ -82,6 +86,7 @@ impl Quantity {
             Quantity::Bytes => BYTES,
             Quantity::ByteRate => BYTE_RATE,
             Quantity::FlopRate => FLOP_RATE,
+            Quantity::Instructions => INSTRUCTIONS,
         }
     }
 
@@ -125,6 +130,14 @@ pub fn byte_rate(bytes_per_s: f64) -> String {
 /// `1.23 TFLOP/s`.
 pub fn flop_rate(flops_per_s: f64) -> String {
     Quantity::FlopRate.show(flops_per_s)
+}
+
+/// `1.23 M instructions`, `1 instruction`.
+pub fn instructions(n: u64) -> String {
+    if n < 1000 {
+        return plural(n, "instruction");
+    }
+    Quantity::Instructions.show(n as f64) + " instructions"
 }
 
 /// `1,234,567`.
@@ -222,6 +235,9 @@ mod tests {
             (flop_rate(123.4e12), "123 TFLOP/s"),
             (flop_rate(f64::NAN), "-"),
             (flop_rate(f64::INFINITY), "-"),
+            (instructions(1), "1 instruction"),
+            (instructions(999), "999 instructions"),
+            (instructions(1_234_567), "1.23 M instructions"),
             (count(0), "0"),
             (count(999), "999"),
             (count(1_234_567), "1,234,567"),

@@ -3,7 +3,10 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use laggard_core::trace::By;
+use laggard_core::{calls, profile};
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Finds out why one implementation lags behind another.
 #[derive(Parser, Debug)]
@@ -20,10 +23,24 @@ pub struct Cli {
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub enum Verb {
-    /// Say what ran: devices, operations, kernels, phases, Python lines, idle time
-    Report(ReportArgs),
+    /// Sample a program: native and Python frames in one stack
+    Record(RecordArgs),
+    /// Count and time a program's calls into libraries: which functions, from where, how often, how long
+    Calls(CallsArgs),
+    /// Say what ran: libraries, functions and lines of a recording; devices, kernels and phases of a trace
+    Report(Box<ReportArgs>),
+    /// Say what differs between two records of calls: A is the reference, B the one asked about
+    Compare(CompareArgs),
+    /// Turn a recording into another format: flame graph, collapsed stacks, speedscope, Firefox Profiler
+    Convert(ConvertArgs),
     /// List the indexes that make later loads of traces instant, or clear them
     Index(IndexArgs),
+    /// Say how a library is built: frame pointers, debug info, symbols, SIMD mix by function
+    Inspect(InspectArgs),
+    /// Show what a running Python program does at this moment
+    Dump(DumpArgs),
+    /// Say what this machine allows, what makes its timings noisy, and the exact fix
+    Doctor(DoctorArgs),
 }
 
 /// Flags that every verb has.
@@ -85,21 +102,288 @@ pub enum Format {
     Md,
 }
 
+/// Arguments of `record`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  laggard record -- python train.py
+  laggard record -o run.svg -- python train.py      (a flame graph at once)
+  laggard record --clock wall --rate 200 -- ./server
+  laggard record --children -- make test
+  laggard record --overhead -- python step.py       (and what recording costs)
+  laggard record --pid 4242 --duration 10           (a process that runs, through perf)
+  laggard record --event cycles --event cache-misses -- ./solve
+
+The program's own output passes through; what laggard has to say goes to standard error. The exit
+code is the program's, or 125 when laggard itself failed.")]
+pub struct RecordArgs {
+    /// The program and its arguments
+    #[arg(required_unless_present = "pid", last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+    /// Record a process that runs already, with perf, until --duration or Ctrl-C
+    #[arg(long, value_name = "PID", conflicts_with_all = ["command", "overhead", "cpus"])]
+    pub pid: Option<u32>,
+    /// Write the recording here; the suffix says the form (.lag, .svg, .html, .folded, …)
+    /// [default: laggard-<program>-<pid>.lag]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Samples per second of each thread's clock
+    #[arg(long, value_name = "HZ", default_value_t = 999.0, value_parser = rate)]
+    pub rate: f64,
+    /// The clock that drives the samples: CPU time, or wall time, which sees threads that wait
+    #[arg(long, value_enum, default_value_t = ClockArg::Cpu)]
+    pub clock: ClockArg,
+    /// Count an event instead of time (cycles, cache-misses, page-faults, …); may be given again
+    #[arg(long, value_name = "EVENT")]
+    pub event: Vec<String>,
+    /// What takes the samples: an agent in the program, or the perf that is installed
+    #[arg(long, value_enum, default_value_t = BackendArg::Auto)]
+    pub backend: BackendArg,
+    /// How callers are found; all but `auto` and `agent` are perf's ways
+    #[arg(long, value_enum, default_value_t = UnwindArg::Auto)]
+    pub unwind: UnwindArg,
+    /// Sample forked processes and the programs they run too
+    #[arg(long)]
+    pub children: bool,
+    /// Keep only samples whose thread held Python's global lock
+    #[arg(long)]
+    pub gil: bool,
+    /// Most of a stack that is copied for a sample
+    #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = size)]
+    pub stack_size: u64,
+    /// End the program after this time (90, 90s, 500ms, 2m)
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub duration: Option<Duration>,
+    /// Processors to run on (0-3,8)
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    pub cpus: Option<Cpus>,
+    /// Measure what recording costs: run the command bare and recorded in turns, this often each
+    #[arg(long, value_name = "ROUNDS", num_args = 0..=1, require_equals = true, default_missing_value = "5", value_parser = clap::value_parser!(u16).range(2..=1000))]
+    pub overhead: Option<u16>,
+    /// Overwrite a file of another kind
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Arguments of `calls`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  laggard calls --lib openblas -- python step.py
+  laggard calls --lib openblas --args 6 -- python step.py   (with the sizes of products)
+  laggard calls --fn 'pthread_cond_*' -- ./server
+  laggard calls --from _multiarray_umath -- python step.py
+
+Without --lib, --from and --fn, calls between extension modules and libraries are traced; not those
+of the program itself, and not those into the libraries that every process has (libc, libm,
+libstdc++, libpython, …). --lib traces all calls into a library, --from all that a module makes to
+others, --fn calls of these functions wherever they are; together they narrow each other. Calls
+within a library are traced when it is named with both --from and --lib.
+
+A pattern with * or ? matches a whole name. Without them --lib and --from take any part of a file's
+name, and --fn the whole name of a function.
+
+The program's own output passes through; what laggard has to say goes to standard error. The exit
+code is the program's, or 125 when laggard itself failed.")]
+pub struct CallsArgs {
+    /// The program and its arguments
+    #[arg(required_unless_present = "pid", last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+    /// Trace calls into this library; may be given again
+    #[arg(long, value_name = "NAME")]
+    pub lib: Vec<String>,
+    /// Trace calls that this module makes; may be given again
+    #[arg(long, value_name = "MODULE")]
+    pub from: Vec<String>,
+    /// Trace calls of these functions; may be given again
+    #[arg(long = "fn", value_name = "GLOB")]
+    pub function: Vec<String>,
+    /// Keep the values of the first integer arguments, at most 6; slows every traced call
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=6))]
+    pub args: u8,
+    /// Of this many calls, keep the whole stack of one; 0 keeps none
+    #[arg(long, value_name = "N", default_value_t = 16384)]
+    pub stacks: u32,
+    /// Count calls inside the library too, exactly: by callgrind, which is 50 to 300 times slower and
+    /// gives instructions in place of times, or by uprobes, as root
+    #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "auto", conflicts_with_all = ["args", "stacks"])]
+    pub inside: Option<InsideArg>,
+    /// Count and time system calls instead
+    #[arg(long, conflicts_with_all = ["inside", "args", "stacks", "lib"])]
+    pub syscalls: bool,
+    /// Trace the programs that the program starts too
+    #[arg(long)]
+    pub children: bool,
+    /// Processors to run on (0-3,8)
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    pub cpus: Option<Cpus>,
+    /// Write the calls here [default: laggard-<program>-<pid>.lag]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Overwrite a file of another kind
+    #[arg(long)]
+    pub force: bool,
+    /// A running program, which cannot be traced: says why
+    #[arg(long, value_name = "PID", hide = true)]
+    pub pid: Option<u32>,
+}
+
+/// How calls inside a library are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum InsideArg {
+    /// The way that fits what is asked for and what the machine allows
+    Auto,
+    /// A simulated processor: exact, with callers, slow
+    Callgrind,
+    /// Breakpoints of the kernel: counts only, needs root
+    Uprobes,
+}
+
+/// Arguments of `compare`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  laggard compare numpy.lag mine.lag
+  laggard compare --lib openblas before.lag after.lag
+  laggard compare a.lag b.lag -o gap.json")]
+pub struct CompareArgs {
+    /// The reference
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+    /// The one asked about
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+    /// Keep calls into a library, on both sides
+    #[arg(long, value_name = "NAME")]
+    pub lib: Option<String>,
+    /// Keep calls of these functions, on both sides
+    #[arg(long = "fn", value_name = "GLOB")]
+    pub function: Option<String>,
+    /// Rows of each table [default: 10]
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
+    /// All rows of each table
+    #[arg(long, conflicts_with = "top")]
+    pub all: bool,
+    /// Where to.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// A clock that samples can follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ClockArg {
+    /// CPU time: only what runs is seen
+    Cpu,
+    /// Wall time: threads that wait are seen too
+    Wall,
+}
+
+/// What takes samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BackendArg {
+    /// The agent where it can, else perf
+    Auto,
+    /// A small library inside the program: native and Python frames
+    Agent,
+    /// The perf that is installed: kernel, running processes, several events; no Python frames
+    Perf,
+}
+
+/// How callers are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum UnwindArg {
+    /// The best that works
+    Auto,
+    /// All registers and the stack, copied by the agent
+    Agent,
+    /// The processor's branch records, of perf: 16 to 32 callers, on some processors
+    Lbr,
+    /// Frame pointers, of perf: cheap, for programs built with them
+    Fp,
+    /// Copies of the stack, of perf: works without frame pointers
+    Dwarf,
+}
+
+/// A list of processors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cpus(pub Vec<usize>);
+
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(rate) if (0.1..=20_000.0).contains(&rate) => Ok(rate),
+        Ok(_) => Err("give 0.1 to 20000 samples a second".into()),
+        Err(_) => Err("give a number".into()),
+    }
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let (digits, unit) = text.split_at(text.trim_end_matches(|c: char| !c.is_ascii_digit()).len());
+    let factor = match unit.to_ascii_uppercase().as_str() {
+        "" | "B" => 1,
+        "K" | "KB" | "KIB" => 1 << 10,
+        "M" | "MB" | "MIB" => 1 << 20,
+        _ => return Err("give bytes, or a number with K or M".into()),
+    };
+    match digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor)) {
+        Some(size) if (1024..=1 << 20).contains(&size) => Ok(size),
+        _ => Err("give 1K to 1M".into()),
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let end = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).len();
+    let (digits, unit) = text.split_at(end);
+    let factor = match unit {
+        "" | "s" => 1.0,
+        "ms" => 1e-3,
+        "us" => 1e-6,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err("give seconds, or a number with us, ms, s, m or h".into()),
+    };
+    let seconds = digits.parse::<f64>().map_err(|_| "give a number".to_owned())? * factor;
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+fn cpus(text: &str) -> Result<Cpus, String> {
+    let number = |text: &str| text.trim().parse::<usize>().map_err(|_| format!("no CPU {text:?}"));
+    let mut all = vec![];
+    for part in text.split(',') {
+        let (first, last) = match part.split_once('-') {
+            Some((first, last)) => (number(first)?, number(last)?),
+            None => (number(part)?, number(part)?),
+        };
+        if first > last || last > 4096 {
+            return Err(format!("no range of CPUs {part:?}"));
+        }
+        all.extend(first..=last);
+    }
+    Ok(Cpus(all))
+}
+
 /// Arguments of `report`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
+  laggard report run.lag
+  laggard report --lib openblas run.lag        (who calls it, and what it does)
+  laggard report --callers memcpy run.lag
+  laggard report --histogram cblas_dgemm64_ calls.lag   (how long traced calls took)
   laggard report trace.json.gz
   laggard report --by python --top 20 trace.json
   laggard report --phase decode trace.json.gz -o decode.json
   laggard report rank0.json.gz rank1.json.gz   (ranks of one job, side by side)
   zcat trace.json.gz | laggard report -")]
 pub struct ReportArgs {
-    /// PyTorch traces (JSON, plain or compressed), `-` for standard input, or a directory of ranks
+    /// A recording or traced calls (.lag), or PyTorch traces (JSON, plain or compressed), `-` for a trace on standard input, or a directory of ranks
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Show one table: device time by this
+    /// Show one table: samples of a recording, traced calls, or device time of a trace by this
     #[arg(long, value_parser = by(), value_name = "WHAT")]
-    pub by: Option<By>,
+    pub by: Option<String>,
+    /// Of a recording
+    #[command(flatten)]
+    pub samples: SampleArgs,
+    /// Of traced calls
+    #[command(flatten)]
+    pub calls: CallViewArgs,
     /// Keep only device work of this phase (prefill, decode, mixed, forward, backward, optimizer, or your own)
     #[arg(long, value_name = "PHASE")]
     pub phase: Option<String>,
@@ -132,11 +416,173 @@ pub struct ReportArgs {
     pub output: Output,
 }
 
-fn by() -> impl TypedValueParser<Value = By> {
-    let value = |by: By| PossibleValue::new(by.word()).help(by.meaning());
-    let find =
-        |word: String| By::ALL.into_iter().find(|by| by.word() == word).ok_or("no such table");
-    PossibleValuesParser::new(By::ALL.map(value)).try_map(find)
+/// What to show of a recording.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Options for recordings and calls")]
+pub struct SampleArgs {
+    /// Keep samples inside a library, and show who calls it and what it does
+    #[arg(long, value_name = "NAME")]
+    pub lib: Option<String>,
+    /// Show who calls a function
+    #[arg(long, value_name = "FUNCTION", group = "shown_as")]
+    pub callers: Option<String>,
+    /// Show what a function calls
+    #[arg(long, value_name = "FUNCTION", group = "shown_as")]
+    pub callees: Option<String>,
+    /// Show calls as a tree; the same as --by tree
+    #[arg(long, group = "shown_as", conflicts_with = "by")]
+    pub tree: bool,
+    /// Keep samples of this event
+    #[arg(long, value_name = "NAME")]
+    pub event: Option<String>,
+    /// Keep samples of threads with this in their name, or with this number
+    #[arg(long, value_name = "THREAD")]
+    pub thread: Option<String>,
+    /// Keep samples of processes with this in their name, or with this number
+    #[arg(long, value_name = "PROCESS")]
+    pub comm: Option<String>,
+    /// Keep samples from this time of the run on, as 1.5s or 200ms; a bare number is seconds
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub from: Option<u64>,
+    /// Keep samples before this time of the run
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub to: Option<u64>,
+    /// With --lib, keep imports and what libraries do when they are loaded
+    #[arg(long)]
+    pub start_up: bool,
+    /// In trees, keep the frames of Python's interpreter that only pass calls on
+    #[arg(long)]
+    pub interpreter: bool,
+}
+
+impl SampleArgs {
+    /// The flags of this group that were given.
+    pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> {
+        [
+            ("--lib", self.lib.is_some()),
+            ("--callers", self.callers.is_some()),
+            ("--callees", self.callees.is_some()),
+            ("--tree", self.tree),
+            ("--event", self.event.is_some()),
+            ("--thread", self.thread.is_some()),
+            ("--comm", self.comm.is_some()),
+            ("--from", self.from.is_some()),
+            ("--to", self.to.is_some()),
+            ("--start-up", self.start_up),
+            ("--interpreter", self.interpreter),
+        ]
+        .into_iter()
+        .filter_map(|(flag, given)| given.then_some(flag))
+    }
+}
+
+/// What to show of traced calls alone.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Options for calls")]
+pub struct CallViewArgs {
+    /// Keep calls of functions with this name, pattern or part of a name
+    #[arg(long = "fn", value_name = "GLOB")]
+    pub function: Option<String>,
+    /// Show how long the calls of a function took
+    #[arg(long, value_name = "FUNCTION", group = "shown_as")]
+    pub histogram: Option<String>,
+}
+
+impl CallViewArgs {
+    /// The flags of this group that were given.
+    pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> {
+        [("--fn", self.function.is_some()), ("--histogram", self.histogram.is_some())]
+            .into_iter()
+            .filter_map(|(flag, given)| given.then_some(flag))
+    }
+}
+
+/// The word for values of arguments, among what calls are by.
+pub(crate) const BY_ARGUMENTS: &str = "arguments";
+
+/// The word for lines of Python, which samples and calls are by.
+pub(crate) const BY_PYTHON_LINE: &str = "python-line";
+
+/// The word for calls as a tree, among what tables are by.
+pub(crate) const BY_TREE: &str = "tree";
+
+fn by() -> impl TypedValueParser<Value = String> {
+    let of_profile = profile::By::ALL.map(|by| PossibleValue::new(by.word()).help(by.meaning()));
+    let tree = PossibleValue::new(BY_TREE).help("calls from the program's start inwards");
+    let caller =
+        PossibleValue::new(calls::By::Caller.word()).help("places that calls are made from");
+    let arguments = PossibleValue::new(BY_ARGUMENTS).help("values that functions were called with");
+    let of_trace = By::ALL.map(|by| PossibleValue::new(by.word()).help(by.meaning()));
+    PossibleValuesParser::new(
+        of_profile.into_iter().chain([tree, caller, arguments]).chain(of_trace),
+    )
+}
+
+/// Nanoseconds of a time with its unit; a bare number is seconds.
+fn moment(text: &str) -> Result<u64, String> {
+    let units = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("min", 60e9), ("s", 1e9)];
+    let (number, unit) = units
+        .into_iter()
+        .find_map(|(name, ns)| Some((text.strip_suffix(name)?, ns)))
+        .unwrap_or((text, 1e9));
+    match number.trim().parse::<f64>() {
+        Ok(number) if number >= 0.0 && number.is_finite() => Ok((number * unit) as u64),
+        _ => Err("give it as 1.5s, 200ms or 1.5".into()),
+    }
+}
+
+/// Arguments of `convert`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  laggard convert run.lag run.svg
+  laggard convert run.lag run.folded
+  laggard convert run.lag run.speedscope.json
+  laggard convert run.lag run.json.gz --to firefox
+  laggard convert run.lag - --to collapsed | sort")]
+pub struct ConvertArgs {
+    /// A recording (.lag)
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
+    /// The file to write, whose suffix says its format; `-` is standard output
+    #[arg(value_name = "OUT")]
+    pub output: PathBuf,
+    /// Format of the file, where its suffix does not say it
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub to: Option<ProfileForm>,
+    /// Keep samples of this event; by default of the one with the most
+    #[arg(long, value_name = "NAME")]
+    pub event: Option<String>,
+    /// Keep samples of threads with this in their name, or with this number
+    #[arg(long, value_name = "THREAD")]
+    pub thread: Option<String>,
+    /// Keep samples of processes with this in their name, or with this number
+    #[arg(long, value_name = "PROCESS")]
+    pub comm: Option<String>,
+    /// Keep the frames of Python's interpreter that only pass calls on
+    #[arg(long)]
+    pub interpreter: bool,
+    /// Overwrite a file of another kind
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Formats that a recording can be written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProfileForm {
+    /// A recording (.lag)
+    Lag,
+    /// Flame graph, for any browser (.svg)
+    Svg,
+    /// Page with a flame graph and a table (.html)
+    Html,
+    /// A line a stack, for flame graph programs (.folded, .collapsed, .txt)
+    Collapsed,
+    /// For speedscope (.speedscope.json)
+    Speedscope,
+    /// For the Firefox Profiler (.profile.json, .profile.json.gz)
+    Firefox,
+    /// A row a sample (.csv)
+    Csv,
 }
 
 /// Arguments of `index`.
@@ -157,6 +603,116 @@ pub struct IndexArgs {
     /// List as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `inspect`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  laggard inspect libopenblas.so.0
+  laggard inspect ./a.so ./b.so                    (side by side)
+  laggard inspect --python numpy --by file
+  laggard inspect liba.so --fn '*gemm*' --sort vector
+  laggard inspect liba.so --asm dgemm_kernel_HASWELL
+  laggard inspect --profile run.lag                (what was executed)
+  laggard inspect liba.so --profile run.lag --asm my_loop")]
+pub struct InspectArgs {
+    /// Libraries or programs: paths, or names that are looked up as the loader does
+    #[arg(value_name = "LIB")]
+    pub files: Vec<PathBuf>,
+    /// Look at the native code of a Python package too
+    #[arg(long, value_name = "PACKAGE")]
+    pub python: Vec<String>,
+    /// Weigh by the samples of a recording: what was executed
+    #[arg(long, value_name = "RUN")]
+    pub profile: Option<PathBuf>,
+    /// Show only this
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub by: Option<InspectBy>,
+    /// Only functions whose name fits, with `*` for anything; may be given again
+    #[arg(long = "fn", value_name = "GLOB")]
+    pub functions: Vec<String>,
+    /// Order of functions [default: size, or samples with --profile]
+    #[arg(long, value_enum, value_name = "ORDER")]
+    pub sort: Option<InspectSort>,
+    /// Functions to show [default: 15]
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
+    /// Show all functions
+    #[arg(long, conflicts_with = "top")]
+    pub all: bool,
+    /// Show the instructions of a function, by name, pattern or address; may be given again
+    #[arg(long, value_name = "FUNCTION")]
+    pub asm: Vec<String>,
+    /// With --asm: the bytes of instructions too
+    #[arg(long, requires = "asm")]
+    pub bytes: bool,
+    /// Where to.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// What `inspect` shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum InspectBy {
+    /// Files, without their functions
+    File,
+    /// Functions, without facts about their files
+    Function,
+}
+
+/// An order of functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum InspectSort {
+    /// The largest first
+    Size,
+    /// The greatest share of vector instructions first
+    Vector,
+    /// The most samples first
+    Samples,
+    /// By name
+    Name,
+    /// By address
+    Address,
+}
+
+/// Arguments of `dump`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  laggard dump --pid 4242
+  laggard dump --pid 4242 --json
+
+The innermost function comes first. The process is not stopped.")]
+pub struct DumpArgs {
+    /// The process
+    #[arg(long, value_name = "PID")]
+    pub pid: u32,
+    /// Print JSON (laggard.dump/1)
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `doctor`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  laggard doctor
+  laggard doctor --strict=blocks   (exit 1 when something cannot be done here)
+  laggard doctor -o doctor.md      (for an issue)")]
+pub struct DoctorArgs {
+    /// Exit 1 when anything is at least this bad
+    #[arg(long, value_enum, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "costs")]
+    pub strict: Option<Strict>,
+    /// Where to.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// What trips `doctor --strict`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Strict {
+    /// Anything that costs or blocks
+    Costs,
+    /// Only what blocks
+    Blocks,
 }
 
 fn phase_pattern(text: &str) -> Result<(String, String), String> {

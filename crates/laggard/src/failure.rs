@@ -32,7 +32,8 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
     match formats {
         Error::NotATrace { .. } => Some("give a trace that torch.profiler wrote with export_chrome_trace or tensorboard_trace_handler".into()),
         Error::Shrank { .. } => Some("wait until the program that writes it is done, then run this again".into()),
-        Error::BadRunFile { path, .. } => Some(format!("remove it: laggard index {} --clear", path.display())),
+        // An index can be made again; a recording cannot.
+        Error::BadRunFile { path, .. } if path.with_extension("").is_file() => Some(format!("remove it: laggard index {} --clear", path.display())),
         _ => None,
     }
 }

@@ -1,12 +1,15 @@
 //! The command line of laggard: `main(args) -> ExitCode`.
 //!
-//! Exit codes: 0 fine, 2 usage or tool error.
+//! Exit codes: 0 fine, 1 gate tripped, 2 usage or tool error; `record` and `calls` give that of the
+//! program they ran, and 125 when they failed themselves.
 
+mod calls;
 pub mod cli;
 mod commands;
 mod failure;
 mod output;
 mod printer;
+pub mod profile;
 mod ranks;
 mod trace;
 
@@ -15,6 +18,9 @@ use cli::{Cli, Verb};
 use printer::Printer;
 use std::ffi::OsString;
 use std::process::ExitCode;
+
+/// Exit code of verbs that otherwise pass on that of another program.
+const TOOL_FAILED: u8 = 125;
 
 /// Runs the program with these arguments, of which the first is its name.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
@@ -26,16 +32,24 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         }
     };
     let printer = Printer::new(cli.talk);
-    let done = match cli.verb {
-        Verb::Report(args) => commands::report::run(&args, &printer),
-        Verb::Index(args) => commands::index::run(&args, &printer),
+    let fine = |()| ExitCode::SUCCESS;
+    let (done, failed) = match cli.verb {
+        Verb::Record(args) => (commands::record::run(&args, &printer), TOOL_FAILED),
+        Verb::Calls(args) => (commands::calls::run(&args, &printer), TOOL_FAILED),
+        Verb::Report(args) => (commands::report::run(&args, &printer).map(fine), 2),
+        Verb::Compare(args) => (commands::compare::run(&args, &printer).map(fine), 2),
+        Verb::Convert(args) => (commands::convert::run(&args, &printer).map(fine), 2),
+        Verb::Index(args) => (commands::index::run(&args, &printer).map(fine), 2),
+        Verb::Inspect(args) => (commands::inspect::run(&args, &printer).map(fine), 2),
+        Verb::Dump(args) => (commands::dump::run(&args, &printer).map(fine), 2),
+        Verb::Doctor(args) => (commands::doctor::run(&args, &printer), 2),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) if failure::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             printer.error(&error, failure::hint(&error).as_deref());
-            ExitCode::from(2)
+            ExitCode::from(failed)
         }
     }
 }

@@ -61,7 +61,7 @@ impl Places<'_> {
                     path.display()
                 );
             }
-            put(path, &render(form, &Style::default()))
+            put(path, render(form, &Style::default()).as_bytes())
                 .with_context(|| format!("cannot write {}", path.display()))?;
             printer.note(&format!("wrote {}", path.display()));
         }
@@ -75,12 +75,12 @@ impl Places<'_> {
 
 /// Writes a file: a device or a pipe is written to, anything else is replaced once the text is
 /// whole, behind a link too.
-fn put(path: &Path, text: &str) -> std::io::Result<()> {
+pub(crate) fn put(path: &Path, content: &[u8]) -> std::io::Result<()> {
     if path.exists() && !path.is_file() {
-        return fs::write(path, text);
+        return fs::write(path, content);
     }
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    laggard_formats::atomic::write(&target, |out| out.write_all(text.as_bytes()))
+    laggard_formats::atomic::write(&target, |out| out.write_all(content))
 }
 
 /// Whether a file is there that a report of this form would not replace but destroy.
@@ -107,8 +107,36 @@ fn is_of_another_kind(path: &Path, form: Format) -> bool {
 /// Whether a text starts as a report of this form does.
 fn looks_like(text: &str, form: Format) -> bool {
     // A whole report has totals or ranks near its start, a single table its own heading.
-    const HEADINGS: [&str; 4] = ["Totals", "Ranks", "Device time by ", "Kernels no rule caught"];
-    const TABLES: [&str; 3] = ["name,class,count,", "rank,file,", "operator,count,time_ns,"];
+    const HEADINGS: &[&str] = &[
+        "Totals",
+        "Ranks",
+        "Device time by ",
+        "Kernels no rule caught",
+        "Quality",
+        "Samples ",
+        "Sampling",
+        "Files",
+        "Build of ",
+        "Functions by ",
+        "Code of ",
+        "Calls ",
+        "Functions by gap",
+    ];
+    const TABLES: &[&str] = &[
+        "name,class,count,",
+        "rank,file,",
+        "operator,count,time_ns,",
+        "group,check,verdict,",
+        "name,of,self_samples,",
+        "depth,name,library,",
+        "file,address,size,function,",
+        "file,function,address,bytes,",
+        "name,of,caller_library,",
+        "depth,name,of,calls,",
+        "function,library,values,",
+        "low_ns,high_ns,calls",
+        "function,library,only_in,",
+    ];
     let has_heading = |mark: &str| {
         let is_ours = |line: &str| {
             line.strip_prefix(mark)

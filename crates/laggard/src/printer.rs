@@ -44,6 +44,11 @@ impl Printer {
         Some(usize::from(width.0))
     }
 
+    /// Whether more is to be said.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.talk.verbose
+    }
+
     /// Writes data to standard output.
     pub(crate) fn data(&self, text: &str) -> anyhow::Result<()> {
         let mut out = io::stdout().lock();

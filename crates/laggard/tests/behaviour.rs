@@ -285,3 +285,47 @@ fn names_with_spaces_and_odd_letters_are_fine() {
     assert!(ran.stdout.starts_with(name));
     assert_eq!(place.run(&["-v", "report", name]).stderr, "loaded from the index\n");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn doctor_describes_any_machine() {
+    let place = Place::with(&[]);
+    // Without version managers, which take long to answer.
+    let run = |args: &[&str]| {
+        let mut command = place.command(&["doctor"]);
+        Ran::from(command.args(args).env("PATH", "/usr/bin:/bin").output().unwrap())
+    };
+    let data = |args: &[&str]| {
+        let ran = run(args);
+        assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.stderr);
+        ran.stdout
+    };
+    let text = data(&[]);
+    assert!(text.starts_with("laggard record "), "{text}");
+    let groups = ["Sampling", "Python", "Counters", "Noise", "Room"];
+    let found: Vec<&str> = text.lines().filter(|line| groups.contains(line)).collect();
+    assert_eq!(found, groups);
+    let json: serde_json::Value = serde_json::from_str(&data(&["--json"])).unwrap();
+    assert_eq!(json["schema"], "laggard.doctor/1");
+    let checks = json["checks"].as_array().unwrap();
+    for check in checks {
+        let verdict = check["verdict"].as_str().unwrap();
+        assert!(["blocks", "costs", "unknown", "fine"].contains(&verdict), "{check}");
+        assert_ne!(check["found"], "", "{check}");
+        assert_eq!(check["cost"].is_null(), ["unknown", "fine"].contains(&verdict), "{check}");
+    }
+    for id in ["trigger", "perf_event_paranoid", "hardware_counters", "load", "shared_memory"] {
+        assert!(checks.iter().any(|check| check["id"] == id), "{id}");
+    }
+    // A gate trips by what is found, and the answer is the same.
+    let blocks = run(&["--strict=blocks", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&blocks.stdout).unwrap();
+    assert_eq!(blocks.code, Some(i32::from(json["worst"] == "blocks")));
+    // Its own report is overwritten, another's file is not.
+    for form in ["doctor.txt", "doctor.md", "doctor.csv", "doctor.json"] {
+        data(&["-o", form]);
+        data(&["-o", form]);
+    }
+    fs::write(place.path("notes.md"), "## Mine\n").unwrap();
+    assert_eq!(run(&["-o", "notes.md"]).code, Some(2));
+}

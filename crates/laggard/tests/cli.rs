@@ -7,6 +7,8 @@
 
 mod common;
 
+use laggard_formats::lag;
+use laggard_samples::calls;
 use std::path::Path;
 
 #[test]
@@ -25,6 +27,15 @@ fn transcripts_are_what_the_program_says() {
     ];
     for (name, text) in rules {
         std::fs::write(here.join(name), text).unwrap();
+    }
+    let calls = [
+        ("products", calls::products()),
+        ("elsewhere", calls::products_elsewhere()),
+        ("inside", calls::inside(10_000)),
+        ("python", calls::products_from_python()),
+    ];
+    for (name, calls) in calls {
+        lag::write_calls(&here.join(format!("runs/{name}.lag")), &calls).unwrap();
     }
     std::env::set_current_dir(&here).unwrap();
     let transcripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cmd/*.trycmd");

@@ -26,8 +26,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         fixtures.iter().filter(|fixture| !is_up_to_date(&directory, fixture)).collect();
     let wanted: BTreeSet<PathBuf> =
         fixtures.iter().map(|fixture| directory.join(&fixture.path)).collect();
-    let strays: Vec<PathBuf> =
-        files_below(&directory)?.into_iter().filter(|path| !wanted.contains(path)).collect();
+    // What other programs recorded cannot be written anew; its README says how it was made.
+    let recorded = directory.join("profiles");
+    let strays: Vec<PathBuf> = files_below(&directory)?
+        .into_iter()
+        .filter(|path| !wanted.contains(path) && !path.starts_with(&recorded))
+        .collect();
     if args.check {
         for fixture in &stale {
             eprintln!("error: fixtures/{} is not what would be written", fixture.path);

@@ -5,7 +5,6 @@ use anyhow::{Result, bail};
 use std::process::Command;
 
 /// Makes sure that `program` can be run, installing Debian's `package` if it cannot.
-#[expect(dead_code, reason = "for tests that need a browser")]
 pub(crate) fn ensure_debian(package: &str, program: &str) -> Result<()> {
     if project::which(program).is_none() {
         install_debian(package)?;

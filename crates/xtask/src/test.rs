@@ -1,6 +1,6 @@
 //! `cargo xtask test`: every test there is, with what it needs set up first.
 
-use crate::{project, python};
+use crate::{project, python, system};
 use anyhow::Result;
 use std::process::{Command, ExitCode, ExitStatus};
 
@@ -14,14 +14,22 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let python = python::ready()?;
+    let subjects = if cfg!(target_os = "linux") {
+        ensure_compilers()?;
+        python::subjects(if args.quick { 1 } else { usize::MAX })?
+    } else {
+        Vec::new()
+    };
+    let subjects = std::env::join_paths(subjects)?;
     let program = project::laggard()?;
     let mut cargo = project::cargo();
-    cargo.args(["test", "--release", "--workspace"]);
+    cargo.args(["test", "--release", "--workspace"]).env(python::LIST, &subjects);
     let mut pytest = Command::new(&python);
     pytest
         .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/python"])
         .current_dir(project::root())
-        .env("LAGGARD_BIN", &program);
+        .env("LAGGARD_BIN", &program)
+        .env(python::LIST, &subjects);
     if args.quick {
         cargo.env("LAGGARD_QUICK", "1");
         pytest.args(["-m", "not slow"]);
@@ -40,6 +48,18 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let code = results.iter().map(|(_, status)| code(*status)).find(|code| *code != 0).unwrap_or(0);
     Ok(ExitCode::from(code))
+}
+
+/// Programs that are measured are written in C, and one in C++.
+fn ensure_compilers() -> Result<()> {
+    if project::which("cc").is_none() {
+        system::install_debian("libc6-dev")?;
+        system::ensure_debian("gcc", "cc")?;
+    }
+    if let Err(error) = system::ensure_debian("g++", "c++") {
+        eprintln!("skipped: tests with C++: {error:#}");
+    }
+    Ok(())
 }
 
 /// The exit code as a shell has it; a signal counts as failure.

@@ -1,5 +1,10 @@
 //! Evidence: columnar tables, one file a table family.
 
+pub mod calls;
+pub mod code;
+pub mod dump;
+pub mod host;
+pub mod profile;
 pub mod timeline;
 
 /// A column: a slice of plain values that may live in a vector or in a mapped file.

@@ -29,8 +29,7 @@ impl RunFile {
         let file = File::open(path).map_err(Error::io("open", path))?;
         let map = Map::open(&file).map_err(Error::io("map", path))?;
         let bad = |reason: Wrong| Error::BadRunFile { path: path.into(), reason };
-        let first = &map[..map.len().min(2 * super::MANIFEST_SIZE)];
-        let text = manifest(first).map_err(bad)?;
+        let text = manifest(&map).map_err(bad)?;
         let parsed = |error: serde_json::Error| bad(error.to_string());
         let Format { schema } = serde_json::from_str(text).map_err(parsed)?;
         if schema != INDEX_SCHEMA {
@@ -97,25 +96,37 @@ impl RunFile {
 
 /// What the manifests of all kinds and versions have.
 #[derive(serde::Deserialize)]
-struct Format {
-    schema: String,
+pub(super) struct Format {
+    pub(super) schema: String,
 }
 
 /// The text of the manifest at the start of a file, with its padding.
+pub(super) fn manifest(file: &[u8]) -> Result<&str, Wrong> {
+    let first = &file[..file.len().min(2 * super::MANIFEST_SIZE)];
+    sealed(first, MANIFEST_START, super::MANIFEST_SIZE).map_err(|missing| {
+        missing.unwrap_or("it does not start with a manifest").replace("{}", "manifest")
+    })
+}
+
+/// A text of this start and size, followed by its checksum. The error is `None` where there is no
+/// such start.
 ///
-/// It is found by its first words and its checksum behind it, not by decoding the stream: no
+/// It is found by its first words and the checksum behind it, not by decoding the stream: no
 /// checksum covers what the decoder would have to trust.
-fn manifest(first: &[u8]) -> Result<&str, Wrong> {
-    let missing = "it does not start with a manifest";
-    let start = memmem::find(first, MANIFEST_START.as_bytes()).ok_or(missing)?;
-    let end = start + super::MANIFEST_SIZE;
-    let text = first.get(start..end).ok_or("its manifest is cut short")?;
+pub(super) fn sealed<'a>(
+    bytes: &'a [u8],
+    start: &str,
+    size: usize,
+) -> Result<&'a str, Option<&'static str>> {
+    let start = memmem::find(bytes, start.as_bytes()).ok_or(None)?;
+    let end = start + size;
+    let text = bytes.get(start..end).ok_or(Some("its {} is cut short"))?;
     // The next column starts at the next multiple of 64.
-    let behind = &first[end..first.len().min(end + 2 * 64)];
+    let behind = &bytes[end..bytes.len().min(end + 2 * 64)];
     if memmem::find(behind, &xxh3_64(text).to_le_bytes()).is_none() {
-        return Err("the checksum of the manifest does not hold".into());
+        return Err(Some("the checksum of the {} does not hold"));
     }
-    std::str::from_utf8(text).map_err(|_| missing.into())
+    std::str::from_utf8(text).map_err(|_| None)
 }
 
 /// The batch of the stream at the start of the buffer.

@@ -37,11 +37,11 @@ fn column<T: ArrowPrimitiveType>(values: &Column<T::Native>) -> ArrayRef {
     Arc::new(PrimitiveArray::<T>::new(values.clone(), None))
 }
 
-fn numbers<T: ArrowPrimitiveType>(values: Vec<T::Native>) -> ArrayRef {
+pub(super) fn numbers<T: ArrowPrimitiveType>(values: Vec<T::Native>) -> ArrayRef {
     Arc::new(PrimitiveArray::<T>::new(values.into(), None))
 }
 
-fn texts<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
+pub(super) fn texts<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(values))
 }
 
@@ -175,19 +175,22 @@ fn about(t: &Timeline) -> Value {
 pub(super) type Wrong = String;
 
 /// Columns of a stream, taken by name.
-struct Columns<'a> {
-    stream: &'a str,
-    batch: &'a RecordBatch,
+pub(super) struct Columns<'a> {
+    pub(super) stream: &'a str,
+    pub(super) batch: &'a RecordBatch,
 }
 
 impl Columns<'_> {
-    fn array(&self, name: &str) -> Result<&ArrayRef, Wrong> {
+    pub(super) fn array(&self, name: &str) -> Result<&ArrayRef, Wrong> {
         self.batch
             .column_by_name(name)
             .ok_or_else(|| format!("stream {} has no column {name}", self.stream))
     }
 
-    fn get<T: ArrowPrimitiveType>(&self, name: &str) -> Result<Column<T::Native>, Wrong> {
+    pub(super) fn get<T: ArrowPrimitiveType>(
+        &self,
+        name: &str,
+    ) -> Result<Column<T::Native>, Wrong> {
         let array = self
             .array(name)?
             .as_primitive_opt::<T>()
@@ -195,7 +198,7 @@ impl Columns<'_> {
         Ok(array.values().clone())
     }
 
-    fn texts(&self, name: &str) -> Result<&StringArray, Wrong> {
+    pub(super) fn texts(&self, name: &str) -> Result<&StringArray, Wrong> {
         self.array(name)?
             .as_string_opt::<i32>()
             .ok_or_else(|| format!("column {name} of stream {} is no text", self.stream))
@@ -384,10 +387,14 @@ fn read_about(t: &mut Timeline, about: &Value) {
     t.losses = list("losses").iter().filter_map(loss).collect();
 }
 
-/// Stream of the manifest: its text and the text's checksum.
-pub(super) fn manifest_batch(text: &str, checksum: u64) -> Result<RecordBatch, ArrowError> {
+/// Stream of one text and its checksum: the manifest, the header of a part.
+pub(super) fn sealed_batch(
+    stream: &str,
+    text: &str,
+    checksum: u64,
+) -> Result<RecordBatch, ArrowError> {
     batch(
-        "manifest",
+        stream,
         vec![
             ("json", texts(std::iter::once(text))),
             ("xxh3", numbers::<UInt64Type>(vec![checksum])),

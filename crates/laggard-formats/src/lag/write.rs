@@ -7,6 +7,7 @@ use arrow_ipc::writer::StreamEncoder;
 use arrow_schema::ArrowError;
 use laggard_core::model::timeline::Timeline;
 use laggard_core::trace::summary::Summary;
+use serde::Serialize;
 use std::io::{self, Seek, SeekFrom, Write};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
@@ -50,22 +51,31 @@ pub fn write(
     out.flush()
 }
 
-fn arrow(error: ArrowError) -> io::Error {
+pub(super) fn arrow(error: ArrowError) -> io::Error {
     io::Error::other(error)
 }
 
-fn write_manifest(out: &mut impl Write, manifest: &Manifest) -> io::Result<u64> {
-    let mut text = serde_json::to_string(manifest)?;
-    let padding = MANIFEST_SIZE
+pub(super) fn write_manifest(out: &mut impl Write, manifest: &impl Serialize) -> io::Result<u64> {
+    write_sealed(out, "manifest", serde_json::to_string(manifest)?, MANIFEST_SIZE)
+}
+
+/// Writes a stream of one text, padded to a size, and its checksum; returns its length.
+pub(super) fn write_sealed(
+    out: &mut impl Write,
+    stream: &str,
+    mut text: String,
+    size: usize,
+) -> io::Result<u64> {
+    let padding = size
         .checked_sub(text.len())
-        .ok_or_else(|| io::Error::other("the manifest is too long"))?;
+        .ok_or_else(|| io::Error::other(format!("the {stream} is too long")))?;
     text.extend(std::iter::repeat_n(' ', padding));
-    let batch = tables::manifest_batch(&text, xxh3_64(text.as_bytes())).map_err(arrow)?;
+    let batch = tables::sealed_batch(stream, &text, xxh3_64(text.as_bytes())).map_err(arrow)?;
     Ok(write_stream(out, &batch)?.0)
 }
 
 /// Writes one stream; returns its length and checksum.
-fn write_stream(out: &mut impl Write, batch: &RecordBatch) -> io::Result<(u64, u64)> {
+pub(super) fn write_stream(out: &mut impl Write, batch: &RecordBatch) -> io::Result<(u64, u64)> {
     let (mut length, mut checksum) = (0, Xxh3::new());
     let mut encoder = StreamEncoder::try_new(batch.schema_ref()).map_err(arrow)?;
     let mut buffers = encoder.encode(batch).map_err(arrow)?;

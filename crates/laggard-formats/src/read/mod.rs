@@ -1,6 +1,9 @@
 //! Readers, one file or folder a format.
 
+pub mod callgrind;
 pub mod kineto;
+#[cfg(unix)]
+pub mod perf;
 
 /// How much of a file is looked at to tell what it is.
 pub(crate) const HEAD_FOR_DETECTION: usize = 64 << 10;
@@ -16,6 +19,7 @@ pub(crate) fn looks_like(head: &[u8], keys: &[String]) -> String {
         _ if head.starts_with(b"PERFILE2") => "perf.data",
         _ if head.starts_with(b"\xff\xff\xff\xff") => "an Arrow stream",
         _ if head.starts_with(b"\x89PNG") => "a PNG picture",
+        _ if callgrind::is_callgrind(head) => "a file of callgrind",
         _ if head.starts_with(b"\x7fELF") => "a program or library",
         _ if head.starts_with(b"PK") => "a zip archive",
         _ if has("workload_graph") || (has("nodes") && has("schema")) => "a Chakra execution trace",

@@ -1,4 +1,11 @@
 //! One file a verb.
 
+pub(crate) mod calls;
+pub(crate) mod compare;
+pub(crate) mod convert;
+pub(crate) mod doctor;
+pub(crate) mod dump;
 pub(crate) mod index;
+pub(crate) mod inspect;
+pub(crate) mod record;
 pub(crate) mod report;

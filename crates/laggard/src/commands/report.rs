@@ -1,18 +1,26 @@
-//! `laggard report`: what ran, in one trace or in the ranks of a job.
+//! `laggard report`: what ran, in a recording, in one trace or in the ranks of a job.
 
-use crate::cli::{Format, ReportArgs};
+use crate::calls;
+use crate::cli::{BY_TREE, Format, ReportArgs};
 use crate::failure;
 use crate::output::Places;
 use crate::printer::Printer;
+use crate::profile;
 use crate::ranks::{self, Given};
 use crate::trace::{Loader, Need, Trace};
 use anyhow::Context;
 use laggard_core::classify::Rules;
 use laggard_core::model::timeline::Timeline;
+use laggard_core::profile::{
+    By as SamplesBy, Filter, Totals, Tree, View, callees, callers, fold_interpreter, library_tree,
+    quality, top_down, totals,
+};
 use laggard_core::trace::phase::Phases;
 use laggard_core::trace::summary::{Breakdown, ROWS_KEPT, Summary};
 use laggard_core::trace::{Analysis, By, Stack, breakdown, stacks, steps, summarise, work_rows};
+use laggard_formats::lag::Run;
 use laggard_formats::read::kineto::Options;
+use laggard_report::profile::{self as show_profile, ProfileReport, Shown, ShownTree, TreeKind};
 use laggard_report::ranks as show_ranks;
 use laggard_report::trace::{self as show, TraceReport};
 use std::path::{Path, PathBuf};
@@ -45,6 +53,21 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> anyhow::Result<()> {
     };
     let files = files(&args.files)?;
     if let [Given { path, .. }] = &files[..] {
+        if profile::is_run(path)? {
+            ensure_no_trace_flags(args)?;
+            let (run, losses) = profile::load_run(path)?;
+            return match run {
+                Run::Profile(found) => {
+                    let mut loaded = profile::Loaded::new(found, losses);
+                    samples(args, &places, printer, path, &mut loaded)
+                }
+                Run::Calls(found) => {
+                    let loaded = calls::Loaded::new(found, losses);
+                    calls::report(args, &places, printer, path, &loaded)
+                }
+            };
+        }
+        ensure_no_profile_flags(args, path)?;
         return one(args, &places, &loader, path);
     }
     let of_one = [
@@ -53,6 +76,20 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> anyhow::Result<()> {
         ("--stacks", args.stacks),
         ("--unclassified", args.unclassified),
     ];
+    for file in &files {
+        if profile::is_run(&file.path)? {
+            return Err(failure::with_hint(
+                format!(
+                    "{} is a recording, and recordings are shown one at a time",
+                    file.path.display()
+                ),
+                format!("give it alone: laggard report {}", file.path.display()),
+            ));
+        }
+    }
+    if let Some(flag) = args.samples.given().chain(args.calls.given()).next() {
+        anyhow::bail!("{flag} is for recordings, and these are traces");
+    }
     if let Some((flag, _)) = of_one.iter().find(|(_, given)| *given) {
         return Err(failure::with_hint(
             format!("{flag} shows one trace, and these are {}", files.len()),
@@ -97,6 +134,139 @@ fn files(given: &[PathBuf]) -> anyhow::Result<Vec<Given>> {
         files.extend(inside.into_iter().map(|path| Given { path, by_name: false }));
     }
     Ok(files)
+}
+
+/// Flags that show a trace, which this file is not.
+fn ensure_no_trace_flags(args: &ReportArgs) -> anyhow::Result<()> {
+    let of_traces = [
+        ("--phase", args.phase.is_some()),
+        ("--phase-pattern", !args.phase_pattern.is_empty()),
+        ("--stacks", args.stacks),
+        ("--unclassified", args.unclassified),
+        ("--rules", args.rules.is_some()),
+    ];
+    match of_traces.iter().find(|(_, given)| *given) {
+        Some((flag, _)) => anyhow::bail!("{flag} shows a trace; this is a recording"),
+        None => Ok(()),
+    }
+}
+
+/// Flags that show a recording, which this file is not.
+fn ensure_no_profile_flags(args: &ReportArgs, path: &Path) -> anyhow::Result<()> {
+    if let Some(flag) = args.samples.given().next() {
+        anyhow::bail!("{flag} shows a recording; {} is none", path.display());
+    }
+    if let Some(flag) = args.calls.given().next() {
+        anyhow::bail!("{flag} shows traced calls; {} has none", path.display());
+    }
+    trace_by(args).map(|_| ())
+}
+
+/// What the table of a trace is by.
+fn trace_by(args: &ReportArgs) -> anyhow::Result<Option<By>> {
+    let Some(word) = &args.by else { return Ok(None) };
+    let found = By::ALL.into_iter().find(|by| by.word() == word);
+    found.map(Some).ok_or_else(|| {
+        let words = By::ALL.map(By::word).join(", ");
+        let what = if calls::is_own_word(word) { "traced calls" } else { "a recording" };
+        anyhow::anyhow!("--by {word} shows {what}; this is a trace: {words}")
+    })
+}
+
+/// Reports a recording.
+fn samples(
+    args: &ReportArgs,
+    places: &Places,
+    printer: &Printer,
+    path: &Path,
+    loaded: &mut profile::Loaded,
+) -> anyhow::Result<()> {
+    if let Some(flag) = args.calls.given().next() {
+        anyhow::bail!("{flag} shows traced calls; {} has samples", path.display());
+    }
+    let flags = &args.samples;
+    let quality = quality(&loaded.profile);
+    let named = [&flags.callers, &flags.callees, &flags.lib].map(Option::as_deref);
+    let is_tree = flags.tree
+        || args.by.as_deref() == Some(BY_TREE)
+        || args.by.is_none() && named.iter().any(Option::is_some);
+    // Whoever names the interpreter wants to see it.
+    let wants_glue = flags.interpreter || named.into_iter().flatten().any(is_interpreters);
+    if is_tree && !wants_glue {
+        fold_interpreter(&mut loaded.profile);
+    }
+    let filter = Filter {
+        library: flags.lib.clone(),
+        thread: flags.thread.clone(),
+        process: flags.comm.clone(),
+        event: flags.event.clone(),
+        from_ns: flags.from,
+        to_ns: flags.to,
+        start_up: flags.start_up,
+    };
+    let view = View::new(&loaded.profile, &filter).map_err(|missing| profile::missing(&missing))?;
+    let shown = shown(args, &view)?;
+    let name = path.display().to_string();
+    // A tree is bounded by shares; rows only when asked for.
+    let top = if matches!(shown, Shown::Tree(_)) { args.top } else { top(args) };
+    let report = ProfileReport {
+        path: &name,
+        view: &view,
+        filter: &filter,
+        quality: &quality,
+        losses: &loaded.losses,
+        shown: &shown,
+        top,
+    };
+    places.write(printer, |form, style| match form {
+        Format::Text => show_profile::text(&report, style),
+        Format::Json => show_profile::json(&report),
+        Format::Csv => show_profile::csv(&report),
+        Format::Md => show_profile::markdown(&report),
+    })
+}
+
+/// Whether a name is that of the interpreter or of one of its own functions.
+fn is_interpreters(name: &str) -> bool {
+    ["Py", "_Py", "pymain", "python", "libpython"].iter().any(|start| name.starts_with(start))
+}
+
+/// Nodes of a tree with less than this share are left out, unless all are asked for.
+const LEAST_SHARE: f64 = 0.01;
+
+/// What the flags ask to see of a recording.
+fn shown(args: &ReportArgs, view: &View) -> anyhow::Result<Shown> {
+    let flags = &args.samples;
+    let least = if args.all { 0.0 } else { LEAST_SHARE };
+    let tree = |kind: TreeKind, tree: Tree| Ok(Shown::Tree(ShownTree { kind, tree, least }));
+    if let Some(function) = &flags.callers {
+        let found = callers(view, function).map_err(|missing| profile::missing(&missing))?;
+        return tree(TreeKind::Callers(function.clone()), found);
+    }
+    if let Some(function) = &flags.callees {
+        let found = callees(view, function).map_err(|missing| profile::missing(&missing))?;
+        return tree(TreeKind::Callees(function.clone()), found);
+    }
+    if flags.tree || args.by.as_deref() == Some(BY_TREE) {
+        return tree(TreeKind::TopDown, top_down(view));
+    }
+    if let Some(word) = &args.by {
+        let by = SamplesBy::ALL.into_iter().find(|by| by.word() == word).ok_or_else(|| {
+            let words = SamplesBy::ALL.map(SamplesBy::word).join(", ");
+            let what = if calls::is_own_word(word) { "traced calls" } else { "a trace" };
+            anyhow::anyhow!("--by {word} shows {what}; this is a profile: {words}, {BY_TREE}")
+        })?;
+        return Ok(Shown::Table(totals(view, by)));
+    }
+    if let Some(library) = &flags.lib {
+        return tree(TreeKind::Library(library.clone()), library_tree(view));
+    }
+    let usual = [SamplesBy::Library, SamplesBy::Function, SamplesBy::PythonLine];
+    let mut tables: Vec<Totals> = usual.into_iter().map(|by| totals(view, by)).collect();
+    // A program without Python has nothing to say by line of it.
+    let has_python = |table: &Totals| table.rows.iter().any(|row| !row.of.is_empty());
+    tables.retain(|table| table.by != SamplesBy::PythonLine || has_python(table));
+    Ok(Shown::Whole(tables))
 }
 
 fn one(args: &ReportArgs, places: &Places, loader: &Loader, path: &Path) -> anyhow::Result<()> {
@@ -175,7 +345,7 @@ impl Narrowed {
             summary.steps = steps(&analysis);
         }
         let mut narrowed = Narrowed {
-            breakdown: args.by.map(|by| breakdown(&analysis, by, rows)),
+            breakdown: trace_by(args)?.map(|by| breakdown(&analysis, by, rows)),
             ..Narrowed::default()
         };
         if args.stacks {
@@ -214,6 +384,6 @@ fn phase(label: &str, loader: &Loader, timeline: &Timeline) -> anyhow::Result<u8
 /// Rows of a table when nothing else is asked for.
 const USUAL_ROWS: usize = 10;
 
-fn top(args: &ReportArgs) -> Option<usize> {
+pub(crate) fn top(args: &ReportArgs) -> Option<usize> {
     (!args.all).then_some(args.top.unwrap_or(USUAL_ROWS))
 }

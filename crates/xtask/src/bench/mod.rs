@@ -1,8 +1,11 @@
 //! `cargo xtask bench`: how fast the program is, beside what people use today.
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod capture;
 mod child;
 mod document;
 mod inputs;
+mod machine;
 mod peers;
 mod summary;
 mod traces;
@@ -15,10 +18,14 @@ use std::process::ExitCode;
 #[derive(Subcommand)]
 pub(crate) enum Verb {
     Traces(traces::Args),
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    Capture(capture::Args),
 }
 
 pub(crate) fn run(verb: &Verb) -> Result<ExitCode> {
     match verb {
         Verb::Traces(args) => traces::run(args),
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        Verb::Capture(args) => capture::run(args),
     }
 }

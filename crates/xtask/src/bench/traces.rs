@@ -4,6 +4,7 @@
 
 use super::document;
 use super::inputs::{Flavour, Input, Kitchen, parse_size};
+use super::machine;
 use super::peers::{Found, Measurement, Peer, Programs, peers_for};
 use super::summary::{self, Row, Series};
 use crate::{project, python};
@@ -37,12 +38,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let python = python::ready()?;
     let programs = Programs::build(python.clone())?;
     let kitchen = Kitchen::new(python)?;
-    warn_of_load();
+    machine::warn_of_load();
     let mut text = format!(
         "Loading traces. {}\n\nTraces: {}. Peers of a table took turns in random order, {rounds} rounds, Python {}. \
          CPU is user and system time of all threads, the ratio is taken round by round; GB/s and events/s are by the \
          median wall time; peak memory includes the mapped file, own memory does not.\n",
-        machine(),
+        machine::describe(),
         kitchen.source(),
         PYTHON_ROUNDS.min(rounds),
     );
@@ -160,37 +161,7 @@ fn section(input: &Input, rows: &[Row], text_bytes: u64) -> String {
 }
 
 fn python_fits(input: &Input) -> bool {
-    let available = field("/proc/meminfo", "MemAvailable:")
+    let available = machine::field("/proc/meminfo", "MemAvailable:")
         .and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
     available.is_none_or(|kilobytes| kilobytes * 1024.0 > input.gigabytes * 1e9 * PYTHON_MEMORY)
-}
-
-/// Processor, cores and memory, where the system says.
-fn machine() -> String {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let processor =
-        field("/proc/cpuinfo", "model name").unwrap_or_else(|| std::env::consts::ARCH.into());
-    let memory = field("/proc/meminfo", "MemTotal:")
-        .and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
-    let memory = memory.map_or(String::new(), |kilobytes| {
-        format!(", {:.0} GB of memory", kilobytes * 1024.0 / 1e9)
-    });
-    format!("Machine: {processor}, {cores} cores{memory}, {}.", std::env::consts::OS)
-}
-
-/// The value behind a key in a file of the system.
-fn field(file: &str, key: &str) -> Option<String> {
-    let text = std::fs::read_to_string(file).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix(key))?;
-    Some(line.trim_start_matches([' ', '\t', ':']).to_owned())
-}
-
-fn warn_of_load() {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let load = std::fs::read_to_string("/proc/loadavg")
-        .ok()
-        .and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
-    if let Some(load) = load.filter(|load| *load > 0.5 * cores as f64) {
-        eprintln!("warning: the load average is {load} on {cores} cores, so times will vary");
-    }
 }

@@ -1,0 +1,109 @@
+//! Finds functions of the process by name, by walking the dynamic linker's list of loaded files.
+//!
+//! `dlsym` would do the same, but takes a lock, and stands in a library of its own on older
+//! systems.
+
+/// What the dynamic linker keeps of a loaded file (`struct link_map`).
+#[repr(C)]
+pub(crate) struct LinkMap {
+    pub(crate) bias: u64,
+    pub(crate) name: *const u8,
+    pub(crate) dynamic: *const [u64; 2],
+    pub(crate) next: *const LinkMap,
+    pub(crate) previous: *const LinkMap,
+}
+
+const DT_STRTAB: u64 = 5;
+const DT_SYMTAB: u64 = 6;
+const DT_GNU_HASH: u64 = 0x6fff_fef5;
+
+/// Entry of a symbol table.
+#[repr(C)]
+struct Symbol {
+    name: u32,
+    info: u8,
+    other: u8,
+    section: u16,
+    value: u64,
+    size: u64,
+}
+
+/// Address of a symbol that the file at `map` defines.
+///
+/// # Safety
+/// `map` is an entry of the dynamic linker's list, fully relocated.
+pub(crate) unsafe fn find(map: &LinkMap, name: &[u8]) -> Option<u64> {
+    let (mut symbols, mut strings, mut hash) = (0u64, 0u64, 0u64);
+    // SAFETY: the dynamic section ends with a zero tag; its tables are mapped.
+    unsafe {
+        let mut entry = map.dynamic;
+        if entry.is_null() {
+            return None;
+        }
+        while (*entry)[0] != 0 {
+            match (*entry)[0] {
+                DT_SYMTAB => symbols = (*entry)[1],
+                DT_STRTAB => strings = (*entry)[1],
+                DT_GNU_HASH => hash = (*entry)[1],
+                _ => {}
+            }
+            entry = entry.add(1);
+        }
+        // Where the linker did not relocate the section (the vdso), the values are offsets.
+        if hash <= map.bias || symbols <= map.bias || strings <= map.bias {
+            return None;
+        }
+        let words = hash as *const u32;
+        let (buckets, first, bloom) = (*words, *words.add(1), *words.add(2));
+        if buckets == 0 {
+            return None;
+        }
+        let bucket = words.add(4 + 2 * bloom as usize);
+        let chain = bucket.add(buckets as usize);
+        let wanted = name
+            .iter()
+            .fold(5381u32, |hash, &byte| hash.wrapping_mul(33).wrapping_add(u32::from(byte)));
+        let mut index = *bucket.add((wanted % buckets) as usize);
+        if index < first {
+            return None;
+        }
+        loop {
+            let hash = *chain.add((index - first) as usize);
+            if hash | 1 == wanted | 1 {
+                let symbol = &*(symbols as *const Symbol).add(index as usize);
+                let text = (strings + u64::from(symbol.name)) as *const u8;
+                if symbol.section != 0 && equals(text, name) {
+                    return Some(map.bias.wrapping_add(symbol.value));
+                }
+            }
+            if hash & 1 == 1 {
+                return None;
+            }
+            index += 1;
+        }
+    }
+}
+
+/// Whether the text that ends in a zero is this one.
+///
+/// # Safety
+/// `text` ends in a zero.
+pub(crate) unsafe fn equals(text: *const u8, name: &[u8]) -> bool {
+    // SAFETY: stops at the first difference, at the latest at the final zero.
+    unsafe { (0..name.len()).all(|i| *text.add(i) == name[i]) && *text.add(name.len()) == 0 }
+}
+
+/// Files that are loaded, in the order in which the linker looks names up.
+pub(crate) struct Loaded(pub(crate) *const LinkMap);
+
+impl Iterator for Loaded {
+    type Item = &'static LinkMap;
+
+    fn next(&mut self) -> Option<&'static LinkMap> {
+        // SAFETY: entries of the linker's list, which only it changes; none is freed while a
+        // constructor or the linker itself runs.
+        let map = unsafe { self.0.as_ref()? };
+        self.0 = map.next;
+        Some(map)
+    }
+}

@@ -1,0 +1,155 @@
+//! Records that both agents write: code objects, stacks, mappings.
+
+use crate::python::{Interpreter, Memory};
+use crate::ring::Ring;
+use crate::sys::{self, nr, syscall};
+use crate::wire::{self, Code, kind};
+use core::sync::atomic::{AtomicU64, Ordering::*};
+
+/// Code objects known at a time.
+const CODES: usize = 1 << 16;
+
+/// Code objects that were sent: their address, and a hash of what they are.
+static SENT: [(AtomicU64, AtomicU64); CODES] =
+    [const { (AtomicU64::new(0), AtomicU64::new(0)) }; CODES];
+
+/// Sends name, file and line table of a code object when it is new; false when there is none.
+///
+/// The frame is alive and its thread stopped here, so nothing can change under our hands.
+pub(crate) fn send_code(
+    ring: &Ring,
+    python: &Interpreter,
+    memory: impl Memory,
+    code: u64,
+    pid: u32,
+) -> bool {
+    let Some(text) = python.code(code, memory) else { return false };
+    // Addresses are used again, and a forked process is new to the driver.
+    let print = text.name.wrapping_mul(31)
+        ^ text.lines.wrapping_mul(17)
+        ^ u64::from(text.first_line) << 40
+        ^ u64::from(pid) << 20
+        | 1;
+    let home = ((code >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize;
+    let mut free = None;
+    for step in 0..64 {
+        let entry = &SENT[(home + step) % CODES];
+        match entry.0.load(Acquire) {
+            known if known == code => {
+                if entry.1.load(Relaxed) == print {
+                    return true;
+                }
+                free = Some(entry);
+                break;
+            }
+            0 => {
+                free = Some(entry);
+                break;
+            }
+            _ => {}
+        }
+    }
+    let parts = (|| {
+        let name = python.text(text.name, memory)?;
+        let file = python.text(text.file, memory)?;
+        Some((name, file, python.bytes(text.lines, memory)?))
+    })();
+    let Some((name, file, table)) = parts else { return false };
+    let (name_length, file_length) = (name.1.min(LONGEST_TEXT), file.1.min(LONGEST_TEXT));
+    let table_length = table.1.min(LONGEST_TABLE);
+    let (name_bytes, file_bytes) = (name_length * name.2, file_length * file.2);
+    let size = size_of::<Code>() + (name_bytes + file_bytes + table_length) as usize;
+    // A full ring is no reason to doubt the object: it is sent with the next sample.
+    let Some(place) = ring.reserve(size, pid) else { return true };
+    // SAFETY: the slot has room for all parts; the objects are alive.
+    unsafe {
+        place.payload.cast::<Code>().write(Code {
+            pid,
+            minor: python.layout.minor,
+            code,
+            first_line: text.first_line,
+            name: name_length as u32,
+            name_width: name.2 as u32,
+            file: file_length as u32,
+            file_width: file.2 as u32,
+            table: table_length as u32,
+        });
+        let mut to = place.payload.add(size_of::<Code>());
+        let parts = [(name.0, name_bytes), (file.0, file_bytes), (table.0, table_length)];
+        for (from, length) in parts {
+            // A chain that leads astray may end in lengths that are none.
+            copy_stack(to, from, length, pid);
+            to = to.add(length as usize);
+        }
+    }
+    ring.commit(&place, kind::CODE);
+    if let Some(entry) = free {
+        entry.1.store(print, Relaxed);
+        entry.0.store(code, Release);
+    }
+    true
+}
+
+const LONGEST_TEXT: u64 = 1000;
+const LONGEST_TABLE: u64 = 256 << 10;
+
+/// Copies a stack whose end is not known; the kernel finds it.
+///
+/// # Safety
+/// `to` has room for `length` bytes.
+pub(crate) unsafe fn copy_stack(to: *mut u8, from: u64, length: u64, pid: u32) -> u64 {
+    let copy = |length: u64| {
+        let (local, remote) = ([to as u64, length], [from, length]);
+        // SAFETY: the kernel checks what is read; `to` has room for `length`.
+        unsafe { syscall!(nr::PROCESS_VM_READV, pid, local.as_ptr(), 1, remote.as_ptr(), 1, 0) }
+    };
+    // All or nothing first, then page by page while there is something.
+    let mut wanted = length;
+    loop {
+        match copy(wanted) {
+            got if got > 0 => return got as u64,
+            _ if wanted <= 4096 => return 0,
+            _ => wanted = (wanted / 2).next_multiple_of(4096) - from % 4096,
+        }
+    }
+}
+
+/// Sends the text of `/proc/self/maps`, so that addresses mean something when we are gone.
+pub(crate) fn send_maps(ring: &Ring, pid: u32, moment: u32, time_ns: u64, has_python: bool) {
+    const ROOM: usize = 1 << 20;
+    // SAFETY: a scratch mapping of our own, filled by the kernel.
+    unsafe {
+        let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS;
+        let scratch =
+            syscall!(nr::MMAP, 0, ROOM, sys::PROT_READ | sys::PROT_WRITE, flags, -1i64, 0);
+        if scratch < 0 {
+            return;
+        }
+        let fd = syscall!(nr::OPEN, c"/proc/self/maps".as_ptr(), sys::O_RDONLY | sys::O_CLOEXEC, 0);
+        let mut length = 0usize;
+        while fd >= 0 && length < ROOM {
+            let got = syscall!(nr::READ, fd, scratch as usize + length, ROOM - length);
+            if got <= 0 {
+                break;
+            }
+            length += got as usize;
+        }
+        if fd >= 0 {
+            syscall!(nr::CLOSE, fd);
+        }
+        if let Some(place) = ring.reserve(size_of::<wire::Process>() + length, pid) {
+            place.payload.cast::<wire::Process>().write(wire::Process {
+                pid,
+                parent: syscall!(nr::GETPPID) as u32,
+                text: length as u32,
+                moment,
+                time_ns,
+                has_python: u64::from(has_python),
+            });
+            let text = place.payload.add(size_of::<wire::Process>());
+            core::ptr::copy_nonoverlapping(scratch as *const u8, text, length);
+            ring.commit(&place, kind::MAPS);
+        }
+        syscall!(nr::MUNMAP, scratch, ROOM);
+    }
+}

@@ -1,0 +1,1120 @@
+//! The sampling agent: at every tick of a thread's clock, copies registers, the stack up to its
+//! base and Python's frame chain into the ring.
+//!
+//! It is loaded with `LD_PRELOAD`, wraps `pthread_create` to reach new threads, and is otherwise
+//! invisible: no file stays open, no signal but its own is touched. What it must not do, and why,
+//! is in docs/design/agent.md.
+
+use crate::elf::{self, LinkMap, Loaded};
+use crate::python::{self, Addresses, Interpreter, Memory};
+use crate::records::{copy_stack, send_code, send_maps};
+use crate::ring::Ring;
+use crate::sys::{self, nr, syscall};
+use crate::wire::{self, PythonFrame, Sample, Trigger, kind, options, sample_flags};
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::*};
+
+/// Entries of a Python chain that are kept.
+const LONGEST_CHAIN: usize = 640;
+/// Signal of the triggers that are not `SigTrap`: one that hardly anybody uses.
+const TICK: u32 = 61;
+const SIGTRAP: u32 = 5;
+const SIGBUS: u32 = 7;
+const SIGSEGV: u32 = 11;
+/// Stack above the frame of a thread's first function: what the thread's start needs.
+const START_OF_THREAD: u64 = 1536;
+
+/// What all threads share. Written by the constructor, before there are threads.
+struct Shared {
+    ring: UnsafeCell<Option<Ring>>,
+    python: UnsafeCell<Option<Interpreter>>,
+    has_python: AtomicU32,
+    pid: AtomicU32,
+    /// When this program, or this copy of it, began.
+    born_ns: AtomicU64,
+    /// Threads that live, the first one left out.
+    threads: AtomicI32,
+    key: AtomicI32,
+    libc: UnsafeCell<Libc>,
+    old_actions: UnsafeCell<[Action; 2]>,
+    /// What the program asked for where our signals are.
+    wanted: UnsafeCell<[LibcAction; 2]>,
+}
+
+// SAFETY: the cells are written before a second thread or a signal can see them.
+unsafe impl Sync for Shared {}
+
+static SHARED: Shared = Shared {
+    ring: UnsafeCell::new(None),
+    python: UnsafeCell::new(None),
+    has_python: AtomicU32::new(0),
+    pid: AtomicU32::new(0),
+    born_ns: AtomicU64::new(0),
+    threads: AtomicI32::new(0),
+    key: AtomicI32::new(-1),
+    libc: UnsafeCell::new(Libc { pthread_create: None, set_specific: None, clock_gettime: None }),
+    old_actions: UnsafeCell::new([Action::DEFAULT; 2]),
+    wanted: UnsafeCell::new([LibcAction::DEFAULT; 2]),
+};
+
+type Start = unsafe extern "C" fn(*mut u8) -> *mut u8;
+type PthreadCreate = unsafe extern "C" fn(*mut u64, *const u8, Start, *mut u8) -> i32;
+
+/// Functions of libc, as far as the process has them.
+#[derive(Clone, Copy)]
+struct Libc {
+    pthread_create: Option<PthreadCreate>,
+    set_specific: Option<unsafe extern "C" fn(i32, *const u8) -> i32>,
+    clock_gettime: Option<unsafe extern "C" fn(i32, *mut [u64; 2]) -> i32>,
+}
+
+/// What the agent keeps of a thread: pages of their own, because stacks may be small.
+#[repr(C)]
+struct Thread {
+    tid: u32,
+    /// The perf event while it has to be reached, else -1.
+    fd: i32,
+    /// The mapping that keeps the event alive without a descriptor.
+    page: u64,
+    timer: i32,
+    /// Until the first, randomly placed sample.
+    is_first: bool,
+    /// Whether its event is passed on to the threads it creates, and whether it got one so.
+    passes_on: bool,
+    has_inherited: bool,
+    stack_end: u64,
+    cpu_ns: u64,
+    start: Option<Start>,
+    argument: *mut u8,
+    chain: [PythonFrame; LONGEST_CHAIN],
+}
+
+fn ring() -> Option<&'static Ring> {
+    // SAFETY: written once, before the first signal.
+    unsafe { (*SHARED.ring.get()).as_ref() }
+}
+
+// The thread's state, reached without libc and without an allocation.
+#[cfg(laggard_agent)]
+core::arch::global_asm!(
+    ".section .tbss, \"awT\", @nobits",
+    ".balign 8",
+    ".type laggard_thread, @object",
+    ".size laggard_thread, 8",
+    "laggard_thread: .zero 8",
+    ".text",
+);
+
+#[cfg(laggard_agent)]
+fn slot() -> *mut *mut Thread {
+    let address: *mut *mut Thread;
+    // SAFETY: the library is loaded at start, so its variables have a fixed place.
+    unsafe {
+        core::arch::asm!(
+            "mov {0}, qword ptr fs:[0]",
+            "add {0}, qword ptr [rip + laggard_thread@GOTTPOFF]",
+            out(reg) address,
+            options(nostack, pure, readonly),
+        );
+    }
+    address
+}
+
+#[cfg(not(laggard_agent))]
+fn slot() -> *mut *mut Thread {
+    static NOWHERE: AtomicU64 = AtomicU64::new(0);
+    NOWHERE.as_ptr().cast()
+}
+
+/// `pthread_self()`: the first word of a thread's block points to itself.
+fn thread_pointer() -> u64 {
+    let pointer;
+    // SAFETY: reads the thread's own block.
+    unsafe {
+        core::arch::asm!("mov {0}, qword ptr fs:[0]", out(reg) pointer, options(nostack, pure, readonly));
+    }
+    pointer
+}
+
+// Loads that survive a bad pointer: the handler of SIGSEGV knows the one instruction that may
+// fault and goes on behind it.
+#[cfg(laggard_agent)]
+core::arch::global_asm!(
+    ".text",
+    ".type laggard_load, @function",
+    "laggard_load:",
+    "laggard_load_may_fault: mov rax, [rdi]",
+    "mov [rsi], rax",
+    "mov eax, 1",
+    "ret",
+    "laggard_load_failed: xor eax, eax",
+    "ret",
+    ".size laggard_load, . - laggard_load",
+    // Where the kernel returns to from a handler.
+    ".type laggard_restore, @function",
+    "laggard_restore: mov eax, 15",
+    "syscall",
+    ".size laggard_restore, . - laggard_restore",
+    // The compiler calls these; they must not be seen by the rest of the process.
+    ".globl memcpy",
+    ".hidden memcpy",
+    ".type memcpy, @function",
+    "memcpy: mov rax, rdi",
+    "mov rcx, rdx",
+    "rep movsb",
+    "ret",
+    ".size memcpy, . - memcpy",
+    ".globl memset",
+    ".hidden memset",
+    ".type memset, @function",
+    "memset: mov r8, rdi",
+    "mov eax, esi",
+    "mov rcx, rdx",
+    "rep stosb",
+    "mov rax, r8",
+    "ret",
+    ".size memset, . - memset",
+);
+
+#[cfg(laggard_agent)]
+unsafe extern "C" {
+    fn laggard_load(address: u64, to: *mut u64) -> i32;
+    safe fn laggard_load_may_fault();
+    safe fn laggard_load_failed();
+    safe fn laggard_restore();
+}
+
+#[cfg(not(laggard_agent))]
+mod stand_ins {
+    pub(super) unsafe fn laggard_load(_: u64, _: *mut u64) -> i32 {
+        0
+    }
+    pub(super) fn laggard_load_may_fault() {}
+    pub(super) fn laggard_load_failed() {}
+    pub(super) fn laggard_restore() {}
+}
+#[cfg(not(laggard_agent))]
+use stand_ins::*;
+
+/// The memory of the process, guarded.
+#[derive(Clone, Copy)]
+struct Guarded;
+
+impl Memory for Guarded {
+    #[inline(always)]
+    fn load(self, address: u64) -> Option<u64> {
+        let mut word = 0;
+        // SAFETY: a fault is caught.
+        (unsafe { laggard_load(address, &mut word) } != 0).then_some(word)
+    }
+}
+
+/// The kernel's `struct sigaction`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Action {
+    handler: u64,
+    flags: u64,
+    restorer: u64,
+    mask: u64,
+}
+
+impl Action {
+    const DEFAULT: Action = Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
+}
+
+const SA_SIGINFO: u64 = 4;
+const SA_RESTORER: u64 = 0x0400_0000;
+const SA_ONSTACK: u64 = 0x0800_0000;
+const SA_RESTART: u64 = 0x1000_0000;
+const SA_NODEFER: u64 = 0x4000_0000;
+
+const fn bit(signal: u32) -> u64 {
+    1 << (signal - 1)
+}
+
+unsafe fn set_action(signal: u32, new: &Action, old: *mut Action) {
+    // SAFETY: the caller's.
+    unsafe { syscall!(nr::RT_SIGACTION, signal, new as *const Action, old, 8) };
+}
+
+/// Registers of the interrupted code, and its signal mask (`ucontext_t`).
+#[repr(C)]
+struct Context {
+    before: [u64; 5],
+    /// r8 … r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, flags, …
+    registers: [u64; 23],
+    floating: u64,
+    reserved: [u64; 8],
+    mask: u64,
+}
+
+const RSP: usize = 15;
+const RIP: usize = 16;
+/// Place of DWARF's registers 0 to 16 among those of the kernel.
+const DWARF: [usize; 17] = [13, 12, 14, 11, 9, 8, 10, RSP, 0, 1, 2, 3, 4, 5, 6, 7, RIP];
+
+/// The kernel's `siginfo_t` of a perf event.
+#[repr(C)]
+struct Signal {
+    number: i32,
+    error: i32,
+    code: i32,
+    pad: i32,
+    address: u64,
+    data: u64,
+    kind: u32,
+    flags: u32,
+}
+
+const TRAP_PERF: i32 = 6;
+const TRAP_PERF_ASYNC: u32 = 1;
+
+unsafe extern "C" fn on_fault(signal: i32, info: *mut Signal, context: *mut Context) {
+    // SAFETY: the kernel's context of this very fault.
+    unsafe {
+        let registers = &mut (*context).registers;
+        if registers[RIP] == laggard_load_may_fault as *const () as u64 {
+            registers[RIP] = laggard_load_failed as *const () as u64;
+            if let Some(ring) = ring() {
+                ring.header().faults.fetch_add(1, Relaxed);
+            }
+            return;
+        }
+        // Not ours: let it fault again under the action that was there before.
+        let old = &(*SHARED.old_actions.get())[usize::from(signal as u32 == SIGBUS)];
+        set_action(signal as u32, old, core::ptr::null_mut());
+        if (*info).code <= 0 {
+            // Sent by somebody: it does not come again by itself.
+            syscall!(TGKILL, SHARED.pid.load(Relaxed), sys::gettid(), signal);
+        }
+    }
+}
+
+/// Takes one sample. Runs in the signal handler of the sampled thread.
+unsafe extern "C" fn on_tick(signal: i32, info: *mut Signal, context: *mut Context) {
+    let Some(ring) = ring() else { return };
+    let header = ring.header();
+    let asked = header.options.load(Relaxed);
+    // SAFETY: signal, info and context are the kernel's for this thread; its state is only
+    // touched by itself.
+    unsafe {
+        let is_trap = signal as u32 == SIGTRAP;
+        if is_trap && (*info).code != TRAP_PERF {
+            return not_ours(signal, info, context);
+        }
+        let thread = match (*slot()).as_mut() {
+            Some(thread) => thread,
+            None => return,
+        };
+        if thread.is_first {
+            after_first(thread, header.period_ns.load(Relaxed));
+        }
+        if asked & options::EMPTY != 0 {
+            return;
+        }
+        let began = now_ns();
+        let late = is_trap && (*info).flags & TRAP_PERF_ASYNC != 0;
+        let registers = &(*context).registers;
+        // Code may keep what is needed to unwind it below its stack pointer.
+        let stack_pointer = registers[RSP] - wire::RED_ZONE;
+        let limit = header.stack_size.load(Relaxed);
+        let is_bounded =
+            thread.stack_end > stack_pointer && thread.stack_end - stack_pointer < MOST_OF_A_STACK;
+        let stack = if is_bounded { (thread.stack_end - stack_pointer).min(limit) } else { limit };
+        let mut flags = 0;
+        if late {
+            flags |= sample_flags::LATE;
+            header.late.fetch_add(1, Relaxed);
+        }
+        if is_bounded && thread.stack_end - stack_pointer > limit {
+            flags |= sample_flags::CUT;
+        }
+        let mut cpu_ns = 0;
+        if asked & options::WALL != 0 {
+            cpu_ns = sys::clock_ns(sys::CLOCK_THREAD_CPUTIME_ID);
+            let ran = cpu_ns.wrapping_sub(thread.cpu_ns);
+            thread.cpu_ns = cpu_ns;
+            if ran < header.period_ns.load(Relaxed) / 2 {
+                flags |= sample_flags::WAITING;
+            }
+        }
+        let pid = SHARED.pid.load(Relaxed);
+        let (mut links, mut minor) = (0, 0);
+        if let Some(python) = python(header) {
+            if (*context).mask & (bit(SIGSEGV) | bit(SIGBUS)) != 0 {
+                unblock(bit(SIGSEGV) | bit(SIGBUS));
+            }
+            let (count, more) = python.walk(thread_pointer(), Guarded, &mut thread.chain, |code| {
+                send_code(ring, python, Guarded, code, pid)
+            });
+            (links, minor) = (count, python.layout.minor);
+            flags |= more;
+            if more & sample_flags::CHAIN_BAD != 0 {
+                header.bad_chains.fetch_add(1, Relaxed);
+            }
+            if more & sample_flags::CHAIN_CUT != 0 {
+                header.long_chains.fetch_add(1, Relaxed);
+            }
+        }
+        let chain = links * size_of::<PythonFrame>();
+        let Some(place) = ring.reserve(size_of::<Sample>() + chain + stack as usize, pid) else {
+            return;
+        };
+        let copy = place.payload.add(size_of::<Sample>() + chain);
+        let mut copied = stack;
+        if is_bounded && thread.tid == pid {
+            core::ptr::copy_nonoverlapping(stack_pointer as *const u8, copy, stack as usize);
+        } else {
+            // A coroutine's stack may lie right below that of its thread, with a guard between:
+            // only the kernel can tell.
+            copied = copy_stack(copy, stack_pointer, stack, pid);
+            if !is_bounded {
+                flags |= sample_flags::FOREIGN_STACK;
+                header.foreign_stacks.fetch_add(1, Relaxed);
+            }
+        }
+        core::ptr::copy_nonoverlapping(
+            thread.chain.as_ptr().cast::<u8>(),
+            place.payload.add(size_of::<Sample>()),
+            chain,
+        );
+        place.payload.cast::<Sample>().write(Sample {
+            pid,
+            tid: thread.tid,
+            time_ns: began,
+            cpu_ns,
+            regs: DWARF.map(|at| registers[at]),
+            python: links as u32,
+            stack: copied as u32,
+            minor,
+            flags,
+            about: 0,
+            value: 0,
+        });
+        ring.commit(&place, kind::SAMPLE);
+        header.samples.fetch_add(1, Relaxed);
+        header.handler_ns.fetch_add(now_ns().wrapping_sub(began), Relaxed);
+    }
+}
+
+/// Further from its base than this, a stack pointer is on another stack.
+const MOST_OF_A_STACK: u64 = 64 << 20;
+
+/// A trap of the program's own: it gets what it would have got without us.
+unsafe fn not_ours(signal: i32, info: *mut Signal, context: *mut Context) {
+    // SAFETY: the action that the program asked for, as the kernel would have run it.
+    unsafe {
+        let handler = (*SHARED.wanted.get())[usize::from(signal as u32 == TICK)].handler;
+        match handler {
+            SIG_DFL => {
+                set_action(signal as u32, &Action::DEFAULT, core::ptr::null_mut());
+                syscall!(TGKILL, SHARED.pid.load(Relaxed), sys::gettid(), signal);
+            }
+            SIG_IGN => {}
+            handler => {
+                type Handler = unsafe extern "C" fn(i32, *mut Signal, *mut Context);
+                core::mem::transmute::<u64, Handler>(handler)(signal, info, context);
+            }
+        }
+    }
+}
+
+const SIG_DFL: u64 = 0;
+const SIG_IGN: u64 = 1;
+const SIG_ERR: u64 = u64::MAX;
+
+/// libc's `struct sigaction`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct LibcAction {
+    handler: u64,
+    mask: [u64; 16],
+    flags: i32,
+    restorer: u64,
+}
+
+impl LibcAction {
+    const DEFAULT: LibcAction = LibcAction { handler: 0, mask: [0; 16], flags: 0, restorer: 0 };
+}
+
+/// The action that the program has for one of our signals, in this process while it is sampled.
+fn wanted(signal: i32) -> Option<*mut LibcAction> {
+    let number = signal as u32;
+    let is_ours = (number == SIGTRAP || number == TICK) && ring().is_some();
+    // SAFETY: two places of a static.
+    is_ours.then(|| unsafe {
+        SHARED.wanted.get().cast::<LibcAction>().add(usize::from(number == TICK))
+    })
+}
+
+/// Wraps libc's: an action for a signal of ours is kept and not installed, because the next sample
+/// would run it.
+///
+/// # Safety
+/// As libc's function of that name.
+#[cfg_attr(laggard_agent, unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn sigaction(
+    signal: i32,
+    new: *const LibcAction,
+    old: *mut LibcAction,
+) -> i32 {
+    // SAFETY: arguments are the caller's, passed on or used as libc does.
+    unsafe {
+        let Some(wanted) = wanted(signal) else {
+            type Real = unsafe extern "C" fn(i32, *const LibcAction, *mut LibcAction) -> i32;
+            return match find_function(b"sigaction", true) {
+                Some(real) => core::mem::transmute::<u64, Real>(real)(signal, new, old),
+                None => -1,
+            };
+        };
+        let before = *wanted;
+        if !new.is_null() {
+            *wanted = *new;
+        }
+        if !old.is_null() {
+            *old = before;
+        }
+        0
+    }
+}
+
+/// Wraps libc's, for the same reason.
+///
+/// # Safety
+/// As libc's function of that name.
+#[cfg_attr(laggard_agent, unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn signal(signal: i32, handler: u64) -> u64 {
+    // SAFETY: as above.
+    unsafe {
+        let Some(wanted) = wanted(signal) else {
+            type Real = unsafe extern "C" fn(i32, u64) -> u64;
+            return match find_function(b"signal", true) {
+                Some(real) => core::mem::transmute::<u64, Real>(real)(signal, handler),
+                None => SIG_ERR,
+            };
+        };
+        let before = (*wanted).handler;
+        *wanted = LibcAction { handler, ..LibcAction::DEFAULT };
+        before
+    }
+}
+
+const TGKILL: usize = 234;
+
+fn now_ns() -> u64 {
+    // SAFETY: read-only after the constructor.
+    match unsafe { (*SHARED.libc.get()).clock_gettime } {
+        Some(clock) => {
+            let mut time = [0u64; 2];
+            // SAFETY: libc's own function, which may be called in a handler.
+            unsafe { clock(sys::CLOCK_MONOTONIC as i32, &mut time) };
+            time[0].wrapping_mul(1_000_000_000).wrapping_add(time[1])
+        }
+        None => sys::clock_ns(sys::CLOCK_MONOTONIC),
+    }
+}
+
+unsafe fn unblock(signals: u64) {
+    const SIG_UNBLOCK: usize = 1;
+    // SAFETY: of this thread, until the handler returns.
+    unsafe { syscall!(nr::RT_SIGPROCMASK, SIG_UNBLOCK, &raw const signals, 0, 8) };
+}
+
+/// The interpreter of this process: known from the start, or found by the driver since.
+fn python(header: &wire::Header) -> Option<&'static Interpreter> {
+    match SHARED.has_python.load(Acquire) {
+        1 => {}
+        // Someone else is just writing it.
+        2 => return None,
+        _ => {
+            let pid = SHARED.pid.load(Relaxed);
+            // Of an earlier program under the same number the addresses mean nothing.
+            let born = SHARED.born_ns.load(Relaxed);
+            let is_ours = |one: &&wire::Interpreter| {
+                one.pid.load(Acquire) == pid && one.born_ns.load(Relaxed) == born
+            };
+            let found = header.interpreters.iter().find(is_ours)?;
+            let addresses = Addresses {
+                minor: found.minor.load(Relaxed),
+                gil_state: found.gil_state.load(Relaxed),
+                current: found.current.load(Relaxed),
+                code_type: found.code_type.load(Relaxed),
+                runtime: found.runtime.load(Relaxed),
+            };
+            let interpreter = Interpreter::new(addresses, Guarded)?;
+            SHARED.has_python.compare_exchange(0, 2, Acquire, Relaxed).ok()?;
+            // SAFETY: state 2 is ours alone.
+            unsafe { *SHARED.python.get() = Some(interpreter) };
+            SHARED.has_python.store(1, Release);
+        }
+    }
+    // SAFETY: state 1 means that it is written and stays.
+    unsafe { (*SHARED.python.get()).as_ref() }
+}
+
+/// The kernel's `struct perf_event_attr`, as far as version 7.
+#[repr(C)]
+#[derive(Default)]
+struct PerfEvent {
+    kind: u32,
+    size: u32,
+    config: u64,
+    period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    rest: [u64; 10],
+}
+
+const DISABLED: u64 = 1;
+const INHERIT: u64 = 1 << 1;
+const BY_FREQUENCY: u64 = 1 << 10;
+const EXCLUDE_KERNEL: u64 = 1 << 5;
+const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+const INHERIT_THREAD: u64 = 1 << 35;
+const REMOVE_ON_EXEC: u64 = 1 << 36;
+const WITH_SIGTRAP: u64 = 1 << 37;
+const PERF_TYPE_SOFTWARE: u32 = 1;
+const PERF_COUNT_SW_TASK_CLOCK: u64 = 1;
+const PERF_FLAG_FD_CLOEXEC: usize = 8;
+const PERF_ENABLE: usize = 0x2400;
+const PERF_PERIOD: usize = 0x4008_2404;
+
+/// Starts the clock of the calling thread, the best that can be had.
+fn arm(thread: &mut Thread) {
+    let Some(ring) = ring() else { return };
+    let header = ring.header();
+    let wanted = header.trigger.load(Relaxed);
+    let asked = header.options.load(Relaxed);
+    let wanted = if asked & options::WALL != 0 { Trigger::Wall as u32 } else { wanted };
+    if thread.has_inherited {
+        return;
+    }
+    let mut first_error = 0;
+    let mut number = wanted;
+    while let Some(trigger) = Trigger::from_number(number) {
+        let done = match trigger {
+            Trigger::SigTrap | Trigger::Overflow => arm_event(thread, header, trigger),
+            Trigger::Timer => arm_timer(thread, header, THREAD_CLOCK),
+            Trigger::Wall => arm_timer(thread, header, sys::CLOCK_MONOTONIC),
+        };
+        match done {
+            Ok(()) => {
+                let _ = header.got_trigger.compare_exchange(0, number + 1, Relaxed, Relaxed);
+                return;
+            }
+            Err(error) if first_error == 0 => {
+                first_error = error;
+                let _ = header.trigger_error.compare_exchange(0, error, Relaxed, Relaxed);
+            }
+            Err(_) => {}
+        }
+        // A timer counts nothing but time.
+        if trigger == Trigger::Timer
+            || trigger == Trigger::Overflow && header.event_type.load(Relaxed) != 0
+        {
+            break;
+        }
+        number += 1;
+    }
+    header.unarmed.fetch_add(1, Relaxed);
+}
+
+fn arm_event(thread: &mut Thread, header: &wire::Header, trigger: Trigger) -> Result<(), u32> {
+    let asked = header.options.load(Relaxed);
+    let inherit = thread.passes_on && trigger == Trigger::SigTrap;
+    let period = header.period_ns.load(Relaxed).max(1000);
+    let is_clock = header.event_type.load(Relaxed) == 0;
+    let mut event = PerfEvent {
+        kind: PERF_TYPE_SOFTWARE,
+        size: size_of::<PerfEvent>() as u32,
+        config: PERF_COUNT_SW_TASK_CLOCK,
+        flags: DISABLED | EXCLUDE_HYPERVISOR,
+        ..PerfEvent::default()
+    };
+    // A thread that uses less than a period would never be seen if all began at zero.
+    event.period = if inherit { period } else { random_below(period) };
+    if !is_clock {
+        event.kind = (header.event_type.load(Relaxed) - 1) as u32;
+        event.config = header.event_config.load(Relaxed);
+        event.period = header.rate.load(Relaxed);
+        event.flags |= BY_FREQUENCY;
+    }
+    if asked & options::KERNEL == 0 {
+        event.flags |= EXCLUDE_KERNEL;
+    }
+    if trigger == Trigger::SigTrap {
+        event.flags |= WITH_SIGTRAP | REMOVE_ON_EXEC;
+        if inherit {
+            event.flags |= INHERIT | INHERIT_THREAD;
+        }
+    }
+    // SAFETY: the event is the calling thread's own; descriptors are ours.
+    unsafe {
+        let fd =
+            syscall!(nr::PERF_EVENT_OPEN, &raw const event, 0, -1i64, -1i64, PERF_FLAG_FD_CLOEXEC);
+        if fd < 0 {
+            return Err(-fd as u32);
+        }
+        const F_DUPFD_CLOEXEC: usize = 1030;
+        // Programs expect the low numbers for themselves.
+        let high = syscall!(nr::FCNTL, fd, F_DUPFD_CLOEXEC, 400);
+        let fd = if high >= 0 {
+            syscall!(nr::CLOSE, fd);
+            high
+        } else {
+            fd
+        };
+        if trigger == Trigger::Overflow {
+            const F_SETFL: usize = 4;
+            const F_SETSIG: usize = 10;
+            const F_SETOWN_EX: usize = 15;
+            const O_ASYNC_NONBLOCK: usize = 0o20000 | 0o4000;
+            let owner = [0i32, thread.tid as i32];
+            syscall!(nr::FCNTL, fd, F_SETOWN_EX, owner.as_ptr());
+            syscall!(nr::FCNTL, fd, F_SETSIG, TICK);
+            syscall!(nr::FCNTL, fd, F_SETFL, O_ASYNC_NONBLOCK);
+        }
+        thread.fd = fd as i32;
+        thread.is_first = !inherit && is_clock;
+        if !inherit && trigger == Trigger::SigTrap {
+            // The mapping keeps the event when its descriptor is closed, by us or by a program
+            // that closes all it finds.
+            let page = syscall!(nr::MMAP, 0, 4096, sys::PROT_READ, sys::MAP_SHARED, fd, 0);
+            thread.page = if page > 0 { page as u64 } else { 0 };
+        }
+        if asked & options::PAUSED == 0 {
+            syscall!(nr::IOCTL, fd, PERF_ENABLE, 0);
+        }
+        if thread.page != 0 && !thread.is_first {
+            syscall!(nr::CLOSE, fd);
+            thread.fd = -1;
+        }
+    }
+    Ok(())
+}
+
+/// The first sample of a thread comes at a random moment, the others a period apart.
+unsafe fn after_first(thread: &mut Thread, period: u64) {
+    thread.is_first = false;
+    // SAFETY: an ioctl that only perf events know; when it works the descriptor is our own.
+    unsafe {
+        let done = syscall!(nr::IOCTL, thread.fd, PERF_PERIOD, &raw const period);
+        if done == 0 && thread.page != 0 {
+            syscall!(nr::CLOSE, thread.fd);
+            thread.fd = -1;
+        }
+    }
+}
+
+const THREAD_CLOCK: usize = sys::CLOCK_THREAD_CPUTIME_ID;
+
+fn arm_timer(thread: &mut Thread, header: &wire::Header, clock: usize) -> Result<(), u32> {
+    const SIGEV_THREAD_ID: u64 = 4;
+    let mut event = [0u64; 8];
+    event[1] = u64::from(TICK) | SIGEV_THREAD_ID << 32;
+    event[2] = u64::from(thread.tid);
+    let mut timer = 0i32;
+    let period = header.period_ns.load(Relaxed).max(1000);
+    let first = random_below(period);
+    const SECOND: u64 = 1_000_000_000;
+    let times = [period / SECOND, period % SECOND, first / SECOND, first % SECOND];
+    // SAFETY: a timer that signals the calling thread.
+    unsafe {
+        let made = syscall!(nr::TIMER_CREATE, clock, event.as_ptr(), &raw mut timer);
+        if made < 0 {
+            return Err(-made as u32);
+        }
+        thread.timer = timer;
+        if header.options.load(Relaxed) & options::PAUSED == 0 {
+            syscall!(nr::TIMER_SETTIME, timer, 0, times.as_ptr(), 0);
+        }
+    }
+    Ok(())
+}
+
+/// A number from 1 to `limit`, different for every thread and moment.
+fn random_below(limit: u64) -> u64 {
+    let mut x = now_ns() ^ u64::from(sys::gettid()) << 40;
+    for _ in 0..2 {
+        x = (x ^ x >> 31).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+    // A period of less than a few microseconds would tick more than run.
+    (x >> 16) % limit.max(1) + 10_000.min(limit)
+}
+
+fn new_thread() -> *mut Thread {
+    let size = size_of::<Thread>();
+    let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS;
+    // SAFETY: fresh pages, all zero.
+    unsafe {
+        let at = syscall!(nr::MMAP, 0, size, sys::PROT_READ | sys::PROT_WRITE, flags, -1i64, 0);
+        if at < 0 {
+            return core::ptr::null_mut();
+        }
+        let thread = at as *mut Thread;
+        (*thread).fd = -1;
+        (*thread).timer = -1;
+        thread
+    }
+}
+
+/// Gives the state of a thread back, with all that hangs on it.
+unsafe fn free_thread(thread: *mut Thread) {
+    // SAFETY: the caller gives up the thread's state.
+    unsafe {
+        if (*thread).page != 0 {
+            syscall!(nr::MUNMAP, (*thread).page, 4096);
+        }
+        if (*thread).fd >= 0 {
+            syscall!(nr::CLOSE, (*thread).fd);
+        }
+        if (*thread).timer >= 0 {
+            syscall!(nr::TIMER_DELETE, (*thread).timer);
+        }
+        syscall!(nr::MUNMAP, thread, size_of::<Thread>());
+    }
+}
+
+/// First function of every thread.
+unsafe extern "C" fn thread_main(state: *mut u8) -> *mut u8 {
+    let thread = state.cast::<Thread>();
+    let here: u64;
+    // SAFETY: the state was made for this thread by `pthread_create`.
+    unsafe {
+        core::arch::asm!("mov {0}, rsp", out(reg) here, options(nomem, nostack));
+        (*thread).tid = sys::gettid();
+        (*thread).stack_end = here + START_OF_THREAD;
+        *slot() = thread;
+        // Threads are often born with all signals blocked.
+        unblock(bit(SIGTRAP) | bit(TICK));
+        if let Some(set) = (*SHARED.libc.get()).set_specific {
+            set(SHARED.key.load(Relaxed), state);
+        }
+        arm(&mut *thread);
+        match (*thread).start {
+            Some(start) => start((*thread).argument),
+            None => core::ptr::null_mut(),
+        }
+    }
+}
+
+/// Runs when a thread ends, whichever way it does.
+unsafe extern "C" fn thread_end(state: *mut u8) {
+    let thread = state.cast::<Thread>();
+    // SAFETY: runs on the thread itself, after its last own code.
+    unsafe {
+        SHARED.threads.fetch_sub(1, Relaxed);
+        send_thread_end(&*thread);
+        *slot() = core::ptr::null_mut();
+        free_thread(thread);
+    }
+}
+
+fn send_thread_end(thread: &Thread) {
+    let Some(ring) = ring() else { return };
+    let pid = SHARED.pid.load(Relaxed);
+    let mut name = [0u8; 16];
+    const PR_GET_NAME: usize = 16;
+    // SAFETY: the kernel writes 16 bytes.
+    unsafe { syscall!(nr::PRCTL, PR_GET_NAME, name.as_mut_ptr()) };
+    let record = wire::Thread {
+        pid,
+        tid: thread.tid,
+        cpu_ns: sys::clock_ns(THREAD_CLOCK),
+        name,
+        has_inherited: u64::from(thread.has_inherited),
+    };
+    if let Some(place) = ring.reserve(size_of::<wire::Thread>(), pid) {
+        // SAFETY: the slot has room for it.
+        unsafe { place.payload.cast::<wire::Thread>().write(record) };
+        ring.commit(&place, kind::THREAD_END);
+    }
+}
+
+/// Wraps libc's: the new thread starts its clock before its own work.
+///
+/// # Safety
+/// As libc's function of that name.
+#[cfg_attr(laggard_agent, unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn pthread_create(
+    id: *mut u64,
+    attributes: *const u8,
+    start: Start,
+    argument: *mut u8,
+) -> i32 {
+    const EAGAIN: i32 = 11;
+    // SAFETY: arguments are passed on as they came.
+    unsafe {
+        let mut real = (*SHARED.libc.get()).pthread_create;
+        if real.is_none() {
+            // Before our constructor, or in a process that is not sampled.
+            real = find_function(b"pthread_create", true)
+                .map(|at| core::mem::transmute::<u64, PthreadCreate>(at));
+        }
+        let Some(real) = real else { return EAGAIN };
+        // A thread without state creates threads that are not sampled: before the constructor,
+        // or in a forked process that is not wanted.
+        let thread = if ring().is_some() && !(*slot()).is_null() {
+            new_thread()
+        } else {
+            core::ptr::null_mut()
+        };
+        if thread.is_null() {
+            return real(id, attributes, start, argument);
+        }
+        (*thread).start = Some(start);
+        (*thread).argument = argument;
+        (*thread).has_inherited = pass_on(&mut **slot());
+        SHARED.threads.fetch_add(1, Relaxed);
+        let result = real(id, attributes, thread_main, thread.cast());
+        if result != 0 {
+            SHARED.threads.fetch_sub(1, Relaxed);
+            syscall!(nr::MUNMAP, thread, size_of::<Thread>());
+        }
+        result
+    }
+}
+
+/// Threads beyond which new ones share the event of the thread that creates them: changing between
+/// threads with events of their own costs the kernel more than between those that share one.
+const MANY_THREADS: i32 = 16;
+
+/// Whether the threads that this one creates inherit its event, which is replaced by one that can
+/// be passed on when it is time.
+fn pass_on(thread: &mut Thread) -> bool {
+    if thread.has_inherited || thread.passes_on {
+        return true;
+    }
+    let Some(ring) = ring() else { return false };
+    let header = ring.header();
+    let asked = header.options.load(Relaxed);
+    let is_time = asked & options::INHERIT != 0 || SHARED.threads.load(Relaxed) >= MANY_THREADS;
+    let has_event = header.got_trigger.load(Relaxed) == Trigger::SigTrap as u32 + 1
+        && header.event_type.load(Relaxed) == 0;
+    if !is_time || !has_event {
+        return false;
+    }
+    let old = (thread.fd, thread.page);
+    (thread.fd, thread.page, thread.passes_on) = (-1, 0, true);
+    if arm_event(thread, header, Trigger::SigTrap).is_err() {
+        (thread.fd, thread.page, thread.passes_on) = (old.0, old.1, false);
+        return false;
+    }
+    // SAFETY: the event that was just replaced; its descriptor, if any, is ours.
+    unsafe {
+        if old.1 != 0 {
+            syscall!(nr::MUNMAP, old.1, 4096);
+        }
+        if old.0 >= 0 {
+            syscall!(nr::CLOSE, old.0);
+        }
+    }
+    true
+}
+
+/// Switches the calling thread's perf events on or off; for measuring what sampling costs.
+#[cfg_attr(laggard_agent, unsafe(no_mangle))]
+pub(crate) extern "C" fn laggard_toggle(on: i32) {
+    const PR_TASK_PERF_EVENTS_DISABLE: usize = 31;
+    let call = PR_TASK_PERF_EVENTS_DISABLE + usize::from(on != 0);
+    // SAFETY: affects the events of this thread only.
+    unsafe { syscall!(nr::PRCTL, call) };
+}
+
+unsafe extern "C" fn after_fork() {
+    // SAFETY: the only thread of a new process.
+    unsafe {
+        let Some(ring) = ring() else { return };
+        let thread = *slot();
+        SHARED.pid.store(sys::getpid(), Relaxed);
+        if thread.is_null() {
+            return;
+        }
+        // Event and mapping were the parent's; a descriptor may have been copied.
+        if (*thread).fd >= 0 {
+            syscall!(nr::CLOSE, (*thread).fd);
+        }
+        ((*thread).fd, (*thread).page, (*thread).timer) = (-1, 0, -1);
+        ((*thread).passes_on, (*thread).has_inherited) = (false, false);
+        SHARED.threads.store(0, Relaxed);
+        if ring.header().options.load(Relaxed) & options::CHILDREN == 0 {
+            *slot() = core::ptr::null_mut();
+            return;
+        }
+        (*thread).tid = sys::gettid();
+        tell_maps(1);
+        arm(&mut *thread);
+    }
+}
+
+fn tell_maps(moment: u32) {
+    if let Some(ring) = ring() {
+        let now = now_ns();
+        if moment == 1 {
+            SHARED.born_ns.store(now, Relaxed);
+        }
+        let has_python = SHARED.has_python.load(Relaxed) == 1;
+        send_maps(ring, SHARED.pid.load(Relaxed), moment, now, has_python);
+    }
+}
+
+/// Address of a function by its name; `others` leaves this library out.
+fn find_function(name: &[u8], others: bool) -> Option<u64> {
+    let own = own_dynamic();
+    Loaded(first_loaded()).find_map(|map| {
+        // SAFETY: an entry of the linker's list.
+        let at = unsafe { elf::find(map, name)? };
+        (!others || map.dynamic as u64 != own).then_some(at)
+    })
+}
+
+/// The dynamic section of this library, which tells it from others in the linker's list.
+#[cfg(laggard_agent)]
+fn own_dynamic() -> u64 {
+    let address;
+    // SAFETY: only takes an address.
+    unsafe {
+        core::arch::asm!("lea {0}, [rip + _DYNAMIC]", out(reg) address, options(nomem, nostack));
+    }
+    address
+}
+
+#[cfg(not(laggard_agent))]
+fn own_dynamic() -> u64 {
+    0
+}
+
+#[cfg(laggard_agent)]
+fn first_loaded() -> *const LinkMap {
+    #[repr(C)]
+    struct Debug {
+        version: i32,
+        map: *const LinkMap,
+    }
+    unsafe extern "C" {
+        static _r_debug: Debug;
+    }
+    // SAFETY: the dynamic linker's own variable.
+    unsafe { _r_debug.map }
+}
+
+#[cfg(not(laggard_agent))]
+fn first_loaded() -> *const LinkMap {
+    core::ptr::null()
+}
+
+/// The constructor: runs before the program's own code.
+unsafe extern "C" fn on_load(_: i32, _: *const *const u8, variables: *const *const u8) {
+    // SAFETY: called once by the dynamic linker with the program's environment.
+    unsafe {
+        let Some(path) = variable(variables, wire::RING_VARIABLE.as_bytes()) else { return };
+        let pid = sys::getpid();
+        let is_wanted = |header: &wire::Header| {
+            let root = header.root_pid.compare_exchange(0, pid, AcqRel, Acquire);
+            root.unwrap_or_else(|root| root) == pid
+                || root == Ok(0)
+                || header.options.load(Relaxed) & options::CHILDREN != 0
+        };
+        let Some(ring) = Ring::open(path, is_wanted) else { return };
+        SHARED.pid.store(pid, Relaxed);
+        let libc = &mut *SHARED.libc.get();
+        libc.pthread_create = find_function(b"pthread_create", true)
+            .map(|at| core::mem::transmute::<u64, PthreadCreate>(at));
+        libc.set_specific = find_function(b"pthread_setspecific", false)
+            .map(|at| core::mem::transmute::<u64, unsafe extern "C" fn(i32, *const u8) -> i32>(at));
+        libc.clock_gettime = find_function(b"clock_gettime", false).map(|at| {
+            core::mem::transmute::<u64, unsafe extern "C" fn(i32, *mut [u64; 2]) -> i32>(at)
+        });
+        if let Some(create) = find_function(b"pthread_key_create", false) {
+            type End = unsafe extern "C" fn(*mut u8);
+            type KeyCreate = unsafe extern "C" fn(*mut i32, End) -> i32;
+            let create = core::mem::transmute::<u64, KeyCreate>(create);
+            let mut key = 0;
+            if create(&mut key, thread_end) == 0 {
+                SHARED.key.store(key, Relaxed);
+            } else {
+                libc.set_specific = None;
+            }
+        }
+        if let Some(register) = find_function(b"__register_atfork", false) {
+            type Hook = Option<unsafe extern "C" fn()>;
+            type Register = unsafe extern "C" fn(Hook, Hook, Hook, *const u8) -> i32;
+            let register = core::mem::transmute::<u64, Register>(register);
+            register(None, None, Some(after_fork), core::ptr::null());
+        }
+        let fault = Action {
+            handler: on_fault as *const () as u64,
+            flags: SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTORER,
+            restorer: laggard_restore as *const () as u64,
+            mask: 0,
+        };
+        let old = SHARED.old_actions.get().cast::<Action>();
+        set_action(SIGSEGV, &fault, old);
+        set_action(SIGBUS, &fault, old.add(1));
+        let tick = Action {
+            handler: on_tick as *const () as u64,
+            flags: SA_SIGINFO | SA_RESTART | SA_RESTORER,
+            restorer: laggard_restore as *const () as u64,
+            mask: !(bit(SIGSEGV) | bit(SIGBUS)),
+        };
+        set_action(SIGTRAP, &tick, core::ptr::null_mut());
+        set_action(TICK, &tick, core::ptr::null_mut());
+        *SHARED.ring.get() = Some(ring);
+        let found = python::find(|name| find_function(name, false));
+        if let Some(python) = found.and_then(|at| Interpreter::new(at, Guarded)) {
+            // Binds what these functions call outside the handler.
+            python.bind();
+            *SHARED.python.get() = Some(python);
+            SHARED.has_python.store(1, Release);
+        }
+        let thread = new_thread();
+        if thread.is_null() {
+            return;
+        }
+        (*thread).tid = sys::gettid();
+        // Arguments and environment stand above the first frame.
+        (*thread).stack_end = variables as u64;
+        *slot() = thread;
+        unblock(bit(SIGTRAP) | bit(TICK));
+        tell_maps(1);
+        arm(&mut *thread);
+    }
+}
+
+/// The destructor: runs when the program ends by `exit` or by returning from `main`.
+unsafe extern "C" fn on_unload() {
+    // SAFETY: the thread that ends the process.
+    let thread = unsafe { *slot() };
+    if !thread.is_null() {
+        tell_maps(2);
+        // SAFETY: not null.
+        send_thread_end(unsafe { &*thread });
+    }
+}
+
+#[cfg(laggard_agent)]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static ON_LOAD: unsafe extern "C" fn(i32, *const *const u8, *const *const u8) = on_load;
+
+#[cfg(laggard_agent)]
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static ON_UNLOAD: unsafe extern "C" fn() = on_unload;
+
+/// The value of a variable of the environment.
+unsafe fn variable(mut variables: *const *const u8, name: &[u8]) -> Option<*const u8> {
+    // SAFETY: the list ends in a null pointer, each text in a zero.
+    unsafe {
+        while !(*variables).is_null() {
+            let text = *variables;
+            if (0..name.len()).all(|i| *text.add(i) == name[i]) && *text.add(name.len()) == b'=' {
+                return Some(text.add(name.len() + 1));
+            }
+            variables = variables.add(1);
+        }
+    }
+    None
+}

@@ -1,0 +1,117 @@
+//! System calls and the kernel's structures, without libc: an agent may run where libc must not
+//! be entered (signal handlers, the dynamic linker).
+
+use core::arch::asm;
+
+/// Numbers of system calls (x86-64).
+pub(crate) mod nr {
+    pub(crate) const READ: usize = 0;
+    pub(crate) const OPEN: usize = 2;
+    pub(crate) const CLOSE: usize = 3;
+    pub(crate) const FSTAT: usize = 5;
+    pub(crate) const MMAP: usize = 9;
+    pub(crate) const MPROTECT: usize = 10;
+    pub(crate) const MUNMAP: usize = 11;
+    pub(crate) const RT_SIGACTION: usize = 13;
+    pub(crate) const RT_SIGPROCMASK: usize = 14;
+    pub(crate) const IOCTL: usize = 16;
+    pub(crate) const PREAD64: usize = 17;
+    pub(crate) const MADVISE: usize = 28;
+    pub(crate) const GETPID: usize = 39;
+    pub(crate) const FCNTL: usize = 72;
+    pub(crate) const FTRUNCATE: usize = 77;
+    pub(crate) const READLINK: usize = 89;
+    pub(crate) const GETPPID: usize = 110;
+    pub(crate) const PRCTL: usize = 157;
+    pub(crate) const GETTID: usize = 186;
+    pub(crate) const FUTEX: usize = 202;
+    pub(crate) const TIMER_CREATE: usize = 222;
+    pub(crate) const TIMER_SETTIME: usize = 223;
+    pub(crate) const TIMER_DELETE: usize = 226;
+    pub(crate) const CLOCK_GETTIME: usize = 228;
+    pub(crate) const EXIT_GROUP: usize = 231;
+    pub(crate) const TGKILL: usize = 234;
+    pub(crate) const FALLOCATE: usize = 285;
+    pub(crate) const PERF_EVENT_OPEN: usize = 298;
+    pub(crate) const PROCESS_VM_READV: usize = 310;
+}
+
+/// A system call. A negative answer is an error number.
+///
+/// # Safety
+/// As the call itself.
+#[inline(always)]
+pub(crate) unsafe fn raw(number: usize, args: [usize; 6]) -> isize {
+    let answer: isize;
+    // SAFETY: the kernel's calling convention; the caller vouches for the call.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number as isize => answer,
+            in("rdi") args[0],
+            in("rsi") args[1],
+            in("rdx") args[2],
+            in("r10") args[3],
+            in("r8") args[4],
+            in("r9") args[5],
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack),
+        );
+    }
+    answer
+}
+
+macro_rules! syscall {
+    ($number:expr $(, $arg:expr)*) => {{
+        let given = [$($arg as usize),*];
+        let mut args = [0usize; 6];
+        let mut at = 0;
+        while at < given.len() {
+            args[at] = given[at];
+            at += 1;
+        }
+        crate::sys::raw($number, args)
+    }};
+}
+#[allow(unused_imports, reason = "an agent may not need it")]
+pub(crate) use syscall;
+
+/// Clocks.
+pub(crate) const CLOCK_MONOTONIC: usize = 1;
+pub(crate) const CLOCK_THREAD_CPUTIME_ID: usize = 3;
+
+/// Nanoseconds of a clock, by system call.
+pub(crate) fn clock_ns(clock: usize) -> u64 {
+    let mut time = [0u64; 2];
+    // SAFETY: the kernel writes two words.
+    unsafe { syscall!(nr::CLOCK_GETTIME, clock, time.as_mut_ptr()) };
+    time[0].wrapping_mul(1_000_000_000).wrapping_add(time[1])
+}
+
+pub(crate) fn getpid() -> u32 {
+    // SAFETY: has no effect.
+    unsafe { syscall!(nr::GETPID) as u32 }
+}
+
+pub(crate) fn gettid() -> u32 {
+    // SAFETY: has no effect.
+    unsafe { syscall!(nr::GETTID) as u32 }
+}
+
+pub(crate) const O_RDONLY: usize = 0;
+pub(crate) const O_RDWR: usize = 2;
+pub(crate) const O_CLOEXEC: usize = 0o2000000;
+pub(crate) const PROT_READ: usize = 1;
+pub(crate) const PROT_WRITE: usize = 2;
+pub(crate) const PROT_EXEC: usize = 4;
+pub(crate) const MAP_SHARED: usize = 1;
+pub(crate) const MAP_PRIVATE: usize = 2;
+pub(crate) const MAP_FIXED: usize = 0x10;
+pub(crate) const MAP_ANONYMOUS: usize = 0x20;
+pub(crate) const MAP_NORESERVE: usize = 0x4000;
+pub(crate) const MAP_POPULATE: usize = 0x8000;
+pub(crate) const MADV_DONTNEED: usize = 4;
+pub(crate) const MADV_WIPEONFORK: usize = 18;
+pub(crate) const MADV_POPULATE_WRITE: usize = 23;
+pub(crate) const PR_GET_NAME: usize = 16;

@@ -1,0 +1,75 @@
+//! Names that fit what was asked for.
+
+/// Whether a name is meant. An exact name means itself alone; else a pattern with `*` or `?` must
+/// match the whole name, and any other text may be a part of it, in any case.
+pub(super) struct Asked<'a> {
+    text: &'a str,
+    is_exact: bool,
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn new<'n>(text: &'a str, names: impl IntoIterator<Item = &'n str>) -> Asked<'a> {
+        Asked { text, is_exact: names.into_iter().any(|name| name == text) }
+    }
+
+    pub(super) fn fits(&self, name: &str) -> bool {
+        if self.is_exact {
+            name == self.text
+        } else if self.text.contains(['*', '?']) {
+            glob(self.text, name)
+        } else {
+            contains(name, self.text)
+        }
+    }
+}
+
+/// Whether a name has a part, in any case.
+pub(super) fn contains(name: &str, part: &str) -> bool {
+    name.to_lowercase().contains(&part.to_lowercase())
+}
+
+/// Whether a text matches a pattern as a whole. `*` is any text, `?` any character.
+fn glob(pattern: &str, text: &str) -> bool {
+    let (pattern, text): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), text.chars().collect());
+    let (mut p, mut t) = (0, 0);
+    let mut star = None;
+    while t < text.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                star = Some((p, t));
+                p += 1;
+            }
+            Some(c) if *c == '?' || *c == text[t] => (p, t) = (p + 1, t + 1),
+            _ => match star {
+                // The last star takes one more.
+                Some((at, from)) => {
+                    (p, t) = (at + 1, from + 1);
+                    star = Some((at, from + 1));
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exact_name_means_itself_alone() {
+        let names = ["dgemm_", "dgemm_thread"];
+        let check = |asked: &str, expected: &[&str]| {
+            let asked = Asked::new(asked, names);
+            let found: Vec<&str> = names.into_iter().filter(|name| asked.fits(name)).collect();
+            assert_eq!(found, expected);
+        };
+        check("dgemm_", &["dgemm_"]);
+        check("DGEMM", &names);
+        check("d*m_", &["dgemm_"]);
+        check("?gemm_*", &names);
+        check("*x", &[]);
+    }
+}

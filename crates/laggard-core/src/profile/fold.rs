@@ -1,0 +1,125 @@
+//! Stacks without the interpreter's glue.
+//!
+//! Between a Python function and the function it calls stand ten frames of the interpreter that
+//! say nothing about the program. Trees and flame graphs leave them out; what the interpreter
+//! itself spends stays, because the innermost frame of a stack is never left out.
+
+use super::file_name;
+use crate::model::NONE;
+use crate::model::profile::{Frame, FrameKind, Interner, Profile};
+
+/// How names of functions start that only pass calls on.
+const GLUE: [&str; 44] = [
+    "_PyEval_",
+    "PyEval_",
+    "_PyObject_Vectorcall",
+    "PyObject_Vectorcall",
+    "PyVectorcall_",
+    "_PyVectorcall_",
+    "_PyFunction_Vectorcall",
+    "_PyFunction_FastCall",
+    "function_code_fastcall",
+    "_PyObject_MakeTpCall",
+    "_PyObject_Call",
+    "PyObject_Call",
+    "_PyObject_FastCall",
+    "object_vacall",
+    "vectorcall_",
+    "method_vectorcall",
+    "cfunction_vectorcall_",
+    "cfunction_call",
+    "call_function",
+    "do_call_core",
+    "trace_call_function",
+    "_PyStack_",
+    "slot_tp_",
+    "gen_send_ex",
+    "gen_iternext",
+    "_PyGen_",
+    "Py_BytesMain",
+    "Py_RunMain",
+    "pymain_",
+    "main",
+    "PyRun_",
+    "_PyRun_",
+    "pyrun_",
+    "run_mod",
+    "run_eval_code_obj",
+    "builtin_exec",
+    "builtin___import__",
+    "import_find_and_load",
+    "import_name",
+    "PyImport_",
+    "_PyImport_",
+    "thread_run",
+    "pythread_wrapper",
+    "t_bootstrap",
+];
+
+/// Functions that start programs and threads.
+const START: [&str; 7] = [
+    "_start",
+    "__libc_start_main",
+    "__libc_start_call_main",
+    "__libc_start_main_impl",
+    "clone",
+    "clone3",
+    "start_thread",
+];
+
+/// Leaves the interpreter's glue out of all stacks that have Python in them, or start like one that
+/// has.
+pub fn fold_interpreter(profile: &mut Profile) {
+    let is_glue: Vec<bool> = profile.frames.iter().map(|frame| is_glue(profile, frame)).collect();
+    let with_python = with_python(profile);
+    let old = std::mem::take(&mut profile.stacks);
+    let mut interner = Interner::default();
+    // Where a node stands as a caller, and as the innermost frame.
+    let (mut as_caller, mut as_leaf) = (vec![NONE; old.len()], vec![NONE; old.len()]);
+    for (at, node) in old.iter().enumerate() {
+        let parent = as_caller.get(node.parent as usize).copied().unwrap_or(NONE);
+        let new = interner.node(profile, parent, node.frame);
+        let folds = with_python[at] && is_glue.get(node.frame as usize) == Some(&true);
+        as_leaf[at] = new;
+        as_caller[at] = if folds { parent } else { new };
+    }
+    for sample in &mut profile.samples {
+        sample.stack = as_leaf.get(sample.stack as usize).copied().unwrap_or(NONE);
+    }
+}
+
+/// Whether each node has Python in its own stack or in one that goes through it.
+fn with_python(profile: &Profile) -> Vec<bool> {
+    let is_python = |frame: u32| {
+        profile.frames.get(frame as usize).is_some_and(|frame| frame.kind == FrameKind::Python)
+    };
+    let mut with: Vec<bool> = profile.stacks.iter().map(|node| is_python(node.frame)).collect();
+    // A parent comes before its children.
+    for at in (0..with.len()).rev() {
+        let parent = profile.stacks[at].parent as usize;
+        if with[at] && parent < at {
+            with[parent] = true;
+        }
+    }
+    for at in 0..with.len() {
+        let parent = profile.stacks[at].parent as usize;
+        if parent < at && with[parent] {
+            with[at] = true;
+        }
+    }
+    with
+}
+
+fn is_glue(profile: &Profile, frame: &Frame) -> bool {
+    if frame.kind == FrameKind::Python {
+        // The import statement is written in Python.
+        return profile.texts.get(frame.file).starts_with("<frozen importlib._bootstrap");
+    }
+    if !matches!(frame.kind, FrameKind::Native | FrameKind::Inlined) {
+        return false;
+    }
+    let name = profile.texts.get(frame.function);
+    let library = file_name(profile.module_path(frame));
+    let is_interpreter = library.starts_with("libpython") || library.starts_with("python");
+    START.contains(&name) || is_interpreter && GLUE.iter().any(|glue| name.starts_with(glue))
+}

@@ -1,0 +1,119 @@
+//! How far a profile can be trusted.
+
+use super::file_name;
+use crate::model::NONE;
+use crate::model::profile::{FrameKind, Profile, state};
+
+/// How well samples were taken and read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct QualitySummary {
+    /// Samples there are.
+    pub samples: u64,
+    /// Samples lost.
+    pub lost: u64,
+    /// Samples that came late.
+    pub late: u64,
+    /// Threads that could not be sampled.
+    pub unsampled_threads: u64,
+    /// Samples whose stack reaches the program's first frame.
+    pub complete: u64,
+    /// Where the others end, most first.
+    pub cut: Vec<Cut>,
+    /// Samples that had Python frames to fit to the native ones.
+    pub with_python: u64,
+    /// Of these, samples where they did not fit.
+    pub mismatched: u64,
+    /// Samples of workers whose caller was found by time.
+    pub joined: u64,
+    /// Samples whose innermost machine code has a name, and samples with machine code.
+    pub named: (u64, u64),
+    /// CPU time of the run; `None` when not known.
+    pub cpu_ns: Option<u64>,
+    /// CPU time that the samples stand for; `None` when they count something else.
+    pub sampled_ns: Option<u64>,
+    /// The share of CPU time without samples, which is time in the kernel where only the program
+    /// itself was sampled.
+    pub kernel_share: Option<f64>,
+    /// See [`Quality`](crate::model::profile::Quality).
+    pub handler_ns: u64,
+    /// See [`Quality`](crate::model::profile::Quality).
+    pub overhead: Option<[f64; 3]>,
+    /// For people.
+    pub warnings: Vec<String>,
+}
+
+/// Stacks that end early in one library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// The library.
+    pub library: String,
+    /// Why.
+    pub reason: String,
+    /// How many.
+    pub count: u64,
+}
+
+/// Sums up how well a recording went.
+pub fn quality(profile: &Profile) -> QualitySummary {
+    let q = &profile.quality;
+    let cut = |&(module, count, reason): &(u32, u64, u32)| Cut {
+        library: file_name(profile.texts.get(module)).to_owned(),
+        reason: profile.texts.get(reason).to_owned(),
+        count,
+    };
+    let mut cut: Vec<Cut> = q.cut.iter().map(cut).collect();
+    cut.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.library.cmp(&b.library)));
+    let count = |is_such: &dyn Fn(u32, u32) -> bool| {
+        profile.samples.iter().filter(|s| is_such(s.state, s.stack)).count() as u64
+    };
+    let cpu_ns = cpu_ns(profile);
+    let sampled_ns = sampled_ns(profile);
+    QualitySummary {
+        samples: profile.samples.len() as u64,
+        lost: q.lost,
+        late: q.late,
+        unsampled_threads: q.unsampled_threads,
+        complete: count(&|state, stack| state & state::CUT == 0 && stack != NONE),
+        cut,
+        with_python: q.with_python,
+        mismatched: q.mismatched,
+        joined: count(&|state, _| state & state::JOINED != 0),
+        named: named(profile),
+        cpu_ns,
+        sampled_ns,
+        kernel_share: cpu_ns
+            .zip(sampled_ns)
+            .map(|(cpu, sampled)| cpu.saturating_sub(sampled) as f64 / cpu as f64),
+        handler_ns: q.handler_ns,
+        overhead: q.overhead,
+        warnings: q.warnings.clone(),
+    }
+}
+
+fn cpu_ns(profile: &Profile) -> Option<u64> {
+    let about = &profile.about;
+    let of_run = about.user_ns.saturating_add(about.system_ns);
+    let of_threads = profile.threads.iter().fold(0u64, |sum, t| sum.saturating_add(t.cpu_ns));
+    [of_run, of_threads].into_iter().find(|&ns| ns > 0)
+}
+
+/// CPU time that samples stand for: their weights, where an event of time on the CPU has some.
+fn sampled_ns(profile: &Profile) -> Option<u64> {
+    let is_cpu_time = |name: &str| !name.contains("wall");
+    let event = profile.events.iter().position(|e| e.is_time && is_cpu_time(&e.name))? as u32;
+    let of_event = profile.samples.iter().filter(|s| s.event == event);
+    Some(of_event.fold(0u64, |sum, s| sum.saturating_add(s.weight)))
+}
+
+fn named(profile: &Profile) -> (u64, u64) {
+    let innermost = |stack: u32| {
+        let mut frames = profile.frames_of(stack).filter_map(|f| profile.frames.get(f as usize));
+        frames.find(|f| matches!(f.kind, FrameKind::Native | FrameKind::Inlined))
+    };
+    let mut counts = (0, 0);
+    for frame in profile.samples.iter().filter_map(|sample| innermost(sample.stack)) {
+        counts.0 += u64::from(frame.function != 0);
+        counts.1 += 1;
+    }
+    counts
+}

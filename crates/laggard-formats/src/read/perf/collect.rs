@@ -1,0 +1,431 @@
+//! From records to a profile.
+
+use super::attr::Attr;
+use super::bytes::Rest;
+use super::chain::{Chains, End, Link};
+use super::header::Header;
+use super::kernel::Kernel;
+use super::perf_map::Named;
+use super::process::Processes;
+use super::records::{Record, Records, kind};
+use super::sample::Sample;
+use crate::Error;
+use laggard_core::model::NONE;
+use laggard_core::model::profile::{
+    Event, Frame, FrameKind, Interner, Module, Profile, Sample as Row, Thread, state,
+};
+use laggard_symbols::ModuleIndex;
+use rustc_hash::FxHashMap;
+use std::path::Path;
+
+/// Bytes between two calls of `progress`.
+const PROGRESS: usize = 4 << 20;
+/// Largest copy of the stack that perf makes.
+const LARGEST_COPY: u64 = 65_528;
+
+/// Reads a whole recording.
+pub(super) fn profile(
+    bytes: &[u8],
+    path: &Path,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Profile, Error> {
+    let header =
+        Header::read(bytes).map_err(|what| Error::NotARecording { path: path.to_owned(), what })?;
+    let mut collector = Collector::new(&header);
+    let mut records = Records::new(&bytes[header.records.clone()], &header.attrs);
+    let mut told = 0;
+    while let Some(record) = records.next() {
+        collector.take(&record);
+        if records.position() >= told + PROGRESS {
+            progress((records.position() - told) as u64);
+            told = records.position();
+        }
+    }
+    progress((bytes.len() - told) as u64);
+    if let Some(damage) = &records.damage {
+        collector.profile.quality.warnings.push(format!("the recording is damaged: {damage}"));
+    }
+    Ok(collector.finish())
+}
+
+struct Collector<'a> {
+    header: &'a Header,
+    profile: Profile,
+    interner: Interner,
+    processes: Processes,
+    kernel: Option<Kernel>,
+    /// Number of the profile's event, of each of the file's.
+    events: Vec<u32>,
+    threads: FxHashMap<(u32, u32), u32>,
+    /// How far stacks reach, by thread.
+    reaches: FxHashMap<u32, Reach>,
+    module_numbers: FxHashMap<ModuleIndex, u32>,
+    places: FxHashMap<(Option<ModuleIndex>, u64), u32>,
+    kernel_frames: FxHashMap<u64, u32>,
+    cut: FxHashMap<(u32, &'static str), u64>,
+    chains: Chains,
+    links: Vec<Link>,
+    origin_ns: Option<u64>,
+    last_ns: u64,
+    throttled: u64,
+    broken: u64,
+}
+
+/// What copies of a thread's stack say about the size they need.
+#[derive(Default)]
+struct Reach {
+    /// Where complete ones end.
+    top: u64,
+    /// Stack pointer of the deepest that was cut.
+    deepest_cut: Option<u64>,
+}
+
+impl<'a> Collector<'a> {
+    fn new(header: &'a Header) -> Collector<'a> {
+        let mut profile = Profile::default();
+        let mut events = vec![];
+        for attr in &header.attrs {
+            let event = Event { name: attr.plain_name(), is_time: attr.is_time() };
+            // One event that is counted on two kinds of cores is one event.
+            let known = profile.events.iter().position(|known| *known == event);
+            events.push(known.unwrap_or_else(|| {
+                profile.events.push(event);
+                profile.events.len() - 1
+            }) as u32);
+        }
+        Collector {
+            header,
+            profile,
+            interner: Interner::default(),
+            processes: Processes::new(header),
+            kernel: Kernel::of(header),
+            events,
+            threads: FxHashMap::default(),
+            reaches: FxHashMap::default(),
+            module_numbers: FxHashMap::default(),
+            places: FxHashMap::default(),
+            kernel_frames: FxHashMap::default(),
+            cut: FxHashMap::default(),
+            chains: Chains::default(),
+            links: vec![],
+            origin_ns: None,
+            last_ns: 0,
+            throttled: 0,
+            broken: 0,
+        }
+    }
+
+    fn take(&mut self, record: &Record<'_>) {
+        // Records that perf makes up at the start have no time.
+        if record.time > 0 {
+            self.origin_ns.get_or_insert(record.time);
+            self.last_ns = self.last_ns.max(record.time);
+        }
+        let mut rest = Rest(&record.body);
+        let taken = match record.kind {
+            kind::SAMPLE => self.sample(record),
+            kind::LOST => rest.u64().and_then(|_| self.lost(rest)),
+            kind::LOST_SAMPLES => self.lost(rest),
+            kind::THROTTLE => {
+                self.throttled += 1;
+                Some(())
+            }
+            kind::EXIT => (|| {
+                let (pid, _, tid) = (rest.u32()?, rest.u32()?, rest.u32()?);
+                // A number is used again by a later thread.
+                self.threads.remove(&(pid, tid));
+                Some(())
+            })(),
+            kind::MMAP => {
+                self.check_kernel(rest);
+                self.processes.take(record)
+            }
+            kind::COMM => self.processes.take(record).map(|()| self.rename(rest)),
+            _ => self.processes.take(record),
+        };
+        if taken.is_none() {
+            self.broken += 1;
+        }
+    }
+
+    fn lost(&mut self, mut rest: Rest<'_>) -> Option<()> {
+        self.profile.quality.lost += rest.u64()?;
+        Some(())
+    }
+
+    /// Forgets the kernel's names when the recording is of another boot.
+    fn check_kernel(&mut self, mut rest: Rest<'_>) {
+        let at = (|| {
+            let pid = rest.u32()?;
+            rest.take(20)?;
+            let offset = rest.u64()?;
+            (pid == u32::MAX && rest.text().starts_with(b"[kernel.kallsyms]_")).then_some(offset)
+        })();
+        if let Some(at) = at
+            && self.kernel.as_ref().is_some_and(|kernel| !kernel.begins_at(at))
+        {
+            self.kernel = None;
+        }
+    }
+
+    /// A thread that is known already has another name from now on.
+    fn rename(&mut self, mut rest: Rest<'_>) {
+        let (Some(pid), Some(tid)) = (rest.u32(), rest.u32()) else { return };
+        let Some(&number) = self.threads.get(&(pid, tid)) else { return };
+        let name = self.profile.texts.add(&String::from_utf8_lossy(rest.text()));
+        let thread = &mut self.profile.threads[number as usize];
+        thread.name = name;
+        if pid == tid {
+            thread.process = name;
+        }
+    }
+
+    fn sample(&mut self, record: &Record<'_>) -> Option<()> {
+        let attr = &self.header.attrs[record.attr];
+        let sample = Sample::read(&record.body, attr)?;
+        let (process, modules) = self.processes.get(sample.pid);
+        let mut links = std::mem::take(&mut self.links);
+        let at = (&process.space, modules);
+        let end = self.chains.read(&sample, attr, record.misc, at, &mut links);
+        let thread = self.thread(sample.pid, sample.tid);
+        let is_cut = self.note_end(end, &sample, thread);
+        let mut stack = NONE;
+        for link in links.iter().rev() {
+            let frame = match *link {
+                Link::Kernel(address) => self.kernel_frame(address),
+                Link::Native { module, svma, pc } => {
+                    self.native_frame(sample.pid, module, svma, pc)
+                }
+            };
+            stack = self.interner.node(&mut self.profile, stack, frame);
+        }
+        self.links = links;
+        self.profile.samples.push(Row {
+            time_ns: record.time.saturating_sub(self.origin_ns.unwrap_or(record.time)),
+            thread,
+            stack,
+            event: self.events[record.attr],
+            weight: sample.period.or(attr.period()).unwrap_or(1),
+            state: if is_cut { state::CUT } else { 0 },
+        });
+        Some(())
+    }
+
+    /// Counts stacks that end early, and learns how large a copy would have been enough.
+    fn note_end(&mut self, end: End, sample: &Sample<'_>, thread: u32) -> bool {
+        let sp = sample.registers.as_ref().map_or(0, laggard_symbols::Registers::sp);
+        let (module, reason) = match end {
+            End::Complete(top) => {
+                if let Some(top) = top {
+                    let reach = self.reaches.entry(thread).or_default();
+                    reach.top = reach.top.max(top);
+                }
+                return false;
+            }
+            End::Cut(module, reason) => (module, reason),
+            End::Short(module) => {
+                let deepest = &mut self.reaches.entry(thread).or_default().deepest_cut;
+                *deepest = Some(deepest.map_or(sp, |known| known.min(sp)));
+                (module, "the copy of the stack is too short")
+            }
+        };
+        let module = module.map_or(NONE, |module| self.module(module));
+        let path = self.profile.modules.get(module as usize).map_or(0, |module| module.path);
+        *self.cut.entry((path, reason)).or_default() += 1;
+        true
+    }
+
+    fn native_frame(&mut self, pid: u32, module: Option<ModuleIndex>, svma: u64, pc: u64) -> u32 {
+        if module.is_none() {
+            return self.made_up_frame(pid, pc);
+        }
+        if let Some(&known) = self.places.get(&(module, svma)) {
+            return known;
+        }
+        let number = module.map_or(NONE, |module| self.module(module));
+        let frame = Frame { module: number, address: svma, ..frame(FrameKind::Native) };
+        let frame = self.interner.frame(&mut self.profile, frame);
+        self.places.insert((module, svma), frame);
+        frame
+    }
+
+    /// Code that no file has: the program itself may have said what it is.
+    fn made_up_frame(&mut self, pid: u32, pc: u64) -> u32 {
+        let (process, _) = self.processes.get(pid);
+        let texts = &mut self.profile.texts;
+        let named = process.perf_map(pid).name(pc);
+        let frame = match named {
+            Some(Named::Python { function, file }) => Frame {
+                function: texts.add(function),
+                file: texts.add(file),
+                ..frame(FrameKind::Python)
+            },
+            Some(Named::Other(name)) => {
+                Frame { address: pc, function: texts.add(name), ..frame(FrameKind::Native) }
+            }
+            None => Frame { address: pc, ..frame(FrameKind::Native) },
+        };
+        self.interner.frame(&mut self.profile, frame)
+    }
+
+    fn kernel_frame(&mut self, address: u64) -> u32 {
+        if let Some(&known) = self.kernel_frames.get(&address) {
+            return known;
+        }
+        let path = self.profile.texts.add("[kernel]");
+        let module = self.interner.module(&mut self.profile, Module { path, id: 0 });
+        let name = self.kernel.as_ref().and_then(|kernel| kernel.name(address));
+        let function = self.profile.texts.add(name.unwrap_or("[kernel]"));
+        let frame = Frame { module, address, function, ..frame(FrameKind::Kernel) };
+        let frame = self.interner.frame(&mut self.profile, frame);
+        self.kernel_frames.insert(address, frame);
+        frame
+    }
+
+    fn module(&mut self, index: ModuleIndex) -> u32 {
+        if let Some(&number) = self.module_numbers.get(&index) {
+            return number;
+        }
+        let Some(module) = self.processes.modules.get(index) else { return NONE };
+        let id = module.elf.as_ref().map(|elf| elf.id().to_owned());
+        let id = id.or_else(|| self.processes.build_id(&module.path)).unwrap_or_default();
+        let texts = &mut self.profile.texts;
+        let row = Module { path: texts.add(&module.path.to_string_lossy()), id: texts.add(&id) };
+        let number = self.interner.module(&mut self.profile, row);
+        self.module_numbers.insert(index, number);
+        number
+    }
+
+    fn thread(&mut self, pid: u32, tid: u32) -> u32 {
+        if let Some(&number) = self.threads.get(&(pid, tid)) {
+            return number;
+        }
+        let (process, _) = self.processes.get(pid);
+        let texts = &mut self.profile.texts;
+        let (name, process) = (texts.add(process.name(tid)), texts.add(process.name(pid)));
+        let number = self.profile.threads.len() as u32;
+        self.profile.threads.push(Thread { pid, tid, name, process, cpu_ns: 0 });
+        self.threads.insert((pid, tid), number);
+        number
+    }
+
+    fn finish(mut self) -> Profile {
+        self.about();
+        let mut cut: Vec<_> = std::mem::take(&mut self.cut).into_iter().collect();
+        cut.sort_by_key(|&((module, reason), count)| (std::cmp::Reverse(count), module, reason));
+        let short = self.short_copies(&cut);
+        let texts = &mut self.profile.texts;
+        let quality = &mut self.profile.quality;
+        quality.cut = cut
+            .into_iter()
+            .map(|((module, reason), count)| (module, count, texts.add(reason)))
+            .collect();
+        quality.warnings.extend(short);
+        quality.warnings.extend(self.header.losses.iter().cloned());
+        if self.broken > 0 {
+            quality.warnings.push(format!(
+                "{} records do not hold what they say and were left out",
+                self.broken
+            ));
+        }
+        if self.throttled > 0 {
+            quality.warnings.push(format!(
+                "the kernel held the sampling back {} times: there are fewer samples than asked \
+                 for; ask for fewer per second",
+                self.throttled
+            ));
+        }
+        self.profile
+    }
+
+    fn about(&mut self) {
+        let header = self.header;
+        let about = &mut self.profile.about;
+        about.duration_ns = self.last_ns.saturating_sub(self.origin_ns.unwrap_or(self.last_ns));
+        about.command = program_of(&header.command);
+        about.rate = header.attrs.iter().find_map(Attr::rate).unwrap_or(0) as f64;
+        about.method = format!("perf, {}", call_graph(&header.attrs[0]));
+        about.tool = match header.perf.as_str() {
+            "" => "perf".into(),
+            version => format!("perf {version}"),
+        };
+        let events: Vec<String> = header
+            .attrs
+            .iter()
+            .map(|attr| match attr.name.as_str() {
+                "" => attr.plain_name(),
+                name => name.to_owned(),
+            })
+            .collect();
+        let kernel = match header.attrs.iter().all(Attr::excludes_kernel) {
+            true => "not sampled",
+            false => "sampled",
+        };
+        for (what, text) in [
+            ("host", header.host.as_str()),
+            ("kernel", &header.kernel),
+            ("architecture", &header.architecture),
+            ("processor", &header.cpu),
+            ("events", &events.join(", ")),
+            ("kernel code", kernel),
+        ] {
+            if !text.is_empty() {
+                about.facts.push((what.into(), text.into()));
+            }
+        }
+    }
+
+    /// Says how large a copy of the stack would have been enough, where stacks of the same thread
+    /// tell how far they reach.
+    fn short_copies(&self, cut: &[((u32, &'static str), u64)]) -> Option<String> {
+        let is_short = |reason: &str| reason == "the copy of the stack is too short";
+        let count: u64 =
+            cut.iter().filter(|((_, reason), _)| is_short(reason)).map(|(_, count)| count).sum();
+        let size = self.header.attrs.iter().map(|attr| attr.stack_size).max().unwrap_or(0);
+        if count == 0 || size == 0 {
+            return None;
+        }
+        let highest = self.reaches.values();
+        let needed = highest
+            .filter_map(|reach| reach.top.checked_sub(reach.deepest_cut?))
+            .filter(|needed| *needed < 1 << 24)
+            .max();
+        let stacks = format!("{count} stacks are longer than the {size} bytes copied of them");
+        Some(match needed.map(|needed| needed.next_multiple_of(4096)) {
+            Some(needed) if needed < LARGEST_COPY => {
+                format!("{stacks}: {needed} would have been enough")
+            }
+            Some(needed) => {
+                format!("{stacks}: they need {needed}, more than perf can copy ({LARGEST_COPY})")
+            }
+            None if u64::from(size) < LARGEST_COPY => {
+                format!("{stacks}: copy more, up to {LARGEST_COPY}")
+            }
+            None => stacks,
+        })
+    }
+}
+
+fn frame(kind: FrameKind) -> Frame {
+    Frame { kind, module: NONE, address: 0, function: 0, file: 0, line: 0 }
+}
+
+/// How stacks were recorded, in words.
+fn call_graph(attr: &Attr) -> String {
+    use super::attr::has;
+    if attr.copies_stack() {
+        format!("copies of the stack ({} bytes)", attr.stack_size)
+    } else if attr.is_call_stack() {
+        "branch records of the processor".into()
+    } else if attr.samples(has::CALLCHAIN) {
+        "frame pointers".into()
+    } else {
+        "without call graph".into()
+    }
+}
+
+/// The program of perf's command line, where it can be told from perf's own flags.
+fn program_of(command: &[String]) -> Vec<String> {
+    let own = command.iter().position(|word| word == "--").map(|at| &command[at + 1..]);
+    own.unwrap_or(command).to_vec()
+}

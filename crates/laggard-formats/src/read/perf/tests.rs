@@ -1,0 +1,214 @@
+//! Recordings made by hand: what no machine at hand can record, and damage.
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+use super::attr::has;
+use super::*;
+use laggard_core::model::profile::FrameKind;
+use proptest::prelude::*;
+use std::path::Path;
+
+const IN_KERNEL: u64 = -128i64 as u64;
+const IN_USER: u64 = -512i64 as u64;
+const COMMON: u64 = has::IDENTIFIER | has::IP | has::TID | has::TIME | has::PERIOD | has::CALLCHAIN;
+
+fn words(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
+    let sizes = u32::from(misc) | (body.len() as u32 + 8) << 16;
+    [&kind.to_le_bytes()[..], &sizes.to_le_bytes(), body].concat()
+}
+
+/// An event: its type and number, what it samples, its branches.
+fn attr(kind: u32, config: u64, sample: u64, branches: u64) -> Vec<u8> {
+    let mut attr = vec![0; 112];
+    attr[..4].copy_from_slice(&kind.to_le_bytes());
+    attr[4] = 112;
+    for (at, word) in
+        [(8, config), (16, 999), (24, sample), (40, 1 << 10 | 1 << 18), (72, branches)]
+    {
+        attr[at..at + 8].copy_from_slice(&u64::to_le_bytes(word));
+    }
+    attr
+}
+
+/// A file with these events (name, attr; the id is the number) and records.
+fn file(events: &[(&str, Vec<u8>)], records: &[Vec<u8>]) -> Vec<u8> {
+    const HEADER: u64 = 104;
+    let data = records.concat();
+    let mut described = [(events.len() as u32).to_le_bytes(), 112u32.to_le_bytes()].concat();
+    for (number, (name, attr)) in events.iter().enumerate() {
+        described.extend_from_slice(attr);
+        described.extend_from_slice(&1u32.to_le_bytes());
+        described.extend_from_slice(&64u32.to_le_bytes());
+        let mut padded = name.as_bytes().to_vec();
+        padded.resize(64, 0);
+        described.extend_from_slice(&padded);
+        described.extend_from_slice(&(number as u64).to_le_bytes());
+    }
+    let sections = HEADER + data.len() as u64;
+    let mut bytes = header::MAGIC.to_vec();
+    bytes.extend(words(&[HEADER, 128, HEADER, 0, HEADER, data.len() as u64, 0, 0]));
+    bytes.extend(words(&[1 << 12, 0, 0, 0]));
+    bytes.extend(data);
+    bytes.extend(words(&[sections + 16, described.len() as u64]));
+    bytes.extend(described);
+    bytes
+}
+
+/// A sample of process and thread 7, with more after the chain.
+fn sample(event: u64, time: u64, chain: &[u64], more: &[u64]) -> Vec<u8> {
+    let mut body = words(&[event, 0x1000, 7 | 7 << 32, time, 5, chain.len() as u64]);
+    body.extend(words(chain));
+    body.extend(words(more));
+    record(9, 2, &body)
+}
+
+/// Code without a name at 0x1000, in process 7.
+fn mapping() -> Vec<u8> {
+    let mut body = words(&[7 | 7 << 32, 0x1000, 0x9000, 0]);
+    body.extend(b"//anon\0\0");
+    // Process, time, period's place is not among these: pid, time, identifier.
+    body.extend(words(&[0, 0, 0]));
+    record(1, 0, &body)
+}
+
+fn profile(bytes: &[u8]) -> Profile {
+    collect::profile(bytes, Path::new("made.data"), &|_| ()).unwrap()
+}
+
+fn addresses(profile: &Profile, sample: usize) -> Vec<(FrameKind, u64)> {
+    let frames = profile.frames_of(profile.samples[sample].stack);
+    let frames = frames.map(|frame| profile.frames[frame as usize]);
+    frames.map(|frame| (frame.kind, frame.address)).collect()
+}
+
+#[test]
+fn marks_tell_the_kernel_from_the_program() {
+    let chain = [IN_KERNEL, 0xffff_8000, 0xffff_9000, IN_USER, 0x1100, 0x1200];
+    let events = [("cpu-clock", attr(1, 0, COMMON, 0))];
+    let profile = profile(&file(&events, &[mapping(), sample(0, 10, &chain, &[])]));
+    use FrameKind::{Kernel, Native};
+    let expected =
+        [(Kernel, 0xffff_8000), (Kernel, 0xffff_8fff), (Native, 0x1100), (Native, 0x1200)];
+    assert_eq!(addresses(&profile, 0), expected);
+    assert_eq!((profile.samples[0].weight, profile.events[0].is_time), (5, true));
+}
+
+#[test]
+fn branch_records_stand_in_for_the_program_s_chain() {
+    const CALL_STACK: u64 = 1 << 11;
+    let events = [("cycles:u", attr(0, 0, COMMON | has::BRANCH_STACK, CALL_STACK))];
+    let branches = [2, 0x1300, 0x1110, 0, 0x1400, 0x1310, 0];
+    let records = [mapping(), sample(0, 10, &[IN_USER, 0x1100], &branches)];
+    let profile = profile(&file(&events, &records));
+    let expected = [0x1110, 0x1300, 0x1400].map(|address| (FrameKind::Native, address));
+    assert_eq!(addresses(&profile, 0), expected);
+    assert_eq!(profile.about.method, "perf, branch records of the processor");
+    let reason = profile.texts.get(profile.quality.cut[0].2);
+    assert_eq!(reason, "the branch records end here");
+}
+
+#[test]
+fn two_kinds_of_cores_count_one_event_and_two_events_are_two() {
+    let cycles = attr(0, 0, COMMON, 0);
+    let events = [
+        ("cpu_core/cycles/", cycles.clone()),
+        ("cpu_atom/cycles/", cycles),
+        ("cache-misses:u", attr(0, 3, COMMON, 0)),
+    ];
+    let records: Vec<_> = (0..3).map(|n| sample(n, 10 + n, &[IN_USER, 0x1100], &[])).collect();
+    let profile = profile(&file(&events, &records));
+    let names: Vec<&str> = profile.events.iter().map(|event| event.name.as_str()).collect();
+    assert_eq!(names, ["cycles", "cache-misses"]);
+    let events: Vec<u32> = profile.samples.iter().map(|sample| sample.event).collect();
+    assert_eq!(events, [0, 0, 1]);
+}
+
+#[test]
+fn records_are_put_in_order_of_time_and_losses_are_counted() {
+    let events = [("cpu-clock", attr(1, 0, COMMON, 0))];
+    let round = record(68, 0, &[]);
+    let lost = record(2, 0, &words(&[0, 41, 0, 35, 0]));
+    let throttle = record(5, 0, &words(&[35, 0, 0, 0, 35, 0]));
+    let at = |time| sample(0, time, &[IN_USER, 0x1100], &[]);
+    let records = [
+        at(30),
+        at(10),
+        round.clone(),
+        at(20),
+        lost,
+        throttle,
+        round,
+        at(40),
+        record(9, 2, &[1, 2]),
+    ];
+    let profile = profile(&file(&events, &records));
+    let times: Vec<u64> = profile.samples.iter().map(|sample| sample.time_ns).collect();
+    assert_eq!(times, [0, 10, 20, 30]);
+    assert_eq!(profile.quality.lost, 41);
+    let warnings = profile.quality.warnings.join("\n");
+    assert!(warnings.contains("held the sampling back 1 times"), "{warnings}");
+    assert!(warnings.contains("1 records do not hold what they say"), "{warnings}");
+}
+
+#[test]
+fn what_is_no_recording_is_refused_with_its_reason() {
+    let why =
+        |bytes: &[u8]| collect::profile(bytes, Path::new("x"), &|_| ()).unwrap_err().to_string();
+    assert!(why(b"PERFILE2").contains("ends in its header"));
+    assert!(why(b"2ELIFREP\0\0").contains("big-endian"));
+    assert!(why(&file(&[], &[])).contains("names no event"));
+    assert!(is_perf(b"PERFILE2....") && !is_perf(b"PERF"));
+}
+
+/// A recording with one of everything.
+fn everything() -> Vec<u8> {
+    let events = [
+        ("cycles", attr(0, 0, COMMON | has::BRANCH_STACK, 1 << 11)),
+        ("x", attr(1, 0, COMMON | has::REGS_USER | has::STACK_USER | has::READ | has::RAW, 0)),
+    ];
+    let comm = record(3, 1 << 13, &words(&[7 | 7 << 32, 0x006f_6c6c_6568, 0, 0, 0]));
+    let fork = record(7, 0, &words(&[8 | 7 << 32, 8 | 7 << 32, 3, 0, 0, 0]));
+    let mapped =
+        record(10, 1 << 14, &words(&[7 | 7 << 32, 0x1000, 0x9000, 0, 20, 0, 0, 5, 0x78, 0, 0, 0]));
+    let records = [
+        comm,
+        fork,
+        mapped,
+        mapping(),
+        sample(0, 10, &[IN_USER, 0x1100], &[1, 0x1300, 0x1110, 0]),
+        sample(1, 11, &[IN_USER, 0x1100], &[0, 0, 2, 0, 16, 1, 2, 16]),
+        record(81, 0, &[0x28, 0xb5, 0x2f, 0xfd, 1, 2, 3, 4]),
+        record(67, 0, &words(&[0, 0, 0, 0, 0])),
+        record(71, 0, &words(&[u64::MAX, 0])),
+    ];
+    file(&events, &records)
+}
+
+proptest! {
+    #[test]
+    fn no_damage_makes_it_panic(
+        at in prop::collection::vec((0usize..1400, any::<u8>()), 1..6),
+        end in 0usize..1500,
+    ) {
+        let mut bytes = everything();
+        for (at, byte) in at {
+            if let Some(place) = bytes.get_mut(at) {
+                *place = byte;
+            }
+        }
+        bytes.truncate(end);
+        let _ = collect::profile(&bytes, Path::new("x"), &|_| ());
+    }
+
+    #[test]
+    fn a_stream_of_anything_does_not_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let mut stream = header::MAGIC.to_vec();
+        stream.extend(16u64.to_le_bytes());
+        stream.extend(record(64, 0, &attr(1, 0, COMMON, 0)));
+        stream.extend(bytes);
+        let _ = collect::profile(&stream, Path::new("x"), &|_| ());
+    }
+}

@@ -1,0 +1,40 @@
+//! Writers of profiles for other programs, one file a format.
+//!
+//! You give a [`View`], which is of one event, and get text. Names are unchanged but for what a
+//! format cannot say.
+
+mod calls;
+mod collapsed;
+mod csv;
+mod firefox;
+mod speedscope;
+
+pub use calls::collapsed_calls;
+pub use collapsed::collapsed;
+pub use csv::csv;
+pub use firefox::firefox;
+pub use speedscope::speedscope;
+
+use laggard_core::profile::{View, frame_label};
+
+/// The labels of all frames, without what ends a frame or a line in collapsed stacks.
+fn plain_labels(view: &View) -> Vec<String> {
+    let profile = view.profile;
+    profile.frames.iter().map(|frame| plain(&frame_label(profile, frame))).collect()
+}
+
+/// A label without what ends a frame or a line.
+fn plain(label: &str) -> String {
+    label.replace(';', ":").replace(|c: char| c.is_control(), " ").trim().to_owned()
+}
+
+/// Frames of a stack joined by `;`, outermost first.
+fn joined(view: &View, labels: &[String], stack: u32) -> String {
+    let mut names: Vec<&str> = view
+        .profile
+        .frames_of(stack)
+        .filter_map(|frame| labels.get(frame as usize).map(String::as_str))
+        .collect();
+    names.reverse();
+    names.join(";")
+}

@@ -1,0 +1,170 @@
+//! Runs a program and counts and times its calls across library borders.
+//!
+//! You give a command and what to trace; you get [`Calls`], whatever way the program ended. The
+//! counting is done inside the program by the agent *calls*, which the dynamic linker loads because
+//! `LD_AUDIT` names it. Functions of callers are not yet named: frames have a module and an
+//! address.
+//!
+//! What is not seen: calls inside a library that do not go through its table of symbols, calls
+//! through function pointers kept in data, and programs that are linked statically.
+
+mod clock;
+mod read;
+mod shared;
+mod stacks;
+
+use crate::child::{Child, Ended};
+use crate::error::Error;
+use crate::started::{self, Started};
+use crate::{program, unpack};
+use clock::Clock;
+use laggard_agent::calls_wire::{MOST_ARGUMENTS, VARIABLE};
+use laggard_core::model::calls::Calls;
+use shared::Shared;
+use stacks::Stacks;
+use std::ffi::{OsStr, OsString};
+
+/// What to trace.
+///
+/// A pattern with `*` or `?` must match the whole name. Without them, a pattern of modules may be
+/// any part of the file's name and a pattern of functions is the whole name.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Libraries that are called.
+    pub libraries: Vec<String>,
+    /// Modules that call.
+    pub from: Vec<String>,
+    /// Functions that are called.
+    pub functions: Vec<String>,
+    /// How many of the first integer arguments to keep, 0 to 6. Slows every traced call.
+    pub arguments: usize,
+    /// Trace programs that the program starts too. Processes that it forks are traced anyway.
+    pub children: bool,
+    /// Of this many calls, the whole stack of one is kept; 0 for none.
+    pub stack_every: u32,
+    /// Most memory for counts, in bytes.
+    pub memory: u64,
+    /// Processors to run on; none means all.
+    pub cpus: Vec<usize>,
+    /// Whether the program's own output goes nowhere.
+    pub quiet: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            libraries: vec![],
+            from: vec![],
+            functions: vec![],
+            arguments: 0,
+            children: false,
+            stack_every: 16384,
+            memory: 1 << 30,
+            cpus: vec![],
+            quiet: false,
+        }
+    }
+}
+
+/// Bytes set aside for thread storage of libraries; glibc's own habit is 512 (its bug 31991). They
+/// are taken from every thread's stack, so more would break threads with small ones.
+const STATIC_TLS: usize = 32768;
+
+/// Runs a command to its end with its calls traced.
+pub fn trace(command: &[OsString], options: &Options) -> Result<(Calls, Ended), Error> {
+    if options.arguments > MOST_ARGUMENTS {
+        return Err(Error::Arguments { most: MOST_ARGUMENTS });
+    }
+    let program = program::check(command)?;
+    let agent = unpack::library("calls", laggard_agent::CALLS).map_err(Error::Unpack)?;
+    let shared = Shared::create(options)?;
+    let mut run = started::command(command, options.quiet);
+    run.env("LD_AUDIT", joined(std::env::var_os("LD_AUDIT"), agent.as_os_str()));
+    run.env("GLIBC_TUNABLES", tunables(std::env::var_os("GLIBC_TUNABLES")));
+    run.env(VARIABLE, shared.path());
+    let ring = match options.stack_every {
+        0 => None,
+        every => Some(stacks::open(&shared, every)?),
+    };
+    let started = Started::now(command);
+    let clock = Clock::start();
+    let bell = ring.clone();
+    let on_end = move || {
+        if let Some(bell) = &bell {
+            bell.wake();
+        }
+    };
+    let child = Child::start(run, &options.cpus, on_end)
+        .map_err(|source| Error::Start { program: program.path.clone(), source })?;
+    let (ended, stacks) = match &ring {
+        Some(ring) => stacks::collect(ring, &child),
+        None => (child.wait(), Stacks::default()),
+    };
+    let duration = started.elapsed();
+    if !shared.said_hello() {
+        return Err(Error::NotLoaded { program: program.path });
+    }
+    let mut calls = read::calls(&shared, &clock.rate(), stacks);
+    if !clock::is_trusted() {
+        let warning = "the kernel does not trust the processor's clock: times may be wrong";
+        calls.profile.quality.warnings.push(warning.into());
+    }
+    calls.profile.about = started.about(&ended, duration, "agent, stubs between libraries");
+    Ok((calls, ended))
+}
+
+/// The agent after auditors that are there already.
+fn joined(old: Option<OsString>, agent: &OsStr) -> OsString {
+    match old {
+        Some(mut list) if !list.is_empty() => {
+            list.push(":");
+            list.push(agent);
+            list
+        }
+        _ => agent.to_owned(),
+    }
+}
+
+/// With an auditor, glibc lays out the storage of the first thread before it knows the libraries
+/// that a program links, and those with much of it fail to load unless more is set aside.
+fn tunables(old: Option<OsString>) -> OsString {
+    const NAME: &str = "glibc.rtld.optional_static_tls";
+    match old {
+        Some(list) if list.to_string_lossy().contains(NAME) => list,
+        Some(mut list) if !list.is_empty() => {
+            list.push(format!(":{NAME}={STATIC_TLS}"));
+            list
+        }
+        _ => format!("{NAME}={STATIC_TLS}").into(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test fails by panicking
+mod tests {
+    use super::*;
+    use crate::program::Refusal;
+
+    #[test]
+    fn other_auditors_stay() {
+        let check = |old: Option<&str>| joined(old.map(OsString::from), OsStr::new("/a.so"));
+        assert_eq!(check(None), "/a.so");
+        assert_eq!(check(Some("")), "/a.so");
+        assert_eq!(check(Some("/b.so")), "/b.so:/a.so");
+    }
+
+    #[test]
+    fn other_tunables_stay() {
+        let check = |old: &str| tunables(Some(old.into())).into_string().unwrap();
+        assert_eq!(check(""), "glibc.rtld.optional_static_tls=32768");
+        assert_eq!(check("a=1"), "a=1:glibc.rtld.optional_static_tls=32768");
+        let own = "glibc.rtld.optional_static_tls=7";
+        assert_eq!(check(own), own);
+    }
+
+    #[test]
+    fn an_empty_command_is_an_error() {
+        let refused = trace(&[], &Options::default());
+        assert!(matches!(refused, Err(Error::Refused(Refusal::NoCommand))));
+    }
+}

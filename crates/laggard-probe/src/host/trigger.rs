@@ -1,0 +1,194 @@
+//! Tries the ways to interrupt a thread for a sample, and counts how many come.
+//!
+//! Each way is tried in a thread of its own for a few milliseconds of its CPU time. Only when that
+//! thread is gone, and no more trap can come, are the process's handlers as they were.
+#![allow(unsafe_code)] // events, timers and signal handlers
+
+use super::event::{Event, attributes, refused};
+use laggard_core::model::host::{Attempt, Trigger};
+use perf_event_open_sys::bindings as name;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+/// Asked for when trying: ten times what recording asks for.
+const ASKED_HZ: u64 = 9_999;
+const NANOS: u64 = 1_000_000_000;
+/// CPU time that each way is tried for.
+const TRIED_NS: u64 = 20_000_000;
+/// A signal that does nothing where it has no handler, so one that comes late does no harm.
+const QUIET: i32 = libc::SIGURG;
+
+static CAME: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn count(_: i32) {
+    CAME.fetch_add(1, Ordering::Relaxed);
+}
+
+pub(super) struct Triggers {
+    pub(super) sigtrap: Trigger,
+    pub(super) signal: Trigger,
+    pub(super) timer: Trigger,
+}
+
+pub(super) fn try_all() -> Triggers {
+    let tried = |signal: i32, way: fn() -> io::Result<f64>| {
+        // One after the other, and the counter is theirs alone.
+        let Some(before) = handle(signal) else {
+            let attempt = Attempt::Untried("the signal cannot be handled".into());
+            return Trigger { attempt, ..Trigger::default() };
+        };
+        let rate = thread::spawn(move || {
+            unblock(signal);
+            way()
+        });
+        let rate = rate.join().unwrap_or_else(|_| Err(io::Error::other("the try failed")));
+        restore(signal, &before);
+        trigger(rate)
+    };
+    Triggers {
+        sigtrap: tried(libc::SIGTRAP, by_trap),
+        signal: tried(QUIET, by_signal),
+        timer: tried(QUIET, by_timer),
+    }
+}
+
+fn trigger(rate: io::Result<f64>) -> Trigger {
+    let (attempt, rate_hz) = match rate {
+        Ok(rate) if rate > 0.0 => (Attempt::Works, rate),
+        Ok(_) => (Attempt::Refused { errno: 0, why: "no signal came".into() }, 0.0),
+        Err(error) => (refused(&error), 0.0),
+    };
+    Trigger { attempt, rate_hz, asked_hz: ASKED_HZ as f64 }
+}
+
+fn by_trap() -> io::Result<f64> {
+    let mut attr = clock();
+    attr.set_sigtrap(1);
+    attr.set_remove_on_exec(1);
+    let event = Event::open(attr)?;
+    event.enable()?;
+    let rate = rate();
+    event.disable()?;
+    Ok(rate)
+}
+
+fn by_signal() -> io::Result<f64> {
+    let mut attr = clock();
+    attr.__bindgen_anon_2.wakeup_events = 1;
+    let event = Event::open(attr)?;
+    let owner = Owner { kind: F_OWNER_TID, id: thread_id() };
+    // SAFETY: requests about a descriptor that is ours; the owner lives through the call.
+    let asked = unsafe {
+        libc::fcntl(event.fd(), libc::F_SETFL, libc::O_ASYNC | libc::O_NONBLOCK) == 0
+            && libc::fcntl(event.fd(), F_SETSIG, QUIET) == 0
+            && libc::fcntl(event.fd(), F_SETOWN_EX, &raw const owner) == 0
+    };
+    if !asked {
+        return Err(io::Error::last_os_error());
+    }
+    event.enable()?;
+    let rate = rate();
+    event.disable()?;
+    Ok(rate)
+}
+
+fn by_timer() -> io::Result<f64> {
+    // SAFETY: a structure of integers and a pointer that may be null, for which zero is a value.
+    let mut to: libc::sigevent = unsafe { std::mem::zeroed() };
+    to.sigev_notify = libc::SIGEV_THREAD_ID;
+    to.sigev_signo = QUIET;
+    to.sigev_notify_thread_id = thread_id();
+    let mut timer: libc::timer_t = std::ptr::null_mut();
+    // SAFETY: both structures live through the call.
+    let made =
+        unsafe { libc::timer_create(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut to, &raw mut timer) };
+    if made != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let period = libc::timespec { tv_sec: 0, tv_nsec: (NANOS / ASKED_HZ) as _ };
+    let every = libc::itimerspec { it_interval: period, it_value: period };
+    // SAFETY: a timer made above, and a structure that lives through the call.
+    let set = unsafe { libc::timer_settime(timer, 0, &raw const every, std::ptr::null_mut()) };
+    let failed = io::Error::last_os_error();
+    let rate = if set == 0 { rate() } else { 0.0 };
+    // SAFETY: a timer made above and not used again.
+    unsafe { libc::timer_delete(timer) };
+    if set == 0 { Ok(rate) } else { Err(failed) }
+}
+
+/// The thread's CPU time in user code, at the rate that is asked for.
+fn clock() -> name::perf_event_attr {
+    let clock = u64::from(name::PERF_COUNT_SW_TASK_CLOCK);
+    let mut attr = attributes(name::PERF_TYPE_SOFTWARE, clock, false);
+    attr.__bindgen_anon_1.sample_period = NANOS / ASKED_HZ;
+    attr
+}
+
+/// Signals that come for a second of CPU time while the thread computes.
+fn rate() -> f64 {
+    CAME.store(0, Ordering::Relaxed);
+    let start = cpu_ns();
+    let mut spent = 0;
+    let mut sum = 0_u64;
+    while spent < TRIED_NS {
+        // In user code, where the traps are.
+        for i in 0..20_000_u64 {
+            sum = std::hint::black_box(sum.wrapping_mul(31).wrapping_add(i));
+        }
+        spent = cpu_ns().saturating_sub(start);
+    }
+    CAME.load(Ordering::Relaxed) as f64 * NANOS as f64 / spent as f64
+}
+
+fn cpu_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the time is written to a value that lives through the call.
+    let read = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut now) };
+    // A clock that cannot be read ends the try at once.
+    if read == 0 { now.tv_sec as u64 * NANOS + now.tv_nsec as u64 } else { u64::MAX }
+}
+
+fn thread_id() -> libc::pid_t {
+    // SAFETY: it takes nothing and cannot fail.
+    unsafe { libc::syscall(libc::SYS_gettid) as libc::pid_t }
+}
+
+/// Counts a signal; returns what was done about it before.
+fn handle(signal: i32) -> Option<libc::sigaction> {
+    // SAFETY: structures of integers and pointers that may be null, for which zero is a value.
+    let (mut action, mut before): (libc::sigaction, libc::sigaction) =
+        unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+    action.sa_sigaction = count as extern "C" fn(i32) as usize;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: the handler only adds to an atomic number; both structures live through the call.
+    let set = unsafe { libc::sigaction(signal, &raw const action, &raw mut before) };
+    (set == 0).then_some(before)
+}
+
+fn restore(signal: i32, before: &libc::sigaction) {
+    // SAFETY: an action that the kernel gave us for this signal.
+    unsafe { libc::sigaction(signal, before, std::ptr::null_mut()) };
+}
+
+/// Lets a signal come to this thread: a trap that is blocked ends the process.
+fn unblock(signal: i32) {
+    // SAFETY: a set of bits, for which zero is a value; it lives through the calls.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+    }
+}
+
+/// `struct f_owner_ex`.
+#[repr(C)]
+struct Owner {
+    kind: i32,
+    id: libc::pid_t,
+}
+
+const F_SETSIG: i32 = 10;
+const F_SETOWN_EX: i32 = 15;
+const F_OWNER_TID: i32 = 0;

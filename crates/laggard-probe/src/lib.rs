@@ -1,0 +1,41 @@
+//! Live processes: launch, sample, trace calls.
+//!
+//! You give a command, you get evidence. For [`sample`] and [`calls`] the program runs with an agent
+//! inside it, loaded by the dynamic linker: no root, no ptrace, no change to its files. [`inside`]
+//! counts calls within a library, by valgrind or the kernel, and [`syscalls`] watches a program by
+//! ptrace.
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod calls;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod child;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod dump;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod error;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod held;
+pub mod host;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod inside;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod perf;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod program;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod ptrace;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod sample;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod started;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod syscalls;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod unpack;
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub use child::Ended;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub use error::Error;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub use program::{Refusal, can_carry_agent};

@@ -1,0 +1,209 @@
+//! Whether a program can carry an agent, before it is started.
+//!
+//! Agents are loaded by the dynamic linker, so a program without one, or one whose linker ignores
+//! the environment, would run unmeasured.
+#![allow(unsafe_code, reason = "asks who we are")]
+
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// A program that can be measured.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Program {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+}
+
+/// Why a program cannot be measured from the inside.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum Refusal {
+    /// No command at all.
+    #[error("there is no command to run")]
+    NoCommand,
+    /// Nothing of that name.
+    #[error("there is no program {0}")]
+    Missing(String),
+    /// Not a program.
+    #[error("{} is not executable", .0.display())]
+    NotExecutable(PathBuf),
+    /// Of another machine.
+    #[error("{} is a program for another machine ({}): agents are for 64-bit x86", .0.display(), .1)]
+    OtherMachine(PathBuf, &'static str),
+    /// Linked statically.
+    #[error("{} is linked statically: no agent can be loaded into it", .0.display())]
+    Static(PathBuf),
+    /// Runs with other rights than the caller's.
+    #[error("{} runs with other rights ({}), so the system loads no agent into it", .0.display(), .1)]
+    Privileged(PathBuf, &'static str),
+}
+
+/// Finds the program of a command, and checks it and the interpreters it names.
+pub(crate) fn check(command: &[OsString]) -> Result<Program, Refusal> {
+    let name = command.first().filter(|name| !name.is_empty()).ok_or(Refusal::NoCommand)?;
+    let path = find(name).ok_or_else(|| Refusal::Missing(name.to_string_lossy().into_owned()))?;
+    let mut checked = path.clone();
+    // A script names its interpreter, which may be a script itself, but not for ever.
+    for _ in 0..5 {
+        match interpreter(&checked)? {
+            Some(next) => checked = next,
+            None => break,
+        }
+    }
+    Ok(Program { path })
+}
+
+/// Whether a command can be measured from the inside.
+pub fn can_carry_agent(command: &[OsString]) -> Result<(), Refusal> {
+    check(command).map(|_| ())
+}
+
+/// Finds the program of a command that is to run without an agent, of whatever kind it is.
+pub(crate) fn runnable(command: &[OsString]) -> Result<PathBuf, Refusal> {
+    let name = command.first().filter(|name| !name.is_empty()).ok_or(Refusal::NoCommand)?;
+    let path = find(name).ok_or_else(|| Refusal::Missing(name.to_string_lossy().into_owned()))?;
+    if is_runnable(&path) { Ok(path) } else { Err(Refusal::NotExecutable(path)) }
+}
+
+/// Where a program of this name is.
+pub(crate) fn find(name: &OsStr) -> Option<PathBuf> {
+    if name.as_bytes().contains(&b'/') {
+        return Path::new(name).exists().then(|| name.into());
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|directory| directory.join(name))
+        .find(|path| is_runnable(path))
+}
+
+fn is_runnable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}
+
+/// The interpreter of a script; none when the file is a program, which is checked.
+fn interpreter(path: &Path) -> Result<Option<PathBuf>, Refusal> {
+    if !is_runnable(path) {
+        return Err(Refusal::NotExecutable(path.into()));
+    }
+    // What we may run and not read is left to the system.
+    let Ok(mut file) = File::open(path) else { return Ok(None) };
+    let mut head = vec![];
+    if file.by_ref().take(4096).read_to_end(&mut head).is_err() {
+        return Ok(None);
+    }
+    if let Some(line) = head.strip_prefix(b"#!") {
+        let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii();
+        let word = line.split(|byte| b" \t".contains(byte)).next().unwrap_or_default();
+        return Ok(Some(OsString::from_vec(word.to_vec()).into()));
+    }
+    let refuse = |why| Refusal::OtherMachine(path.into(), why);
+    let Some(header) = head.strip_prefix(b"\x7fELF") else { return Ok(None) };
+    match header.first() {
+        Some(1) => return Err(refuse("32-bit")),
+        Some(2) => {}
+        _ => return Err(refuse("of an unknown class")),
+    }
+    const EM_X86_64: u64 = 62;
+    if number(&head, 18, 2) != Some(EM_X86_64) {
+        return Err(refuse("of another architecture"));
+    }
+    if !is_dynamic(&file, &head) {
+        return Err(Refusal::Static(path.into()));
+    }
+    match privileges(path) {
+        Some(which) => Err(Refusal::Privileged(path.into(), which)),
+        None => Ok(None),
+    }
+}
+
+/// Whether the program names a dynamic linker.
+fn is_dynamic(file: &File, head: &[u8]) -> bool {
+    const PT_INTERP: u64 = 3;
+    let (Some(offset), Some(size), Some(count)) =
+        (number(head, 32, 8), number(head, 54, 2), number(head, 56, 2))
+    else {
+        return false;
+    };
+    let mut table = vec![0; (size * count) as usize];
+    if size < 4 || file.read_exact_at(&mut table, offset).is_err() {
+        return false;
+    }
+    table.chunks_exact(size as usize).any(|entry| number(entry, 0, 4) == Some(PT_INTERP))
+}
+
+/// A little-endian number in bytes.
+fn number(bytes: &[u8], at: usize, length: usize) -> Option<u64> {
+    let bytes = bytes.get(at..at + length)?;
+    Some(bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
+}
+
+/// What makes the system treat a program as one that must not trust its environment.
+fn privileges(path: &Path) -> Option<&'static str> {
+    let data = path.metadata().ok()?;
+    // SAFETY: these calls have no conditions.
+    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    if data.mode() & libc::S_ISUID != 0 && data.uid() != user {
+        return Some("setuid");
+    }
+    if data.mode() & libc::S_ISGID != 0 && data.gid() != group {
+        return Some("setgid");
+    }
+    let name = CString::new(path.as_os_str().as_bytes()).ok()?;
+    let attribute = c"security.capability";
+    // SAFETY: both texts end in a zero; only the size is asked for.
+    let size =
+        unsafe { libc::getxattr(name.as_ptr(), attribute.as_ptr(), std::ptr::null_mut(), 0) };
+    (size > 0 && user != 0).then_some("file capabilities")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test fails by panicking
+mod tests {
+    use super::*;
+
+    fn program(directory: &Path, name: &str, content: &[u8], mode: u32) -> PathBuf {
+        let path = directory.join(name);
+        std::fs::write(&path, content).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        path
+    }
+
+    fn refusal(path: &Path) -> Option<Refusal> {
+        check(&[path.into()]).err()
+    }
+
+    #[test]
+    fn programs_that_cannot_carry_an_agent_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = directory.path();
+        let mut elf = vec![0u8; 64];
+        elf[..5].copy_from_slice(b"\x7fELF\x02");
+        elf[18] = 62;
+        let fixed = program(at, "static", &elf, 0o755);
+        assert_eq!(refusal(&fixed), Some(Refusal::Static(fixed.clone())));
+        elf[18] = 183;
+        let arm = program(at, "arm", &elf, 0o755);
+        assert!(matches!(refusal(&arm), Some(Refusal::OtherMachine(_, "of another architecture"))));
+        elf[4] = 1;
+        let small = program(at, "small", &elf, 0o755);
+        assert!(matches!(refusal(&small), Some(Refusal::OtherMachine(_, "32-bit"))));
+        let plain = program(at, "plain", b"#!/bin/sh\n", 0o644);
+        assert_eq!(refusal(&plain), Some(Refusal::NotExecutable(plain.clone())));
+        let script = format!("#!{} -x\n", fixed.display());
+        let script = program(at, "script", script.as_bytes(), 0o755);
+        assert_eq!(refusal(&script), Some(Refusal::Static(fixed)), "of its interpreter");
+        assert_eq!(
+            check(&["no-such-program".into()]),
+            Err(Refusal::Missing("no-such-program".into()))
+        );
+        assert_eq!(check(&[]), Err(Refusal::NoCommand));
+    }
+
+    #[test]
+    fn the_shell_can_be_measured() {
+        assert!(check(&["sh".into()]).unwrap().path.is_absolute());
+    }
+}

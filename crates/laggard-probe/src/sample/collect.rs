@@ -1,0 +1,376 @@
+//! From the records of the agents to a profile: unwinds, merges, and keeps each stack once.
+
+use super::code::CodeObject;
+use super::merge::{Fit, Native, Piece, merge};
+use super::python::{self, Interpreter};
+use laggard_agent::wire::{self, PythonFrame, kind, sample_flags};
+use laggard_core::model::NONE;
+use laggard_core::model::profile::{
+    Event, Frame, FrameKind, Interner, Module, Profile, Sample, Thread, state,
+};
+use laggard_symbols::{
+    AddressSpace, Ending, ModuleIndex, Modules, NativeFrame, Registers, StackCopy, unwind,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Takes records, makes a profile.
+pub(crate) struct Collector {
+    pub(crate) profile: Profile,
+    interner: Interner,
+    modules: Modules,
+    processes: FxHashMap<u32, Process>,
+    threads: FxHashMap<(u32, u32), u32>,
+    /// Numbers of modules in the profile.
+    module_numbers: FxHashMap<ModuleIndex, u32>,
+    /// Frames by address, and whether they are evaluation loops.
+    places: FxHashMap<(Option<ModuleIndex>, u64), (u32, bool)>,
+    cut: FxHashMap<(u32, &'static str), u64>,
+    /// Threads that shared the event of the thread that created them.
+    inherited: FxHashSet<u32>,
+    /// Interpreters by module.
+    interpreters: FxHashMap<ModuleIndex, Option<Interpreter>>,
+    /// Frames of the sample at hand.
+    frames: Vec<NativeFrame>,
+    origin_ns: u64,
+    weight: u64,
+}
+
+#[derive(Default)]
+struct Process {
+    space: AddressSpace,
+    codes: FxHashMap<u64, CodeObject>,
+    /// Frames by code object and instruction.
+    python: FxHashMap<(u64, i32), u32>,
+    /// Whether its agent knows of an interpreter.
+    has_python: bool,
+    /// When it became the program it is, by its agent's word.
+    born_ns: u64,
+    /// Pages of code that its mappings did not explain when they were read last.
+    unexplained: FxHashSet<u64>,
+    name: u32,
+}
+
+impl Collector {
+    /// `origin_ns` is the start of the run by `CLOCK_MONOTONIC`; every sample stands for
+    /// `weight` of `event`.
+    pub(crate) fn new(origin_ns: u64, event: Event, weight: u64) -> Collector {
+        Collector {
+            profile: Profile { events: vec![event], ..Profile::default() },
+            interner: Interner::default(),
+            modules: Modules::default(),
+            processes: FxHashMap::default(),
+            threads: FxHashMap::default(),
+            module_numbers: FxHashMap::default(),
+            places: FxHashMap::default(),
+            cut: FxHashMap::default(),
+            inherited: FxHashSet::default(),
+            interpreters: FxHashMap::default(),
+            frames: vec![],
+            origin_ns,
+            weight,
+        }
+    }
+
+    /// Takes one record of the ring.
+    pub(crate) fn take(&mut self, kind: u64, payload: &[u8]) {
+        // A record that does not hold what it says was written over: nothing can be made of it.
+        let taken = match kind {
+            kind::SAMPLE => self.sample(payload),
+            kind::CODE => self.code(payload),
+            kind::MAPS => self.maps(payload),
+            kind::THREAD_END => self.thread_end(payload),
+            kind::PAD => Some(()),
+            _ => None,
+        };
+        if taken.is_none() {
+            self.profile.quality.lost += 1;
+        }
+    }
+
+    /// Moves what was counted on the way into the profile.
+    pub(crate) fn finish(mut self) -> (Profile, Interner) {
+        let mut cut: Vec<_> = self.cut.into_iter().collect();
+        cut.sort_by_key(|&((module, reason), count)| (std::cmp::Reverse(count), module, reason));
+        let texts = &mut self.profile.texts;
+        self.profile.quality.cut = cut
+            .into_iter()
+            .map(|((module, reason), count)| (module, count, texts.add(reason)))
+            .collect();
+        (self.profile, self.interner)
+    }
+
+    /// Threads that share an event begin at zero of its period, so those that use less than one are
+    /// never seen. Their samples are given more weight, as much as their CPU time outside the
+    /// kernel says. Returns how many threads there are and the factor.
+    pub(crate) fn correct_inherited(&mut self, user_share: f64) -> Option<(usize, f64)> {
+        let used: u64 =
+            self.inherited.iter().map(|&at| self.profile.threads[at as usize].cpu_ns).sum();
+        let is_one = |sample: &&mut Sample| self.inherited.contains(&sample.thread);
+        let seen: u64 =
+            self.profile.samples.iter_mut().filter(is_one).map(|sample| sample.weight).sum();
+        if seen == 0 {
+            return None;
+        }
+        let factor = (used as f64 * user_share / seen as f64).max(1.0);
+        for sample in self.profile.samples.iter_mut().filter(is_one) {
+            sample.weight = (sample.weight as f64 * factor) as u64;
+        }
+        Some((self.inherited.len(), factor))
+    }
+
+    /// Interpreters that processes without one have mapped since they started: where, for their
+    /// agents to read its frames. Each is given once.
+    pub(crate) fn new_interpreters(&mut self) -> Vec<(u32, u64, Interpreter)> {
+        let mut found = vec![];
+        for (&pid, process) in &mut self.processes {
+            if process.has_python || process.born_ns == 0 {
+                continue;
+            }
+            for mapping in process.space.mappings() {
+                let Some(index) = mapping.module else { continue };
+                let interpreter = *self.interpreters.entry(index).or_insert_with(|| {
+                    let module = self.modules.get(index)?;
+                    python::find(module.elf.as_ref()?, &module.path)
+                });
+                if let Some(interpreter) = interpreter {
+                    process.has_python = true;
+                    found.push((pid, process.born_ns, interpreter.moved(mapping.bias)));
+                    break;
+                }
+            }
+        }
+        found
+    }
+
+    fn maps(&mut self, payload: &[u8]) -> Option<()> {
+        let (record, rest) = part::<wire::Process>(payload)?;
+        let text = rest.get(..record.text as usize)?;
+        let process = self.processes.entry(record.pid).or_default();
+        if record.moment == 1 {
+            *process = Process {
+                name: NONE,
+                born_ns: record.time_ns,
+                has_python: record.has_python != 0,
+                ..Process::default()
+            };
+        }
+        process.space.refresh(text, &mut self.modules);
+        Some(())
+    }
+
+    fn code(&mut self, payload: &[u8]) -> Option<()> {
+        let (record, rest) = part::<wire::Code>(payload)?;
+        let code = CodeObject::read(&record, rest)?;
+        let process = self.processes.entry(record.pid).or_default();
+        let known = process.codes.insert(record.code, code);
+        if known.is_some() {
+            process.python.retain(|&(address, _), _| address != record.code);
+        }
+        Some(())
+    }
+
+    fn thread_end(&mut self, payload: &[u8]) -> Option<()> {
+        let (record, _) = part::<wire::Thread>(payload)?;
+        let number = self.thread(record.pid, record.tid);
+        let name = record.name.split(|&byte| byte == 0).next().unwrap_or_default();
+        let thread = &mut self.profile.threads[number as usize];
+        thread.cpu_ns = record.cpu_ns;
+        if record.has_inherited != 0 {
+            self.inherited.insert(number);
+        }
+        thread.name = self.profile.texts.add(&String::from_utf8_lossy(name));
+        // A number is used again by a later thread.
+        self.threads.remove(&(record.pid, record.tid));
+        Some(())
+    }
+
+    fn sample(&mut self, payload: &[u8]) -> Option<()> {
+        let (record, rest) = part::<wire::Sample>(payload)?;
+        let (chain, rest) = parts::<PythonFrame>(rest, record.python as usize)?;
+        let stack = StackCopy {
+            start: record.regs[STACK_POINTER].wrapping_sub(wire::RED_ZONE),
+            bytes: rest.get(..record.stack as usize)?,
+        };
+        let registers = Registers(record.regs);
+        let process = self.processes.entry(record.pid).or_default();
+        process.has_python |= record.minor != 0;
+        let mut frames = std::mem::take(&mut self.frames);
+        let mut ending = unwind(&registers, stack, &process.space, &mut self.modules, &mut frames);
+        let unmapped = match ending {
+            Ending::Unmapped { pc, .. } => Some(pc),
+            _ => frames.iter().map(|f| f.pc).find(|&pc| process.space.find(pc).is_none()),
+        };
+        if unmapped.is_some_and(|pc| process.unexplained.insert(pc >> 12)) {
+            // A library that was loaded since.
+            if let Ok(text) = std::fs::read(format!("/proc/{}/maps", record.pid)) {
+                process.space.refresh(&text, &mut self.modules);
+                ending = unwind(&registers, stack, &process.space, &mut self.modules, &mut frames);
+            }
+        }
+        let is_complete = ending == Ending::Complete;
+        let mut mark = 0;
+        if !is_complete {
+            mark |= state::CUT;
+            let module = ending.module().map_or(NONE, |module| self.module(module));
+            let path = self.profile.modules.get(module as usize).map_or(0, |module| module.path);
+            *self.cut.entry((path, ending.reason())).or_default() += 1;
+        }
+        // The agent's own start of a thread is not the program's.
+        frames.retain(|frame| frame.module.is_none_or(|module| !self.is_agent(module)));
+        let numbered: Vec<(u32, bool)> = frames.iter().map(|frame| self.place(frame)).collect();
+        let native: Vec<Native> = frames
+            .iter()
+            .zip(&numbered)
+            .map(|(frame, &(_, is_loop))| Native { sp: frame.sp, cfa: frame.cfa, is_loop })
+            .collect();
+        let (pieces, fit) = merge(&native, &chain, record.minor, is_complete);
+        if record.minor != 0 && (!chain.is_empty() || native.iter().any(|frame| frame.is_loop)) {
+            self.profile.quality.with_python += 1;
+            let is_bad = record.flags & sample_flags::CHAIN_BAD != 0;
+            if is_bad || fit == Fit::Mismatch {
+                self.profile.quality.mismatched += 1;
+                mark |= state::NO_PYTHON;
+            }
+        }
+        for (flag, bit) in
+            [(sample_flags::GIL, state::GIL), (sample_flags::WAITING, state::WAITING)]
+        {
+            if record.flags & flag != 0 {
+                mark |= bit;
+            }
+        }
+        let mut node = NONE;
+        for piece in pieces.into_iter().rev() {
+            let frame = match piece {
+                Piece::Native(at) => numbered[at].0,
+                Piece::Python(code, lasti) => self.python(record.pid, code, lasti),
+            };
+            node = self.interner.node(&mut self.profile, node, frame);
+        }
+        let thread = self.thread(record.pid, record.tid);
+        // A sample that is about a traced function says which, and for how many calls it stands.
+        let (event, weight) = match record.about.checked_sub(1) {
+            Some(function) => (function as u32, record.value),
+            None => (0, self.weight),
+        };
+        self.profile.samples.push(Sample {
+            time_ns: record.time_ns.saturating_sub(self.origin_ns),
+            thread,
+            stack: node,
+            event,
+            weight,
+            state: mark,
+        });
+        self.frames = frames;
+        Some(())
+    }
+
+    fn is_agent(&self, module: ModuleIndex) -> bool {
+        let path = self.modules.get(module).and_then(|module| module.path.file_name());
+        path.is_some_and(|name| name.as_encoded_bytes().starts_with(b"laggard-"))
+    }
+
+    /// Number of a native frame, and whether it is an evaluation loop.
+    fn place(&mut self, frame: &NativeFrame) -> (u32, bool) {
+        let key = (frame.module, frame.svma);
+        if let Some(&known) = self.places.get(&key) {
+            return known;
+        }
+        let elf = frame.module.and_then(|module| self.modules.get(module)?.elf.as_ref());
+        let is_loop = elf
+            .and_then(|elf| elf.symbol(frame.svma))
+            .is_some_and(|symbol| symbol.name.starts_with("_PyEval_EvalFrameDefault"));
+        let module = frame.module.map_or(NONE, |module| self.module(module));
+        let number = self.interner.frame(
+            &mut self.profile,
+            Frame {
+                kind: FrameKind::Native,
+                module,
+                address: frame.svma,
+                function: 0,
+                file: 0,
+                line: 0,
+            },
+        );
+        self.places.insert(key, (number, is_loop));
+        (number, is_loop)
+    }
+
+    fn module(&mut self, index: ModuleIndex) -> u32 {
+        if let Some(&number) = self.module_numbers.get(&index) {
+            return number;
+        }
+        let Some(module) = self.modules.get(index) else { return NONE };
+        let path = self.profile.texts.add(&module.path.to_string_lossy());
+        let id = module.elf.as_ref().map_or(0, |elf| self.profile.texts.add(elf.id()));
+        let number = self.interner.module(&mut self.profile, Module { path, id });
+        self.module_numbers.insert(index, number);
+        number
+    }
+
+    fn python(&mut self, pid: u32, code: u64, lasti: i32) -> u32 {
+        let process = self.processes.entry(pid).or_default();
+        if let Some(&frame) = process.python.get(&(code, lasti)) {
+            return frame;
+        }
+        let texts = &mut self.profile.texts;
+        let (function, file, line) = match process.codes.get(&code) {
+            Some(code) => (texts.add(&code.name), texts.add(&code.file), code.line(lasti)),
+            // Its description was lost with a full ring.
+            None => (texts.add("[unknown Python function]"), 0, 0),
+        };
+        let frame =
+            Frame { kind: FrameKind::Python, module: NONE, address: 0, function, file, line };
+        let frame = self.interner.frame(&mut self.profile, frame);
+        process.python.insert((code, lasti), frame);
+        frame
+    }
+
+    fn thread(&mut self, pid: u32, tid: u32) -> u32 {
+        if let Some(&number) = self.threads.get(&(pid, tid)) {
+            return number;
+        }
+        let texts = &mut self.profile.texts;
+        let mut name_of = |path: String| {
+            let name = std::fs::read(path).unwrap_or_default();
+            texts.add(String::from_utf8_lossy(&name).trim_end_matches('\n'))
+        };
+        let process = self.processes.entry(pid).or_default();
+        if process.name == 0 || process.name == NONE {
+            process.name = name_of(format!("/proc/{pid}/comm"));
+        }
+        let name = name_of(format!("/proc/{pid}/task/{tid}/comm"));
+        let number = self.profile.threads.len() as u32;
+        self.profile.threads.push(Thread { pid, tid, name, process: process.name, cpu_ns: 0 });
+        self.threads.insert((pid, tid), number);
+        number
+    }
+}
+
+/// Place of the stack pointer among DWARF's registers.
+const STACK_POINTER: usize = 7;
+
+/// Records of the wire: any bytes make one.
+trait Record: Copy {}
+impl Record for wire::Sample {}
+impl Record for wire::Code {}
+impl Record for wire::Process {}
+impl Record for wire::Thread {}
+impl Record for PythonFrame {}
+
+fn part<T: Record>(bytes: &[u8]) -> Option<(T, &[u8])> {
+    let (head, rest) = bytes.split_at_checked(size_of::<T>())?;
+    // SAFETY: there are enough bytes, and any bytes are a record.
+    Some((unsafe { head.as_ptr().cast::<T>().read_unaligned() }, rest))
+}
+
+fn parts<T: Record>(mut bytes: &[u8], count: usize) -> Option<(Vec<T>, &[u8])> {
+    // Counts come from another process: they are believed as far as there are bytes.
+    let mut all = Vec::with_capacity(count.min(bytes.len() / size_of::<T>()));
+    for _ in 0..count {
+        let (one, rest) = part(bytes)?;
+        all.push(one);
+        bytes = rest;
+    }
+    Some((all, bytes))
+}

@@ -1,0 +1,315 @@
+//! Sampling a program: native and Python frames in one stack, without root.
+//!
+//! [`record`] starts the program with the sampling agent inside, takes the records it leaves in
+//! shared memory, and makes a profile of them whose native frames are addresses; names are given
+//! to it later, by `laggard_symbols::resolve`.
+#![allow(unsafe_code, reason = "shared memory and the clock of the agents")]
+
+pub(crate) mod code;
+pub(crate) mod collect;
+mod merge;
+mod python;
+pub(crate) mod shared;
+
+use crate::child::{Child, Ended};
+use crate::error::Error;
+use crate::started::{self, Started};
+use crate::{program, unpack};
+use collect::Collector;
+use laggard_agent::wire::{RING_VARIABLE, Trigger, options};
+use laggard_core::model::profile::{Event, Profile};
+use shared::SharedFile;
+use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::*;
+use std::time::{Duration, Instant};
+
+/// How to sample.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Samples per second of each thread's clock.
+    pub rate: f64,
+    /// Which clock.
+    pub clock: Clock,
+    /// Most bytes of stack to copy.
+    pub stack_size: u64,
+    /// How to be woken; others are tried when it cannot be had.
+    pub trigger: Trigger,
+    /// Whether to sample forked and exec'ed processes too.
+    pub children: bool,
+    /// Whether new threads share one event from the start, not only where there are many.
+    pub inherit: bool,
+    /// Processors to run on; none means all.
+    pub cpus: Vec<usize>,
+    /// End the program after this time.
+    pub duration: Option<Duration>,
+    /// Bytes of the ring, a power of two.
+    pub ring_size: u64,
+    /// What to count in place of a clock.
+    pub event: Option<PerfEvent>,
+    /// Whether the program's own output goes nowhere.
+    pub quiet: bool,
+    /// Take no samples and only let the signals come: measures what they cost by themselves.
+    pub empty: bool,
+}
+
+/// An event of the kernel or the processor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PerfEvent {
+    /// What people call it.
+    pub name: String,
+    /// The kernel's type of it.
+    pub kind: u32,
+    /// Its number in that type.
+    pub config: u64,
+}
+
+impl PerfEvent {
+    /// Names that [`PerfEvent::named`] knows.
+    pub const NAMES: [&str; 12] = [
+        "cycles",
+        "instructions",
+        "cache-references",
+        "cache-misses",
+        "branches",
+        "branch-misses",
+        "cpu-clock",
+        "task-clock",
+        "page-faults",
+        "context-switches",
+        "minor-faults",
+        "major-faults",
+    ];
+
+    /// The event that perf knows by this name.
+    pub fn named(name: &str) -> Option<PerfEvent> {
+        const HARDWARE: u32 = 0;
+        const SOFTWARE: u32 = 1;
+        let (kind, config) = match name {
+            "cycles" => (HARDWARE, 0),
+            "instructions" => (HARDWARE, 1),
+            "cache-references" => (HARDWARE, 2),
+            "cache-misses" => (HARDWARE, 3),
+            "branches" => (HARDWARE, 4),
+            "branch-misses" => (HARDWARE, 5),
+            "cpu-clock" => (SOFTWARE, 0),
+            "task-clock" => (SOFTWARE, 1),
+            "page-faults" => (SOFTWARE, 2),
+            "context-switches" => (SOFTWARE, 3),
+            "minor-faults" => (SOFTWARE, 5),
+            "major-faults" => (SOFTWARE, 6),
+            _ => return None,
+        };
+        Some(PerfEvent { name: name.to_owned(), kind, config })
+    }
+
+    fn is_clock(&self) -> bool {
+        self.kind == 1 && self.config < 2
+    }
+}
+
+/// Which clock drives the samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// CPU time: a thread that waits is not seen.
+    Cpu,
+    /// Wall time.
+    Wall,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            rate: 999.0,
+            clock: Clock::Cpu,
+            stack_size: 64 << 10,
+            trigger: Trigger::SigTrap,
+            children: false,
+            inherit: false,
+            cpus: vec![],
+            duration: None,
+            ring_size: 8 << 20,
+            event: None,
+            quiet: false,
+            empty: false,
+        }
+    }
+}
+
+/// Time after which what was recorded is handed out.
+const BATCH: Duration = Duration::from_secs(1);
+/// Longest sleep between looks at the ring.
+const NAP: Duration = Duration::from_millis(100);
+
+/// Runs a command and samples it. `batch` sees the growing profile about once a second.
+pub fn record(
+    command: &[OsString],
+    options: &Options,
+    batch: &mut dyn FnMut(&Profile),
+) -> Result<(Profile, Ended), Error> {
+    let program = program::check(command)?;
+    let agent = unpack::library("sample", laggard_agent::SAMPLE).map_err(Error::Unpack)?;
+    let shared = Arc::new(SharedFile::create(options.ring_size).map_err(Error::Shared)?);
+    configure(&shared, options);
+    let mut child = started::command(command, options.quiet);
+    child.env("LD_PRELOAD", with_agent(agent.as_os_str(), std::env::var_os("LD_PRELOAD")));
+    child.env(RING_VARIABLE, shared.path());
+    let (origin_ns, started) = (monotonic_ns(), Started::now(command));
+    let bell = Arc::clone(&shared);
+    let child = Child::start(child, &options.cpus, move || bell.wake())
+        .map_err(|source| Error::Start { program: program.path.clone(), source })?;
+    let (event, weight) = counted(options);
+    let mut collector = Collector::new(origin_ns, event, weight);
+    collector.profile.about = started.so_far();
+    let mut last_batch = Instant::now();
+    let mut interpreters = 0;
+    let mut asked_to_end = false;
+    let ended = loop {
+        let ended = child.ended();
+        // Whoever has not finished a record by now never will.
+        let gone = |pid: u32| ended.is_some() || is_gone(pid);
+        let skipped = shared.drain(gone, |kind, payload| collector.take(kind, payload));
+        collector.profile.quality.lost += skipped;
+        if let Some(ended) = ended {
+            break ended;
+        }
+        for (pid, born_ns, interpreter) in collector.new_interpreters() {
+            let posted = interpreter.post(shared.header(), pid, born_ns, interpreters);
+            interpreters += usize::from(posted);
+        }
+        if last_batch.elapsed() >= BATCH {
+            batch(&collector.profile);
+            last_batch = Instant::now();
+        }
+        // Once, so that a program that ends well on the first request is not cut short by a second.
+        if !asked_to_end && options.duration.is_some_and(|most| started.elapsed() >= most) {
+            child.interrupt();
+            asked_to_end = true;
+        }
+        shared.wait(NAP);
+    };
+    // Processes that live on have nobody to write for.
+    shared.header().options.fetch_or(options::EMPTY, Relaxed);
+    let spent = (ended.user_ns + ended.system_ns).max(1);
+    let corrected = collector.correct_inherited(ended.user_ns as f64 / spent as f64);
+    let (mut profile, _) = collector.finish();
+    if let Some((threads, factor)) = corrected {
+        profile.quality.warnings.push(format!(
+            "{threads} threads shared one event, as is cheaper where there are many; their samples \
+             were given {factor:.2} times the weight, to fit the CPU time they used"
+        ));
+    }
+    if shared.header().root_pid.load(Relaxed) == 0 {
+        return Err(Error::NotLoaded { program: program.path });
+    }
+    profile.about = started.about(&ended, started.elapsed(), "agent");
+    profile.about.rate = options.rate;
+    count(&shared, &mut profile);
+    Ok((profile, ended))
+}
+
+/// Runs a command without an agent, for comparison.
+pub fn bare(command: &[OsString], options: &Options) -> Result<Ended, Error> {
+    let program = program::check(command)?;
+    let child = Child::start(started::command(command, options.quiet), &options.cpus, || ())
+        .map_err(|source| Error::Start { program: program.path, source })?;
+    Ok(child.wait())
+}
+
+/// What samples count, and how much of it each stands for.
+fn counted(options: &Options) -> (Event, u64) {
+    let period = (1e9 / options.rate) as u64;
+    match &options.event {
+        Some(event) if !event.is_clock() => (Event { name: event.name.clone(), is_time: false }, 1),
+        _ if options.clock == Clock::Wall => {
+            (Event { name: "wall-clock".into(), is_time: true }, period)
+        }
+        _ => (Event { name: "task-clock".into(), is_time: true }, period),
+    }
+}
+
+/// Before 5.19 the kernel kills a thread that has SIGTRAP blocked when its event is due.
+fn trigger(asked: Trigger) -> Trigger {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    match (asked, numbers.next(), numbers.next()) {
+        (Trigger::SigTrap, Some(Ok(major)), Some(Ok(minor))) if (major, minor) < (5, 19) => {
+            Trigger::Overflow
+        }
+        _ => asked,
+    }
+}
+
+fn configure(shared: &SharedFile, asked: &Options) {
+    let header = shared.header();
+    header.period_ns.store((1e9 / asked.rate) as u64, Relaxed);
+    header.stack_size.store(asked.stack_size, Relaxed);
+    header.trigger.store(trigger(asked.trigger) as u32, Relaxed);
+    if let Some(event) = asked.event.as_ref().filter(|event| !event.is_clock()) {
+        // Type 0 means the clock, so all others are one higher.
+        header.event_type.store(u64::from(event.kind) + 1, Relaxed);
+        header.event_config.store(event.config, Relaxed);
+        header.rate.store(asked.rate as u64, Relaxed);
+    }
+    let bits = [
+        (asked.children, options::CHILDREN),
+        (asked.clock == Clock::Wall, options::WALL),
+        (asked.inherit, options::INHERIT),
+        (asked.empty, options::EMPTY),
+    ];
+    let bits = bits.into_iter().filter(|(set, _)| *set).fold(0, |all, (_, bit)| all | bit);
+    header.options.store(bits, Release);
+}
+
+/// Takes over what the agents counted, and says which trigger they got.
+fn count(shared: &SharedFile, profile: &mut Profile) {
+    let header = shared.header();
+    let quality = &mut profile.quality;
+    quality.lost += header.dropped.load(Relaxed);
+    quality.late = header.late.load(Relaxed);
+    quality.unsampled_threads = u64::from(header.unarmed.load(Relaxed));
+    quality.handler_ns = header.handler_ns.load(Relaxed);
+    let got = header.got_trigger.load(Relaxed).checked_sub(1).and_then(Trigger::from_number);
+    let error = header.trigger_error.load(Relaxed);
+    profile.about.method = match got {
+        Some(Trigger::SigTrap) => "agent, perf event of each thread with sigtrap",
+        Some(Trigger::Overflow) => "agent, perf event of each thread with a signal",
+        Some(Trigger::Timer) => "agent, timer of each thread's CPU time",
+        Some(Trigger::Wall) => "agent, timer of the wall clock",
+        None => "agent",
+    }
+    .into();
+    if header.event_type.load(Relaxed) != 0 && error != 0 {
+        let why = std::io::Error::from_raw_os_error(error as i32);
+        quality.warnings.push(format!("the event cannot be counted here: {why}"));
+    } else if error != 0 && got == Some(Trigger::Timer) {
+        let why = std::io::Error::from_raw_os_error(error as i32);
+        quality.warnings.push(format!(
+            "perf events cannot be had here ({why}), so a timer took the samples: the kernel's \
+             tick bounds its rate, often to 250 a second; `laggard doctor` says how to change that"
+        ));
+    }
+}
+
+/// The agent before what is preloaded already.
+fn with_agent(agent: &OsStr, others: Option<OsString>) -> OsString {
+    let mut all = agent.to_owned();
+    if let Some(others) = others.filter(|others| !others.is_empty()) {
+        all.push(":");
+        all.push(others);
+    }
+    all
+}
+
+pub(crate) fn is_gone(pid: u32) -> bool {
+    // SAFETY: signal 0 only asks whether there is such a process.
+    let answer = unsafe { libc::kill(pid as i32, 0) };
+    answer != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
+}
+
+pub(crate) fn monotonic_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel fills in the structure.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

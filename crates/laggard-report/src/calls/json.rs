@@ -1,0 +1,419 @@
+//! JSON of calls, schema `laggard.calls/1`.
+//!
+//! Times are in nanoseconds, shares from 0 to 1 of what `whole` has. What was not measured is null:
+//! `measure` says what was. A quantile has the bounds of its class. Rows are bounded by those asked
+//! for.
+
+use super::{CallsReport, Shown};
+use crate::profile::json::About;
+use crate::rows::kept;
+use crate::shape;
+use laggard_core::calls::{
+    self, Arguments, Caller, Filter, Measure, PythonLine, PythonLines, Tally, Totals, TreeRow, View,
+};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+pub(super) fn json(report: &CallsReport) -> String {
+    let view = report.view;
+    let whole = &view.whole;
+    let (tables, arguments) = match report.shown {
+        Shown::Whole(all, _, arguments) => (all.iter().collect(), Some(arguments)),
+        Shown::Table(table) | Shown::Callers(_, table, _) | Shown::Callees(_, table) => {
+            (vec![table], None)
+        }
+        Shown::Arguments(rows) => (vec![], Some(rows)),
+        Shown::Tree(_) | Shown::PythonLines(_) | Shown::Histogram(..) => (vec![], None),
+    };
+    let tree = match report.shown {
+        Shown::Tree(rows) => Some(rows),
+        _ => None,
+    };
+    let lines = match report.shown {
+        Shown::Whole(_, lines, _) | Shown::Callers(_, _, lines) | Shown::PythonLines(lines) => {
+            Some(lines)
+        }
+        _ => None,
+    };
+    let of = match report.shown {
+        Shown::Callers(function, ..) => Some(("callers", function)),
+        Shown::Callees(function, _) => Some(("callees", function)),
+        Shown::Histogram(function, _) => Some(("histogram", function)),
+        _ => None,
+    };
+    let histogram = match report.shown {
+        Shown::Histogram(_, tally) => Some(Histogram::new(tally, view)),
+        _ => None,
+    };
+    let q = &view.calls.quality;
+    shape::pretty(&Calls {
+        schema: "laggard.calls/1",
+        file: report.path,
+        about: (&view.calls.profile.about).into(),
+        losses: report.losses,
+        filter: report.filter.into(),
+        of: of.map(|(what, function)| Of { what, function }),
+        measure: view.measure.word(),
+        whole: TallyShape::new(whole, whole, view.measure),
+        quality: Quality {
+            too_deep: q.too_deep,
+            table_full: q.table_full,
+            not_wrapped: q
+                .not_wrapped
+                .iter()
+                .map(|(function, reason)| NotWrapped { function, reason })
+                .collect(),
+            cost_ns: q.cost_ns,
+            warnings: &view.calls.profile.quality.warnings,
+        },
+        tables: tables.into_iter().map(|t| (t.by.word(), Table::new(t, report.top))).collect(),
+        tree: tree.map(|rows| Tree {
+            distinct: rows.len() as u64,
+            nodes: kept(rows, report.top).iter().map(|row| Node::new(row, view)).collect(),
+        }),
+        arguments: arguments.map(|rows| ArgumentTable {
+            distinct: rows.len() as u64,
+            rows: kept(rows, report.top)
+                .iter()
+                .map(|row| ArgumentShape::new(row, view.measure))
+                .collect(),
+        }),
+        python_lines: lines
+            .map(|lines| kept(&lines.rows, report.top).iter().map(Into::into).collect()),
+        python_lines_rest_on: lines.map(Into::into),
+        histogram,
+    })
+}
+
+/// The whole of it.
+#[derive(Serialize)]
+struct Calls<'a> {
+    /// Name and version of this shape.
+    schema: &'static str,
+    /// The file.
+    file: &'a str,
+    /// What was run, and how.
+    about: About<'a>,
+    /// What of the file could not be read.
+    losses: &'a [String],
+    /// What the calls are narrowed to.
+    filter: FilterShape<'a>,
+    /// The function that callers, callees or a histogram were asked of.
+    of: Option<Of<'a>>,
+    /// What was measured of calls: `time`, `instructions`, or `calls` alone.
+    measure: &'static str,
+    /// All calls that are kept.
+    whole: TallyShape,
+    /// How far it can be trusted; of all calls.
+    quality: Quality<'a>,
+    /// By what the rows are.
+    tables: BTreeMap<&'static str, Table<'a>>,
+    /// Null unless it was asked for.
+    tree: Option<Tree<'a>>,
+    /// Null where they were not asked for.
+    arguments: Option<ArgumentTable<'a>>,
+    /// Lines of Python, estimated; null where they were not asked for.
+    python_lines: Option<Vec<PythonLineShape<'a>>>,
+    python_lines_rest_on: Option<RestOn>,
+    /// Null unless it was asked for.
+    histogram: Option<Histogram>,
+}
+
+#[derive(Serialize)]
+struct FilterShape<'a> {
+    library: Option<&'a str>,
+    function: Option<&'a str>,
+    thread: Option<&'a str>,
+    process: Option<&'a str>,
+}
+
+impl<'a> From<&'a Filter> for FilterShape<'a> {
+    fn from(filter: &'a Filter) -> FilterShape<'a> {
+        FilterShape {
+            library: filter.library.as_deref(),
+            function: filter.function.as_deref(),
+            thread: filter.thread.as_deref(),
+            process: filter.process.as_deref(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Of<'a> {
+    what: &'static str,
+    function: &'a str,
+}
+
+#[derive(Serialize)]
+struct Quality<'a> {
+    /// Calls counted and not timed.
+    too_deep: u64,
+    /// Calls counted by function, not by place.
+    table_full: u64,
+    /// Functions left alone.
+    not_wrapped: Vec<NotWrapped<'a>>,
+    /// What one traced call costs.
+    cost_ns: f64,
+    warnings: &'a [String],
+}
+
+#[derive(Serialize)]
+struct NotWrapped<'a> {
+    function: &'a str,
+    reason: &'a str,
+}
+
+/// What some calls amount to.
+#[derive(Serialize)]
+pub(crate) struct TallyShape {
+    /// Calls begun.
+    calls: u64,
+    /// Calls that did not return.
+    unfinished: u64,
+    /// Calls whose duration is known.
+    timed: u64,
+    /// Of the calls of the whole.
+    calls_share: f64,
+    /// With traced calls below; null, as the two that follow, unless times were measured.
+    total_ns: Option<u64>,
+    /// Without them.
+    self_ns: Option<u64>,
+    self_share: Option<f64>,
+    /// Null, as what follows, when no call was timed.
+    min_ns: Option<u64>,
+    median: Option<Quantile>,
+    p99: Option<Quantile>,
+    max_ns: Option<u64>,
+    mean_ns: Option<f64>,
+    /// With whatever was called; null, as what follows, unless instructions were counted.
+    instructions: Option<u64>,
+    instructions_per_call: Option<f64>,
+    /// Of the functions themselves; null where only some of a function's calls are meant.
+    own_instructions: Option<u64>,
+    own_instructions_share: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Quantile {
+    /// The middle of the class.
+    ns: u64,
+    low_ns: u64,
+    high_ns: u64,
+}
+
+impl From<calls::Quantile> for Quantile {
+    fn from(found: calls::Quantile) -> Quantile {
+        Quantile { ns: found.ns, low_ns: found.low_ns, high_ns: found.high_ns }
+    }
+}
+
+impl TallyShape {
+    pub(crate) fn new(tally: &Tally, whole: &Tally, measure: Measure) -> TallyShape {
+        let is_timed = measure == Measure::Time;
+        TallyShape {
+            calls: tally.count,
+            unfinished: tally.unfinished,
+            timed: tally.timed(),
+            calls_share: tally.share_of_calls(whole),
+            total_ns: is_timed.then_some(tally.total_ns),
+            self_ns: is_timed.then_some(tally.self_ns),
+            self_share: is_timed.then(|| tally.share_of(whole)),
+            min_ns: tally.min_ns,
+            median: tally.median().map(Into::into),
+            p99: tally.quantile(0.99).map(Into::into),
+            max_ns: tally.max_ns,
+            mean_ns: tally.mean_ns(),
+            instructions: tally.instructions,
+            instructions_per_call: tally.instructions_per_call(),
+            own_instructions: tally.own_instructions,
+            own_instructions_share: tally.share_of_own(whole),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Table<'a> {
+    /// Rows in all.
+    distinct: u64,
+    rows: Vec<Row<'a>>,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    /// Library, function or thread; by caller, the function that is called.
+    name: &'a str,
+    /// Library of a function, process of a thread.
+    of: &'a str,
+    /// Of rows by caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    caller: Option<CallerShape<'a>>,
+    #[serde(flatten)]
+    tally: TallyShape,
+}
+
+#[derive(Serialize)]
+struct CallerShape<'a> {
+    library: &'a str,
+    function: &'a str,
+    /// Source file and line; empty when not known.
+    place: &'a str,
+}
+
+impl<'a> From<&'a Caller> for CallerShape<'a> {
+    fn from(caller: &'a Caller) -> CallerShape<'a> {
+        let Caller { library, function, place } = caller;
+        CallerShape { library, function, place }
+    }
+}
+
+impl<'a> Table<'a> {
+    fn new(totals: &'a Totals, top: Option<usize>) -> Table<'a> {
+        let row = |row: &'a calls::Row| Row {
+            name: &row.name,
+            of: &row.of,
+            caller: row.caller.as_ref().map(Into::into),
+            tally: TallyShape::new(&row.tally, &totals.whole, totals.measure),
+        };
+        Table {
+            distinct: totals.rows.len() as u64,
+            rows: kept(&totals.rows, top).iter().map(row).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Tree<'a> {
+    /// Nodes in all.
+    distinct: u64,
+    /// In the order of reading.
+    nodes: Vec<Node<'a>>,
+}
+
+#[derive(Serialize)]
+struct Node<'a> {
+    /// 0 for a calling library, 1 for a function of it, 2 for what it calls.
+    depth: usize,
+    name: &'a str,
+    library: &'a str,
+    #[serde(flatten)]
+    tally: TallyShape,
+}
+
+impl<'a> Node<'a> {
+    fn new(row: &'a TreeRow, view: &View) -> Node<'a> {
+        Node {
+            depth: row.depth,
+            name: &row.name,
+            library: &row.library,
+            tally: TallyShape::new(&row.tally, &view.whole, view.measure),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ArgumentTable<'a> {
+    /// Rows in all.
+    distinct: u64,
+    rows: Vec<ArgumentShape<'a>>,
+}
+
+#[derive(Serialize)]
+struct ArgumentShape<'a> {
+    function: &'a str,
+    library: &'a str,
+    values: &'a [i64],
+    calls: u64,
+    /// Null unless times were measured.
+    total_ns: Option<u64>,
+}
+
+impl<'a> ArgumentShape<'a> {
+    fn new(row: &'a Arguments, measure: Measure) -> ArgumentShape<'a> {
+        ArgumentShape {
+            function: &row.function,
+            library: &row.library,
+            values: &row.values,
+            calls: row.count,
+            total_ns: (measure == Measure::Time).then_some(row.total_ns),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct PythonLineShape<'a> {
+    /// File and line of the innermost Python frame above the call.
+    place: &'a str,
+    /// Its Python function.
+    caller: &'a str,
+    /// The function that is called.
+    function: &'a str,
+    library: &'a str,
+    estimated_calls: f64,
+    /// Of the calls of the function.
+    share: f64,
+    /// Kept stacks that it rests on.
+    stacks: u64,
+}
+
+impl<'a> From<&'a PythonLine> for PythonLineShape<'a> {
+    fn from(line: &'a PythonLine) -> PythonLineShape<'a> {
+        let PythonLine { place, caller, function, library, calls, share, stacks } = line;
+        PythonLineShape {
+            place,
+            caller,
+            function,
+            library,
+            estimated_calls: *calls,
+            share: *share,
+            stacks: *stacks,
+        }
+    }
+}
+
+/// What lines of Python are estimated from.
+#[derive(Serialize)]
+struct RestOn {
+    /// Rows in all.
+    distinct: u64,
+    /// Kept stacks.
+    stacks: u64,
+    /// Calls of functions that no stack was kept of.
+    unknown_calls: u64,
+}
+
+impl From<&PythonLines> for RestOn {
+    fn from(lines: &PythonLines) -> RestOn {
+        let PythonLines { stacks, unknown_calls, rows } = lines;
+        RestOn { distinct: rows.len() as u64, stacks: *stacks, unknown_calls: *unknown_calls }
+    }
+}
+
+#[derive(Serialize)]
+struct Histogram {
+    #[serde(flatten)]
+    tally: TallyShape,
+    classes: Vec<ClassShape>,
+}
+
+#[derive(Serialize)]
+struct ClassShape {
+    low_ns: u64,
+    high_ns: u64,
+    calls: u64,
+}
+
+impl Histogram {
+    fn new(tally: &Tally, view: &View) -> Histogram {
+        Histogram {
+            tally: TallyShape::new(tally, &view.whole, view.measure),
+            classes: tally
+                .classes()
+                .map(|class| ClassShape {
+                    low_ns: class.low_ns,
+                    high_ns: class.high_ns,
+                    calls: class.count,
+                })
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! What was run, how it was recorded, and how far the record can be trusted.
+
+use super::{ProfileReport, whole};
+use crate::document::Document;
+use crate::escape;
+use crate::number::{count, duration, percent, plural, share, significant};
+use laggard_core::profile::{QualitySummary, View};
+use std::collections::BTreeSet;
+
+/// Columns that a command may take.
+pub(crate) const LONGEST_COMMAND: usize = 300;
+/// Libraries in which stacks end that are named.
+const MOST_CUTS: usize = 5;
+
+pub(super) fn about(report: &ProfileReport, document: &mut Document) {
+    let about = &report.view.profile.about;
+    document.facts([
+        ("command", escape::fit(&command(&about.command), LONGEST_COMMAND)),
+        (
+            "exit code",
+            about
+                .exit_code
+                .filter(|&code| code != 0)
+                .map_or_else(String::new, |code| code.to_string()),
+        ),
+        ("duration", durations(report)),
+        ("samples", samples(report.view)),
+        ("recorded", recorded(report.view)),
+        ("shown", narrowed(report).unwrap_or_default()),
+    ]);
+}
+
+/// What the tables are of, where that is all there is to say.
+pub(super) fn shown(report: &ProfileReport, document: &mut Document) {
+    if let Some(narrowed) = narrowed(report) {
+        document.facts([("shown", narrowed)]);
+    }
+}
+
+/// A command as it may be typed again.
+pub(crate) fn command(words: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    let word = |word: &String| {
+        if !word.is_empty() && word.chars().all(plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', "'\\''"))
+        }
+    };
+    words.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+fn durations(report: &ProfileReport) -> String {
+    let about = &report.view.profile.about;
+    let mut parts = vec![];
+    if about.duration_ns > 0 {
+        parts.push(format!("{} wall time", time(about.duration_ns)));
+    }
+    if let Some(cpu) = report.quality.cpu_ns {
+        let of = if about.user_ns + about.system_ns > 0 {
+            format!(" ({} user, {} system)", time(about.user_ns), time(about.system_ns))
+        } else {
+            String::new()
+        };
+        parts.push(format!("{} CPU time{of}", time(cpu)));
+    }
+    parts.join(", ")
+}
+
+fn time(ns: u64) -> String {
+    duration(i64::try_from(ns).unwrap_or(i64::MAX))
+}
+
+fn samples(view: &View) -> String {
+    let profile = view.profile;
+    let of_event: Vec<_> =
+        profile.samples.iter().filter(|sample| sample.event == view.event).collect();
+    let threads: BTreeSet<u32> = of_event.iter().map(|sample| sample.thread).collect();
+    let pids: BTreeSet<u32> = threads
+        .iter()
+        .filter_map(|&thread| Some(profile.threads.get(thread as usize)?.pid))
+        .collect();
+    let rate = profile.about.rate;
+    let rate = if rate > 0.0 {
+        format!(", {} asked for per second of a thread", significant(rate))
+    } else {
+        String::new()
+    };
+    let processes = if pids.len() == 1 {
+        "1 process".to_owned()
+    } else {
+        format!("{} processes", count(pids.len() as u64))
+    };
+    let others = profile.samples.len() - of_event.len();
+    let others = if others > 0 {
+        format!("; {} of other events (--by event)", plural(others as u64, "sample"))
+    } else {
+        String::new()
+    };
+    format!(
+        "{} of {}{rate}; {} in {processes}{others}",
+        count(of_event.len() as u64),
+        view.event_name(),
+        plural(threads.len() as u64, "thread"),
+    )
+}
+
+fn recorded(view: &View) -> String {
+    let about = &view.profile.about;
+    let by = [about.method.as_str(), about.tool.as_str()];
+    let by: Vec<&str> = by.into_iter().filter(|word| !word.is_empty()).collect();
+    if by.is_empty() { String::new() } else { format!("by {}", by.join(", ")) }
+}
+
+/// What the view is narrowed to.
+fn narrowed(report: &ProfileReport) -> Option<String> {
+    let (view, filter) = (report.view, report.filter);
+    let named = [
+        ("library", &filter.library),
+        ("thread", &filter.thread),
+        ("process", &filter.process),
+        ("event", &filter.event),
+    ];
+    let mut parts: Vec<String> = named
+        .into_iter()
+        .filter_map(|(what, asked)| Some(format!("{what} {}", asked.as_deref()?)))
+        .collect();
+    parts.extend(filter.from_ns.map(|from| format!("from {}", time(from))));
+    parts.extend(filter.to_ns.map(|to| format!("to {}", time(to))));
+    if parts.is_empty() {
+        return None;
+    }
+    let start_up = match view.start_up.samples {
+        0 => String::new(),
+        hidden => {
+            format!("; without {} of start-up (--start-up keeps them)", plural(hidden, "sample"))
+        }
+    };
+    let all = view.profile.samples.iter().filter(|sample| sample.event == view.event).count();
+    Some(format!(
+        "{}: {}, {} % of all samples of this event{start_up}",
+        parts.join(", "),
+        whole(view, view.whole),
+        percent(share(view.whole.samples as f64, all as f64))
+    ))
+}
+
+pub(super) fn quality(report: &ProfileReport, document: &mut Document) {
+    let q = report.quality;
+    if q.samples == 0 {
+        return;
+    }
+    document.heading("Quality");
+    document.facts([
+        ("whole stacks", stacks(q)),
+        ("names", names(q)),
+        ("Python", python(q)),
+        ("workers", workers(q)),
+        ("lost", lost(q)),
+        ("kernel", kernel(q)),
+        ("cost", cost(report)),
+    ]);
+    for warning in &q.warnings {
+        document.minor(format!("note: {warning}"));
+    }
+}
+
+fn stacks(q: &QualitySummary) -> String {
+    let cut = |cut: &laggard_core::profile::Cut| {
+        let reason =
+            if cut.reason.is_empty() { String::new() } else { format!(" ({})", cut.reason) };
+        format!("{} in {}{reason}", count(cut.count), escape::fit(&cut.library, 60))
+    };
+    let mut ends: Vec<String> = q.cut.iter().take(MOST_CUTS).map(cut).collect();
+    if q.cut.len() > MOST_CUTS {
+        ends.push(format!("{} more places", q.cut.len() - MOST_CUTS));
+    }
+    let ends = if ends.is_empty() {
+        String::new()
+    } else {
+        format!("; others end early: {}", ends.join(", "))
+    };
+    let part = percent(share(q.complete as f64, q.samples as f64));
+    format!("{part} % of {} reach the program's first frame{ends}", plural(q.samples, "sample"))
+}
+
+fn names(q: &QualitySummary) -> String {
+    let (named, all) = q.named;
+    if all == 0 || named == all {
+        return String::new();
+    }
+    let part = percent(share(named as f64, all as f64));
+    format!("{part} % of {} have a name for their innermost machine code", plural(all, "sample"))
+}
+
+fn python(q: &QualitySummary) -> String {
+    if q.with_python == 0 {
+        return String::new();
+    }
+    let fit = q.with_python.saturating_sub(q.mismatched);
+    let part = percent(share(fit as f64, q.with_python as f64));
+    format!("frames fit the native ones in {part} % of {}", plural(q.with_python, "sample"))
+}
+
+fn workers(q: &QualitySummary) -> String {
+    if q.joined == 0 {
+        return String::new();
+    }
+    format!(
+        "{} of worker threads stand under the call they work for, found by time",
+        plural(q.joined, "sample")
+    )
+}
+
+fn lost(q: &QualitySummary) -> String {
+    let mut parts = vec![];
+    if q.lost > 0 {
+        let all = q.lost.saturating_add(q.samples);
+        parts.push(format!(
+            "{} ({} % of all that were due)",
+            plural(q.lost, "sample"),
+            percent(share(q.lost as f64, all as f64))
+        ));
+    }
+    if q.late > 0 {
+        parts.push(format!("{} came late, while signals were blocked", plural(q.late, "sample")));
+    }
+    if q.unsampled_threads > 0 {
+        parts.push(format!("{} could not be sampled", plural(q.unsampled_threads, "thread")));
+    }
+    if parts.is_empty() { "nothing".to_owned() } else { parts.join("; ") }
+}
+
+fn kernel(q: &QualitySummary) -> String {
+    let (Some(kernel), Some(cpu), Some(sampled)) = (q.kernel_share, q.cpu_ns, q.sampled_ns) else {
+        return String::new();
+    };
+    format!(
+        "{} % of {} CPU time has no samples ({} sampled): time in the kernel, or lost",
+        percent(kernel),
+        time(cpu),
+        time(sampled)
+    )
+}
+
+fn cost(report: &ProfileReport) -> String {
+    let q = report.quality;
+    if let Some([ratio, low, high]) = q.overhead {
+        return format!(
+            "{} times the time without recording ({}…{})",
+            significant(ratio),
+            significant(low),
+            significant(high)
+        );
+    }
+    match (q.handler_ns, q.cpu_ns) {
+        (0, _) | (_, None) => String::new(),
+        (handler, Some(cpu)) => format!(
+            "{} in taking samples, {} % of CPU time",
+            time(handler),
+            percent(share(handler as f64, cpu as f64))
+        ),
+    }
+}

@@ -1,0 +1,300 @@
+//! JSON of a profile, schema `laggard.profile/1`.
+//!
+//! Times are in nanoseconds, shares from 0 to 1 of `whole`; weights are in the unit of the event,
+//! nanoseconds where it is time. Rows are bounded by those asked for.
+
+use super::{ProfileReport, Shown, ShownTree, TreeKind};
+use crate::rows::kept;
+use crate::shape;
+use laggard_core::model::profile;
+use laggard_core::profile::{Cost, Filter, Totals};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+pub(super) fn json(report: &ProfileReport) -> String {
+    let view = report.view;
+    let tables: Vec<&Totals> = match report.shown {
+        Shown::Whole(all) => all.iter().collect(),
+        Shown::Table(table) => vec![table],
+        Shown::Tree(_) => vec![],
+    };
+    let tree = if let Shown::Tree(tree) = report.shown { Some(tree) } else { None };
+    shape::pretty(&Profile {
+        schema: "laggard.profile/1",
+        file: report.path,
+        about: (&view.profile.about).into(),
+        losses: report.losses,
+        filter: report.filter.into(),
+        event: Event { name: view.event_name(), is_time: view.is_time() },
+        whole: view.whole.into(),
+        start_up_hidden: view.start_up.into(),
+        quality: Quality::new(report),
+        tables: tables.into_iter().map(|t| (t.by.word(), Table::new(t, report.top))).collect(),
+        tree: tree.map(|tree| TreeShape::new(tree, report.top)),
+    })
+}
+
+/// The whole of it.
+#[derive(Serialize)]
+struct Profile<'a> {
+    /// Name and version of this shape.
+    schema: &'static str,
+    /// The file.
+    file: &'a str,
+    /// What was run, and how.
+    about: About<'a>,
+    /// What of the file could not be read.
+    losses: &'a [String],
+    /// What the samples are narrowed to.
+    filter: FilterShape<'a>,
+    /// What they count.
+    event: Event<'a>,
+    /// All samples that are kept.
+    whole: CostShape,
+    /// Samples left out because they are start-up.
+    start_up_hidden: CostShape,
+    /// How far it can be trusted; of all samples.
+    quality: Quality<'a>,
+    /// By what the rows are.
+    tables: BTreeMap<&'static str, Table<'a>>,
+    /// Null unless one was asked for.
+    tree: Option<TreeShape<'a>>,
+}
+
+/// What was run, and how.
+#[derive(Serialize)]
+pub(crate) struct About<'a> {
+    command: &'a [String],
+    exit_code: Option<i32>,
+    started_unix: f64,
+    duration_ns: u64,
+    user_ns: u64,
+    system_ns: u64,
+    rate: f64,
+    method: &'a str,
+    tool: &'a str,
+    facts: Vec<Fact<'a>>,
+}
+
+#[derive(Serialize)]
+struct Fact<'a> {
+    name: &'a str,
+    value: &'a str,
+}
+
+impl<'a> From<&'a profile::About> for About<'a> {
+    fn from(about: &'a profile::About) -> About<'a> {
+        About {
+            command: &about.command,
+            exit_code: about.exit_code,
+            started_unix: about.started_unix,
+            duration_ns: about.duration_ns,
+            user_ns: about.user_ns,
+            system_ns: about.system_ns,
+            rate: about.rate,
+            method: &about.method,
+            tool: &about.tool,
+            facts: about.facts.iter().map(|(name, value)| Fact { name, value }).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct FilterShape<'a> {
+    library: Option<&'a str>,
+    thread: Option<&'a str>,
+    process: Option<&'a str>,
+    event: Option<&'a str>,
+    from_ns: Option<u64>,
+    to_ns: Option<u64>,
+}
+
+impl<'a> From<&'a Filter> for FilterShape<'a> {
+    fn from(filter: &'a Filter) -> FilterShape<'a> {
+        FilterShape {
+            library: filter.library.as_deref(),
+            thread: filter.thread.as_deref(),
+            process: filter.process.as_deref(),
+            event: filter.event.as_deref(),
+            from_ns: filter.from_ns,
+            to_ns: filter.to_ns,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Event<'a> {
+    name: &'a str,
+    /// Whether weights are nanoseconds.
+    is_time: bool,
+}
+
+#[derive(Serialize)]
+struct CostShape {
+    samples: u64,
+    weight: u64,
+}
+
+impl From<Cost> for CostShape {
+    fn from(cost: Cost) -> CostShape {
+        CostShape { samples: cost.samples, weight: cost.weight }
+    }
+}
+
+#[derive(Serialize)]
+struct Quality<'a> {
+    samples: u64,
+    /// Stacks that reach the program's first frame.
+    complete: u64,
+    lost: u64,
+    late: u64,
+    unsampled_threads: u64,
+    cut: Vec<CutShape<'a>>,
+    with_python: u64,
+    mismatched: u64,
+    joined: u64,
+    /// Of samples with machine code, those whose innermost has a name.
+    named: u64,
+    with_code: u64,
+    cpu_ns: Option<u64>,
+    sampled_ns: Option<u64>,
+    /// Share of `cpu_ns` without samples.
+    kernel_share: Option<f64>,
+    handler_ns: u64,
+    overhead: Option<[f64; 3]>,
+    warnings: &'a [String],
+}
+
+#[derive(Serialize)]
+struct CutShape<'a> {
+    library: &'a str,
+    reason: &'a str,
+    count: u64,
+}
+
+impl<'a> Quality<'a> {
+    fn new(report: &ProfileReport<'a>) -> Quality<'a> {
+        let q = report.quality;
+        let cut = |cut: &'a laggard_core::profile::Cut| CutShape {
+            library: &cut.library,
+            reason: &cut.reason,
+            count: cut.count,
+        };
+        Quality {
+            samples: q.samples,
+            complete: q.complete,
+            lost: q.lost,
+            late: q.late,
+            unsampled_threads: q.unsampled_threads,
+            cut: q.cut.iter().map(cut).collect(),
+            with_python: q.with_python,
+            mismatched: q.mismatched,
+            joined: q.joined,
+            named: q.named.0,
+            with_code: q.named.1,
+            cpu_ns: q.cpu_ns,
+            sampled_ns: q.sampled_ns,
+            kernel_share: q.kernel_share,
+            handler_ns: q.handler_ns,
+            overhead: q.overhead,
+            warnings: &q.warnings,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Table<'a> {
+    /// Rows in all.
+    distinct: u64,
+    rows: Vec<Row<'a>>,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    name: &'a str,
+    /// What it belongs to: library, function or process.
+    of: &'a str,
+    self_samples: u64,
+    self_weight: u64,
+    self_share: f64,
+    total_samples: u64,
+    total_weight: u64,
+    total_share: f64,
+}
+
+impl<'a> Table<'a> {
+    fn new(totals: &'a Totals, top: Option<usize>) -> Table<'a> {
+        let row = |row: &'a laggard_core::profile::Row| Row {
+            name: &row.name,
+            of: &row.of,
+            self_samples: row.own.samples,
+            self_weight: row.own.weight,
+            self_share: row.own.share_of(totals.whole),
+            total_samples: row.total.samples,
+            total_weight: row.total.weight,
+            total_share: row.total.share_of(totals.whole),
+        };
+        Table {
+            distinct: totals.rows.len() as u64,
+            rows: kept(&totals.rows, top).iter().map(row).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct TreeShape<'a> {
+    /// `tree`, `callers`, `callees` or `library`.
+    kind: &'static str,
+    /// The function or library it is of; null for `tree`.
+    of: Option<&'a str>,
+    /// Nodes below this share are left out.
+    least_share: f64,
+    /// Nodes in all.
+    distinct: u64,
+    /// In the order of reading.
+    nodes: Vec<NodeShape<'a>>,
+}
+
+#[derive(Serialize)]
+struct NodeShape<'a> {
+    /// 0 for the outermost.
+    depth: usize,
+    name: &'a str,
+    library: &'a str,
+    self_samples: u64,
+    self_weight: u64,
+    total_samples: u64,
+    total_weight: u64,
+    total_share: f64,
+}
+
+impl<'a> TreeShape<'a> {
+    fn new(shown: &'a ShownTree, top: Option<usize>) -> TreeShape<'a> {
+        let (kind, of) = match &shown.kind {
+            TreeKind::TopDown => ("tree", None),
+            TreeKind::Callers(of) => ("callers", Some(of.as_str())),
+            TreeKind::Callees(of) => ("callees", Some(of.as_str())),
+            TreeKind::Library(of) => ("library", Some(of.as_str())),
+        };
+        let node = |&(depth, node): &(usize, u32)| {
+            let node = &shown.tree.nodes[node as usize];
+            NodeShape {
+                depth,
+                name: &node.name,
+                library: &node.library,
+                self_samples: node.own.samples,
+                self_weight: node.own.weight,
+                total_samples: node.total.samples,
+                total_weight: node.total.weight,
+                total_share: node.total.share_of(shown.tree.whole),
+            }
+        };
+        TreeShape {
+            kind,
+            of,
+            least_share: shown.least,
+            distinct: shown.tree.nodes.len() as u64 - 1,
+            nodes: kept(&shown.tree.walk(shown.least), top).iter().map(node).collect(),
+        }
+    }
+}

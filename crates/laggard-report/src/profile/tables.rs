@@ -1,0 +1,223 @@
+//! Tables and trees of a profile.
+
+use super::{ProfileReport, ShownTree, TreeKind, whole};
+use crate::document::Document;
+use crate::number::{Quantity, count, percent, plural};
+use crate::rows::kept;
+use crate::table::{Column, Table};
+use laggard_core::model::profile::FrameKind;
+use laggard_core::profile::{By, Totals, Tree};
+
+/// One table, with what its shares are of.
+pub(super) fn table(totals: &Totals, report: &ProfileReport, document: &mut Document) {
+    document.heading(title(totals.by));
+    let rows = kept(&totals.rows, report.top);
+    if rows.is_empty() {
+        document.line("nothing");
+        return;
+    }
+    // Events differ in what their weights are.
+    let is_time = report.view.is_time() && totals.by != By::Event;
+    let unit = Quantity::Time.unit(rows.iter().map(|row| row.own.weight as f64));
+    let nested = !matches!(totals.by, By::Thread | By::Process | By::Event);
+    let (noun, of) = nouns(totals.by);
+    let mut table = Table::new([
+        Column::number("total", "%"),
+        Column::number(if nested { "self" } else { "share" }, "%"),
+        Column::number(if nested { "self" } else { "time" }, unit.name),
+        Column::number("samples", "n"),
+        Column::text(of),
+        Column::text(noun),
+    ]);
+    for row in rows {
+        let blank = String::new;
+        table.push([
+            if nested { percent(row.total.share_of(totals.whole)) } else { blank() },
+            if totals.by == By::Event { blank() } else { percent(row.own.share_of(totals.whole)) },
+            if is_time { unit.number(row.own.weight as f64) } else { blank() },
+            count(row.total.samples),
+            row.of.clone(),
+            row.name.clone(),
+        ]);
+    }
+    document.table(table);
+    let hidden = totals.rows.len() - rows.len();
+    if hidden > 0 {
+        let rest = totals.rows[rows.len()..]
+            .iter()
+            .fold(0.0, |sum, row| sum + row.own.share_of(totals.whole));
+        document.minor(format!(
+            "({}: {} % self)",
+            plural(hidden as u64, "more row"),
+            percent(rest)
+        ));
+    }
+    if totals.by != By::Event {
+        let samples = if nested { "; samples: with it anywhere in the stack" } else { "" };
+        document.minor(format!("% of {}{samples}", whole(report.view, totals.whole)));
+    }
+    if totals.by == By::PythonLine {
+        document.minor("self: the innermost line of Python, with all the native code it called");
+    }
+}
+
+/// A tree, a node a line. Only where calls part does a line stand further in.
+pub(super) fn tree(shown: &ShownTree, report: &ProfileReport, document: &mut Document) {
+    document.heading(tree_title(&shown.kind));
+    let lines = lines(&shown.tree, shown.least);
+    if lines.is_empty() {
+        document.line("nothing");
+        return;
+    }
+    let mut table = Table::new([
+        Column::number("total", "%"),
+        Column::number("self", "%"),
+        Column::number("samples", "n"),
+        Column::text("function"),
+        Column::text("library"),
+    ]);
+    let rows = kept(&lines, report.top);
+    // A caller's own time is not among what is shown.
+    let has_self = !matches!(shown.kind, TreeKind::Callers(_));
+    for &(indent, node) in rows {
+        let node = &shown.tree.nodes[node as usize];
+        let name = match node.kind {
+            FrameKind::Mark => format!("-- {} --", node.name),
+            _ => node.name.clone(),
+        };
+        let is_python = node.kind == FrameKind::Python;
+        table.push([
+            percent(node.total.share_of(shown.tree.whole)),
+            if has_self { percent(node.own.share_of(shown.tree.whole)) } else { String::new() },
+            count(node.total.samples),
+            "· ".repeat(indent) + &name,
+            if is_python { String::new() } else { node.library.clone() },
+        ]);
+    }
+    document.table(table);
+    let all = shown.tree.nodes.len() - 1;
+    if all > rows.len() {
+        let least = if lines.len() < all {
+            format!(" below {} %", percent(shown.least))
+        } else {
+            String::new()
+        };
+        document.minor(format!(
+            "({} more nodes{least}; --all shows them)",
+            count((all - rows.len()) as u64)
+        ));
+    }
+    document.minor(format!("% of {}", whole(report.view, shown.tree.whole)));
+}
+
+/// The nodes to show, each with how far in it stands.
+pub(super) fn lines(tree: &Tree, least: f64) -> Vec<(usize, u32)> {
+    let mut lines = vec![];
+    let push = |open: &mut Vec<(usize, u32)>, node: u32, indent: usize| {
+        let (children, hidden) = tree.children(node, least);
+        let parts = children.len() > 1 || hidden.nodes > 0 && !children.is_empty();
+        let own = tree.nodes[node as usize].own.samples > 0;
+        let indent = indent + usize::from(node != 0 && (parts || own));
+        open.extend(children.into_iter().rev().map(|child| (indent, child)));
+    };
+    let mut open = vec![];
+    push(&mut open, 0, 0);
+    while let Some((indent, node)) = open.pop() {
+        lines.push((indent, node));
+        push(&mut open, node, indent);
+    }
+    lines
+}
+
+/// A table as CSV.
+pub(super) fn csv(totals: Option<&Totals>, top: Option<usize>) -> String {
+    let columns = [
+        "name",
+        "of",
+        "self_samples",
+        "self_weight",
+        "self_share",
+        "total_samples",
+        "total_weight",
+        "total_share",
+    ];
+    let mut table = Table::new(columns.map(Column::text));
+    for (row, totals) in
+        totals.into_iter().flat_map(|t| kept(&t.rows, top).iter().map(move |row| (row, t)))
+    {
+        table.push([
+            row.name.clone(),
+            row.of.clone(),
+            row.own.samples.to_string(),
+            row.own.weight.to_string(),
+            format!("{:.6}", row.own.share_of(totals.whole)),
+            row.total.samples.to_string(),
+            row.total.weight.to_string(),
+            format!("{:.6}", row.total.share_of(totals.whole)),
+        ]);
+    }
+    table.csv()
+}
+
+/// A tree as CSV, in the order of reading.
+pub(super) fn tree_csv(shown: &ShownTree, top: Option<usize>) -> String {
+    let columns = [
+        "depth",
+        "name",
+        "library",
+        "self_samples",
+        "self_weight",
+        "total_samples",
+        "total_weight",
+        "total_share",
+    ];
+    let mut table = Table::new(columns.map(Column::text));
+    for &(depth, node) in kept(&shown.tree.walk(shown.least), top) {
+        let node = &shown.tree.nodes[node as usize];
+        table.push([
+            depth.to_string(),
+            node.name.clone(),
+            node.library.clone(),
+            node.own.samples.to_string(),
+            node.own.weight.to_string(),
+            node.total.samples.to_string(),
+            node.total.weight.to_string(),
+            format!("{:.6}", node.total.share_of(shown.tree.whole)),
+        ]);
+    }
+    table.csv()
+}
+
+fn title(by: By) -> &'static str {
+    match by {
+        By::Library => "Samples by library",
+        By::Function => "Samples by function",
+        By::Line => "Samples by line",
+        By::PythonLine => "Samples by Python line",
+        By::Thread => "Samples by thread",
+        By::Process => "Samples by process",
+        By::Event => "Samples by event",
+    }
+}
+
+pub(super) fn tree_title(kind: &TreeKind) -> String {
+    match kind {
+        TreeKind::TopDown => "Samples as a tree of calls".to_owned(),
+        TreeKind::Callers(function) => format!("Samples by callers of {function}"),
+        TreeKind::Callees(function) => format!("Samples by what {function} calls"),
+        TreeKind::Library(name) => format!("Samples by calls into {name}"),
+    }
+}
+
+/// What a row is, and what that belongs to.
+fn nouns(by: By) -> (&'static str, &'static str) {
+    match by {
+        By::Library => ("library", ""),
+        By::Function => ("function", "library"),
+        By::Line => ("line", "function"),
+        By::PythonLine => ("Python line", "function"),
+        By::Thread => ("thread", "process"),
+        By::Process => ("process", ""),
+        By::Event => ("event", ""),
+    }
+}

@@ -1,0 +1,105 @@
+//! Names as their authors wrote them.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// Names that grow beyond this are left as they are: a short C++ symbol can say "the same again"
+/// many times over.
+const LONGEST: usize = 1 << 14;
+
+/// The name that a compiler mangled: Rust's (both schemes, without the hash) and C++'s. Others
+/// come back as they are.
+pub fn demangle(name: &str) -> Cow<'_, str> {
+    let (plain, suffix) = match name.strip_suffix("@plt") {
+        Some(plain) => (plain, "@plt"),
+        None => (name, ""),
+    };
+    match rust(plain).or_else(|| cpp(plain)) {
+        Some(readable) => Cow::Owned(readable + suffix),
+        None => Cow::Borrowed(name),
+    }
+}
+
+/// The last part of a path: `libc.so.6` of `/lib/x86_64-linux-gnu/libc.so.6`.
+pub fn short_name(path: &str) -> &str {
+    path.rsplit('/').find(|part| !part.is_empty()).unwrap_or(path)
+}
+
+fn rust(name: &str) -> Option<String> {
+    let is_rust = name.starts_with("_R") || has_legacy_hash(name);
+    let readable = is_rust.then(|| rustc_demangle::try_demangle(name).ok())??;
+    let mut bounded = Bounded::default();
+    fmt::write(&mut bounded, format_args!("{readable:#}")).ok()?;
+    Some(bounded.0)
+}
+
+/// Rust's older scheme is C++'s with `17h` and a hash of 16 digits as the last part.
+fn has_legacy_hash(name: &str) -> bool {
+    let Some(at) = name.starts_with("_ZN").then(|| name.rfind("17h")).flatten() else {
+        return false;
+    };
+    let hash = name.as_bytes().get(at + 3..at + 19);
+    hash.is_some_and(|hash| hash.iter().all(u8::is_ascii_hexdigit))
+        && name.as_bytes().get(at + 19) == Some(&b'E')
+}
+
+fn cpp(name: &str) -> Option<String> {
+    if !name.starts_with("_Z") {
+        return None;
+    }
+    let (symbol, tail) = cpp_demangle::BorrowedSymbol::with_tail(name.as_bytes()).ok()?;
+    let mut bounded = Bounded::default();
+    symbol.structured_demangle(&mut bounded, &cpp_demangle::DemangleOptions::new()).ok()?;
+    bounded.0.push_str(std::str::from_utf8(tail).ok()?);
+    Some(bounded.0)
+}
+
+/// A text that refuses to grow without end.
+#[derive(Default)]
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > LONGEST {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_read_as_their_authors_wrote_them() {
+        for (mangled, readable) in [
+            ("main", "main"),
+            ("sgemm_kernel_SKYLAKEX", "sgemm_kernel_SKYLAKEX"),
+            ("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt"),
+            ("_ZN3foo3barEi", "foo::bar(int)"),
+            ("_ZN3foo3barEi@plt", "foo::bar(int)@plt"),
+            ("_ZN3foo3barEi.cold", "foo::bar(int) [clone .cold]"),
+            ("_RNvCskwGfYPst2Cb_3foo16example_function", "foo::example_function"),
+            ("_ZNot mangled at all", "_ZNot mangled at all"),
+            ("_Z", "_Z"),
+            ("", ""),
+        ] {
+            assert_eq!(demangle(mangled), readable);
+        }
+    }
+
+    #[test]
+    fn a_name_that_explodes_stays_short() {
+        let bomb = format!("_Z1f{}", "1TIS_S_S_E".repeat(40));
+        assert!(demangle(&bomb).len() <= LONGEST);
+    }
+
+    #[test]
+    fn the_short_name_is_the_last_part() {
+        assert_eq!(short_name("/lib/libc.so.6"), "libc.so.6");
+        assert_eq!(short_name("[vdso]"), "[vdso]");
+        assert_eq!(short_name("/"), "/");
+    }
+}

@@ -1,0 +1,48 @@
+//! How a file was built and what its code consists of: [`inspect`].
+//!
+//! You give an [`Elf`], you get a [`CodeFile`]: facts of headers and debug information, and the
+//! instructions of every function by class. [`samples_in`] and [`executed`] weigh them by a profile;
+//! [`listing`] shows one function. Only x86-64 is disassembled.
+
+mod build;
+mod class;
+mod debug;
+mod executed;
+mod functions;
+mod libraries;
+mod listing;
+mod targets;
+
+pub use executed::{Samples, executed, samples_in};
+pub use listing::listing;
+pub use targets::judge_targets;
+
+use crate::Elf;
+use laggard_core::model::code::CodeFile;
+use laggard_core::model::profile::Texts;
+
+/// Looks at a file: its build, its functions and their instructions. `path` is how it is called;
+/// names of functions go to `texts`.
+pub fn inspect(elf: &Elf, path: &str, texts: &mut Texts) -> CodeFile {
+    let mut build = build::read(elf);
+    let found = functions::find(elf, texts);
+    build.frame_pointers = found.frame_pointers;
+    let machine = build::machine(elf);
+    let not_disassembled = match elf.is_x86_64() {
+        true => String::new(),
+        false => format!("code for {machine} is not disassembled, only that for x86-64 is"),
+    };
+    CodeFile {
+        path: path.to_owned(),
+        id: elf.id().to_owned(),
+        size: elf.bytes().len() as u64,
+        kind: build::kind(elf, &build),
+        targets: targets::find(&found.functions, texts),
+        machine,
+        build,
+        functions: found.functions,
+        not_disassembled,
+        skipped_bytes: found.skipped_bytes,
+        executed: None,
+    }
+}

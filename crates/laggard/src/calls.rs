@@ -1,0 +1,149 @@
+//! Records of calls: getting one ready to be looked at, and reporting on it.
+
+use crate::cli::{BY_ARGUMENTS, BY_PYTHON_LINE, BY_TREE, Format, ReportArgs};
+use crate::commands::report::top;
+use crate::failure;
+use crate::output::Places;
+use crate::printer::Printer;
+use laggard_core::calls::{By, Filter, Totals, View, arguments, python_lines, totals, tree};
+use laggard_core::model::calls::Calls;
+use laggard_core::profile::Missing;
+use laggard_report::calls::{self as show, CallsReport, Shown};
+use std::path::Path;
+
+/// A record of calls, and what of it could not be read.
+pub(crate) struct Loaded {
+    pub(crate) calls: Calls,
+    pub(crate) losses: Vec<String>,
+}
+
+impl Loaded {
+    /// A record to look at: names are as their authors wrote them.
+    pub(crate) fn new(mut calls: Calls, losses: Vec<String>) -> Loaded {
+        readable(&mut calls);
+        Loaded { calls, losses }
+    }
+}
+
+/// Demangles the names of functions. Files keep them as they were bound.
+pub(crate) fn readable(calls: &mut Calls) {
+    for function in &mut calls.functions {
+        let name = laggard_symbols::demangle(calls.profile.texts.get(function.name)).into_owned();
+        function.name = calls.profile.texts.add(&name);
+    }
+}
+
+/// Whether calls alone are shown by this word.
+pub(crate) fn is_own_word(word: &str) -> bool {
+    word == BY_ARGUMENTS || word == By::Caller.word()
+}
+
+/// What was asked for and was not called, with what was.
+pub(crate) fn missing(missing: &Missing) -> anyhow::Error {
+    const MOST: usize = 20;
+    let visible = |name: &String| laggard_report::escape::visible(name);
+    let mut there: Vec<String> = missing.there.iter().take(MOST).map(visible).collect();
+    if missing.there.len() > MOST {
+        there.push("…".into());
+    }
+    let Missing { what, asked, .. } = missing;
+    failure::with_hint(
+        format!("there is no {what} like {asked:?} in the calls"),
+        format!("what there is: {}", there.join(", ")),
+    )
+}
+
+/// Reports on a record of calls.
+pub(crate) fn report(
+    args: &ReportArgs,
+    places: &Places,
+    printer: &Printer,
+    path: &Path,
+    loaded: &Loaded,
+) -> anyhow::Result<()> {
+    let flags = &args.samples;
+    let of_samples = [
+        ("--event", flags.event.is_some()),
+        ("--from", flags.from.is_some()),
+        ("--to", flags.to.is_some()),
+        ("--start-up", flags.start_up),
+    ];
+    if let Some((flag, _)) = of_samples.iter().find(|(_, given)| *given) {
+        anyhow::bail!("{flag} shows samples; {} has traced calls", path.display());
+    }
+    let filter = Filter {
+        library: flags.lib.clone(),
+        function: args.calls.function.clone(),
+        thread: flags.thread.clone(),
+        process: flags.comm.clone(),
+    };
+    let view = View::new(&loaded.calls, &filter).map_err(|found| missing(&found))?;
+    let shown = shown(args, &view)?;
+    let report = CallsReport {
+        path: &path.display().to_string(),
+        view: &view,
+        filter: &filter,
+        losses: &loaded.losses,
+        shown: &shown,
+        top: top(args),
+        is_verbose: printer.is_verbose(),
+    };
+    places.write(printer, |form, style| match form {
+        Format::Text => show::text(&report, style),
+        Format::Json => show::json(&report),
+        Format::Csv => show::csv(&report),
+        Format::Md => show::markdown(&report),
+    })
+}
+
+/// What the flags ask to see.
+fn shown(args: &ReportArgs, view: &View) -> anyhow::Result<Shown> {
+    let flags = &args.samples;
+    let found = |view: Result<View<'_>, Missing>, by: By| -> anyhow::Result<Totals> {
+        view.map(|view| totals(&view, by)).map_err(|found| missing(&found))
+    };
+    if let Some(function) = &args.calls.histogram {
+        let of = view.calls_of(function).map_err(|found| missing(&found))?;
+        return Ok(Shown::Histogram(function.clone(), of.whole));
+    }
+    if let Some(function) = &flags.callers {
+        let of = view.calls_of(function).map_err(|found| missing(&found))?;
+        let (places, lines) = (totals(&of, By::Caller), python_lines(&of));
+        return Ok(Shown::Callers(function.clone(), places, lines));
+    }
+    if let Some(function) = &flags.callees {
+        return Ok(Shown::Callees(function.clone(), found(view.calls_by(function), By::Function)?));
+    }
+    // Arguments are known by function alone.
+    let has_arguments = flags.thread.is_none() && flags.comm.is_none();
+    match args.by.as_deref() {
+        _ if flags.tree => Ok(Shown::Tree(tree(view))),
+        Some(BY_TREE) => Ok(Shown::Tree(tree(view))),
+        Some(BY_PYTHON_LINE) => Ok(Shown::PythonLines(python_lines(view))),
+        Some(BY_ARGUMENTS) => {
+            anyhow::ensure!(has_arguments, "arguments are not kept by thread or process");
+            Ok(Shown::Arguments(arguments(view)))
+        }
+        Some(word) => {
+            let by = By::ALL.into_iter().find(|by| by.word() == word).ok_or_else(|| {
+                let words = By::ALL.map(By::word).join(", ");
+                let is_profile =
+                    laggard_core::profile::By::ALL.iter().any(|other| other.word() == word);
+                let what = if is_profile { "samples" } else { "a trace" };
+                anyhow::anyhow!(
+                    "--by {word} shows {what}; these are traced calls: {words}, {BY_PYTHON_LINE}, {BY_TREE}, {BY_ARGUMENTS}"
+                )
+            })?;
+            Ok(Shown::Table(totals(view, by)))
+        }
+        None => {
+            let mut tables: Vec<Totals> = By::ALL.into_iter().map(|by| totals(view, by)).collect();
+            // One thread or library says nothing by itself.
+            tables.retain(|table| {
+                table.rows.len() > 1 || !matches!(table.by, By::Thread | By::Library)
+            });
+            let arguments = if has_arguments { arguments(view) } else { vec![] };
+            Ok(Shown::Whole(tables, python_lines(view), arguments))
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! `laggard inspect`: how a library is built, and what its code consists of.
+
+use crate::cli::{Format, InspectArgs, InspectBy, InspectSort};
+use crate::failure;
+use crate::printer::Printer;
+use anyhow::{Context, bail};
+use laggard_core::model::code::{Code, CodeFile};
+use laggard_core::model::profile::Profile;
+use laggard_formats::lag::{Run, read_run};
+use laggard_probe::host;
+use laggard_report::code::{self as show, Choice, CodeReport, Shown, Sort, glob};
+use laggard_symbols::{Elf, Samples};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Rows of a table when nothing else is asked for.
+const USUAL_ROWS: usize = 15;
+/// Functions that `--asm` shows at once.
+const MOST_LISTINGS: usize = 8;
+/// The share of samples from which a module of a profile is looked at by itself.
+const SHARE_THAT_MATTERS: f64 = 0.01;
+
+/// Runs the verb.
+pub(crate) fn run(args: &InspectArgs, printer: &Printer) -> anyhow::Result<()> {
+    let places = args.output.places()?;
+    let profile = match &args.profile {
+        Some(path) => Some(read_profile(path, printer)?),
+        None => None,
+    };
+    let paths = files(args, profile.as_ref())?;
+    let features = host::cpu_features();
+    let mut code = Code::default();
+    let mut looked_at: Vec<(Elf, Option<Samples>)> = vec![];
+    for path in &paths {
+        let elf = Elf::open(path).map_err(explain)?;
+        let mut file = laggard_symbols::inspect(&elf, &path.display().to_string(), &mut code.texts);
+        if !features.is_empty() && is_for_this_machine(&file) {
+            laggard_symbols::judge_targets(&mut file.targets, &features);
+        }
+        let samples = profile.as_ref().map(|profile| {
+            warn_if_changed(profile, &file, printer);
+            laggard_symbols::samples_in(profile, &file)
+        });
+        if let Some(samples) = &samples {
+            file.executed = Some(laggard_symbols::executed(&elf, &file, samples));
+        }
+        code.files.push(file);
+        looked_at.push((elf, samples));
+    }
+    for wanted in &args.asm {
+        list(wanted, &looked_at, &mut code)?;
+    }
+    let choice = choice(args);
+    if !choice.patterns.is_empty()
+        && show::choose(&code, &Choice { sort: Sort::Size, ..choice.clone() }).is_empty()
+    {
+        return Err(nothing_fits(&choice.patterns.join(" "), &code));
+    }
+    let report = CodeReport {
+        code: &code,
+        choice: &choice,
+        shown: match args.by {
+            Some(InspectBy::File) => Shown::Files,
+            Some(InspectBy::Function) => Shown::Functions,
+            None if !args.functions.is_empty() => Shown::Functions,
+            None => Shown::All,
+        },
+        bytes: args.bytes,
+    };
+    places.write(printer, |form, style| match form {
+        Format::Text => show::text(&report, style),
+        Format::Json => show::json(&report),
+        Format::Csv => show::csv(&report),
+        Format::Md => show::markdown(&report),
+    })
+}
+
+fn choice(args: &InspectArgs) -> Choice {
+    let usual = if args.profile.is_some() { InspectSort::Samples } else { InspectSort::Size };
+    Choice {
+        patterns: args.functions.clone(),
+        sort: match args.sort.unwrap_or(usual) {
+            InspectSort::Size => Sort::Size,
+            InspectSort::Vector => Sort::Vector,
+            InspectSort::Samples => Sort::Samples,
+            InspectSort::Name => Sort::Name,
+            InspectSort::Address => Sort::Address,
+        },
+        top: (!args.all).then_some(args.top.unwrap_or(USUAL_ROWS)),
+    }
+}
+
+fn read_profile(path: &Path, printer: &Printer) -> anyhow::Result<Profile> {
+    let (run, losses) = read_run(path)?;
+    losses.iter().for_each(|loss| printer.warning(&format!("{}: {loss}", path.display())));
+    match run {
+        Run::Profile(profile) => Ok(profile),
+        _ => bail!("{} holds no samples: give a file that laggard record wrote", path.display()),
+    }
+}
+
+/// The files that are asked for: by path, by the name of a library, of a Python package, or all
+/// that a profile has samples in.
+fn files(args: &InspectArgs, profile: Option<&Profile>) -> anyhow::Result<Vec<PathBuf>> {
+    let mut paths = vec![];
+    for given in &args.files {
+        paths.push(find(given)?);
+    }
+    for package in &args.python {
+        paths.extend(python_package(package)?);
+    }
+    if paths.is_empty() {
+        let Some(profile) = profile else {
+            return Err(failure::with_hint(
+                "nothing to look at was given".into(),
+                "give a library or program, --python PACKAGE, or --profile RUN.lag".into(),
+            ));
+        };
+        paths = hot_modules(profile);
+        anyhow::ensure!(!paths.is_empty(), "the profile has no samples in files that are here");
+    }
+    Ok(paths)
+}
+
+fn find(given: &Path) -> anyhow::Result<PathBuf> {
+    if given.is_file() {
+        return Ok(given.to_owned());
+    }
+    anyhow::ensure!(!given.is_dir(), "{} is a directory: give a file", given.display());
+    let directories = |variable: &str| {
+        let list = std::env::var_os(variable).unwrap_or_default();
+        let all: Vec<PathBuf> = std::env::split_paths(&list).collect();
+        all.into_iter().filter(|path| !path.as_os_str().is_empty()).collect::<Vec<_>>()
+    };
+    let name = given.to_str().filter(|name| !name.contains('/'));
+    let library =
+        name.and_then(|name| laggard_symbols::locate(name, &directories("LD_LIBRARY_PATH")));
+    let program = || {
+        let candidates =
+            directories("PATH").into_iter().filter_map(|place| Some(place.join(name?)));
+        candidates.into_iter().find(|path| path.is_file())
+    };
+    library.or_else(program).ok_or_else(|| match name {
+        None => anyhow::anyhow!("there is no file {}", given.display()),
+        Some(name) => failure::with_hint(
+            format!("there is no file, library or program {name:?}"),
+            "give its path; libraries of a Python package are found by --python PACKAGE".into(),
+        ),
+    })
+}
+
+/// Extension modules and bundled libraries of a package of the Python in PATH.
+fn python_package(package: &str) -> anyhow::Result<Vec<PathBuf>> {
+    const SCRIPT: &str = "import importlib.util, sys
+spec = importlib.util.find_spec(sys.argv[1])
+places = list(spec.submodule_search_locations or []) if spec else []
+print('\\n'.join(places or ([spec.origin] if spec and spec.origin else [])))";
+    let python = ["python3", "python"]
+        .iter()
+        .find_map(|python| Command::new(python).args(["-c", SCRIPT, package]).output().ok());
+    let output = python.context("there is no python3 in PATH")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut found = vec![];
+    for place in text.lines().filter(|line| !line.is_empty()) {
+        let place = PathBuf::from(place);
+        if place.is_file() {
+            found.push(place);
+            continue;
+        }
+        // Wheels keep the libraries they bring beside the package.
+        let mut beside = place.clone().into_os_string();
+        beside.push(".libs");
+        libraries(&place, &mut found, 0);
+        libraries(Path::new(&beside), &mut found, 0);
+    }
+    found.retain(|path| is_library(path));
+    found.sort();
+    if found.is_empty() {
+        return Err(failure::with_hint(
+            format!("the Python in PATH has no package {package:?} with native code"),
+            "activate the environment that it is installed in".into(),
+        ));
+    }
+    Ok(found)
+}
+
+fn is_library(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.ends_with(".so") || name.contains(".so.")
+}
+
+fn libraries(place: &Path, found: &mut Vec<PathBuf>, depth: usize) {
+    const DEEPEST: usize = 16;
+    let Ok(entries) = std::fs::read_dir(place) else { return };
+    for entry in entries.flatten() {
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_dir() && depth < DEEPEST {
+            libraries(&entry.path(), found, depth + 1);
+        } else if kind.is_file() && is_library(&entry.path()) {
+            found.push(entry.path());
+        }
+    }
+}
+
+/// Files that a profile has a part of its samples in, most first.
+fn hot_modules(profile: &Profile) -> Vec<PathBuf> {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for sample in &profile.samples {
+        let frame = profile.frames_of(sample.stack).next();
+        if let Some(frame) = frame.and_then(|frame| profile.frames.get(frame as usize)) {
+            *counts.entry(profile.module_path(frame)).or_default() += 1;
+        }
+    }
+    let least = SHARE_THAT_MATTERS * profile.samples.len() as f64;
+    let mut modules: Vec<(&str, u64)> = counts
+        .into_iter()
+        .filter(|(path, count)| *count as f64 >= least && Path::new(path).is_file())
+        .collect();
+    modules.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    modules.into_iter().map(|(path, _)| path.into()).collect()
+}
+
+fn warn_if_changed(profile: &Profile, file: &CodeFile, printer: &Printer) {
+    let own = std::fs::canonicalize(&file.path).unwrap_or_else(|_| file.path.clone().into());
+    let changed = profile.modules.iter().any(|module| {
+        let id = profile.texts.get(module.id);
+        let path = Path::new(profile.texts.get(module.path));
+        !id.is_empty() && id != file.id && path == own
+    });
+    if changed {
+        printer.warning(&format!(
+            "{} has changed since the profile was recorded: samples in it are left out",
+            file.path
+        ));
+    }
+}
+
+fn is_for_this_machine(file: &CodeFile) -> bool {
+    matches!(
+        (std::env::consts::ARCH, &*file.machine),
+        ("x86_64", "x86-64") | ("aarch64", "AArch64")
+    )
+}
+
+/// Adds the functions that `--asm` asks for: by name, by pattern or by an address within.
+fn list(wanted: &str, files: &[(Elf, Option<Samples>)], code: &mut Code) -> anyhow::Result<()> {
+    let address = wanted.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+    let mut found = vec![];
+    for (number, file) in code.files.iter().enumerate() {
+        for (at, function) in file.functions.iter().enumerate() {
+            let name = code.texts.get(function.name);
+            let is_meant = match address {
+                Some(address) => address.wrapping_sub(function.address) < function.size,
+                None => name == wanted || without_arguments(name) == wanted,
+            };
+            if is_meant {
+                found.push((number, at));
+            }
+        }
+    }
+    if found.is_empty() && address.is_none() {
+        let choice = Choice { patterns: vec![wanted.to_owned()], ..Choice::default() };
+        found = show::choose(code, &choice).iter().map(|row| (row.file, row.function)).collect();
+    }
+    if found.is_empty() {
+        return Err(nothing_fits(wanted, code));
+    }
+    if found.len() > MOST_LISTINGS {
+        return Err(failure::with_hint(
+            format!("{wanted:?} fits {} functions", found.len()),
+            format!("see them with --fn '{wanted}', and give one name or address"),
+        ));
+    }
+    for (number, at) in found {
+        let (elf, samples) = &files[number];
+        let mut listing = laggard_symbols::listing(
+            elf,
+            &code.files[number],
+            at,
+            samples.as_ref(),
+            &mut code.texts,
+        );
+        listing.file = number as u32;
+        code.listings.push(listing);
+    }
+    Ok(())
+}
+
+fn without_arguments(name: &str) -> &str {
+    &name[..name.find('(').unwrap_or(name.len())]
+}
+
+/// Names a few that may have been meant.
+fn nothing_fits(wanted: &str, code: &Code) -> anyhow::Error {
+    const MOST: usize = 5;
+    let pattern = format!("*{}*", wanted.trim_matches('*').to_lowercase());
+    let functions = code.files.iter().flat_map(|file| &file.functions);
+    let mut names: Vec<&str> = functions
+        .map(|function| code.texts.get(function.name))
+        .filter(|name| !name.is_empty() && glob(&pattern, &name.to_lowercase()))
+        .collect();
+    names.sort_by_key(|name| name.len());
+    names.dedup();
+    names.truncate(MOST);
+    let names: Vec<String> =
+        names.iter().map(|name| laggard_report::escape::fit(name, 80)).collect();
+    let hint = match names.is_empty() {
+        true => "`laggard inspect LIB --by function --all` lists all".to_owned(),
+        false => format!("there is {}", names.join(", ")),
+    };
+    failure::with_hint(format!("no function is called {wanted:?}"), hint)
+}
+
+fn explain(error: laggard_symbols::Error) -> anyhow::Error {
+    match &error {
+        laggard_symbols::Error::NotElf { .. } => failure::with_hint(
+            error.to_string(),
+            "give a program, a shared library (.so) or an object file (.o); a script is neither"
+                .into(),
+        ),
+        _ => error.into(),
+    }
+}

@@ -1,0 +1,287 @@
+//! `laggard record`: sample a program, and keep what was seen.
+
+mod through_perf;
+mod way;
+
+use crate::cli::{ClockArg, ProfileForm, RecordArgs};
+use crate::failure;
+use crate::printer::Printer;
+use crate::profile::{ensure_replaceable, form_of, write_profile};
+use anyhow::{Context, bail};
+use laggard_core::model::profile::{Profile, state};
+use laggard_core::profile::{fold_interpreter, quality};
+use laggard_core::stats::summary::{bootstrap_median_interval, quantile};
+use laggard_formats::lag::Recorder;
+use laggard_probe::host;
+use laggard_probe::sample::{self, Clock, Options, PerfEvent};
+use laggard_report::number::{count, duration, percent, plural};
+use laggard_symbols::FileSystem;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use way::Way;
+
+/// Runs the verb.
+pub(crate) fn run(args: &RecordArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
+    let output = args.output.clone().unwrap_or_else(|| match args.pid {
+        Some(pid) => format!("laggard-{pid}.lag").into(),
+        None => default_output(&args.command[0]),
+    });
+    let form = form_of(&output).ok_or_else(|| {
+        failure::with_hint(
+            format!("cannot tell the form of {} by its suffix", output.display()),
+            "give .lag for a recording, .svg or .html for a flame graph, .folded, .speedscope.json, .profile.json or .csv".into(),
+        )
+    })?;
+    ensure_writable(&output)?;
+    ensure_replaceable(&output, form, args.force)?;
+    match way::choose(args)? {
+        Way::Agent(why) => printer.detail(&format!("recording with the agent: {why}")),
+        Way::Perf(why) => {
+            printer.note(&format!("recording with perf: {why}"));
+            return through_perf::run(args, &output, form, printer);
+        }
+    }
+    let options = options(args)?;
+    let overhead = match args.overhead {
+        Some(rounds) => Some(overhead(args, &options, rounds, printer)?),
+        None => None,
+    };
+    // Other forms are made from the whole recording.
+    let growing = (form == ProfileForm::Lag).then_some(&*output);
+    let mut file = Growing { path: growing, recorder: None, failed: None };
+    let (mut profile, ended) =
+        sample::record(&args.command, &options, &mut |profile| file.append(profile))
+            .map_err(explain)?;
+    if args.gil {
+        profile.samples.retain(|sample| sample.state & state::GIL != 0);
+    }
+    profile.quality.overhead = overhead;
+    complete(&mut profile, args);
+    // If this fails, what was appended so far stays.
+    keep(&mut profile, &output, form)?;
+    say(&profile, &output, form, printer);
+    Ok(ExitCode::from(ended.code().clamp(0, 255) as u8))
+}
+
+/// Writes the finished profile; pictures and the like do without the interpreter's glue.
+fn keep(profile: &mut Profile, output: &Path, form: ProfileForm) -> anyhow::Result<()> {
+    if form != ProfileForm::Lag {
+        fold_interpreter(profile);
+    }
+    write_profile(profile, output, form).context("cannot keep the recording")
+}
+
+fn options(args: &RecordArgs) -> anyhow::Result<Options> {
+    let event = match args.event.first() {
+        None => None,
+        Some(name) => Some(PerfEvent::named(name).ok_or_else(|| {
+            failure::with_hint(
+                format!("there is no event {name:?}"),
+                format!("events: {}", PerfEvent::NAMES.join(", ")),
+            )
+        })?),
+    };
+    Ok(Options {
+        rate: args.rate,
+        clock: match args.clock {
+            ClockArg::Cpu => Clock::Cpu,
+            ClockArg::Wall => Clock::Wall,
+        },
+        stack_size: args.stack_size,
+        children: args.children,
+        cpus: args.cpus.clone().map_or(vec![], |cpus| cpus.0),
+        duration: args.duration,
+        event,
+        ..Options::default()
+    })
+}
+
+pub(super) fn default_output(program: &OsStr) -> PathBuf {
+    let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy();
+    format!("laggard-{name}-{}.lag", std::process::id()).into()
+}
+
+/// Finds out before the program runs that there is no place for what it leaves.
+pub(super) fn ensure_writable(path: &Path) -> anyhow::Result<()> {
+    if path.is_dir() {
+        bail!("cannot write {}: it is a directory", path.display());
+    }
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = directory.unwrap_or(Path::new("."));
+    if !directory.is_dir() {
+        bail!("cannot write {}: there is no directory {}", path.display(), directory.display());
+    }
+    tempfile::tempfile_in(directory)
+        .with_context(|| format!("cannot write to {}", directory.display()))?;
+    Ok(())
+}
+
+/// The file of a run that is still going on. When it cannot be written the run goes on.
+struct Growing<'a> {
+    path: Option<&'a Path>,
+    recorder: Option<Recorder>,
+    /// Why it stopped growing. What is written at the end may still succeed.
+    failed: Option<laggard_formats::Error>,
+}
+
+impl Growing<'_> {
+    fn append(&mut self, profile: &Profile) {
+        let Some(path) = self.path.filter(|_| self.failed.is_none()) else { return };
+        let appended = match &mut self.recorder {
+            Some(recorder) => recorder.append(profile),
+            None => start(path, profile).map(|recorder| self.recorder = Some(recorder)),
+        };
+        self.failed = appended.err();
+    }
+}
+
+/// Starts a file with what there is by now. An older recording in its place is given up only once
+/// this one is on disk.
+fn start(path: &Path, profile: &Profile) -> Result<Recorder, laggard_formats::Error> {
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let beside = target.with_extension(format!("{}.tmp", std::process::id()));
+    let started = Recorder::create(&beside, &profile.about).and_then(|mut recorder| {
+        recorder.append(profile)?;
+        std::fs::rename(&beside, &target).map_err(|source| laggard_formats::Error::Io {
+            action: "write",
+            path: target,
+            source,
+        })?;
+        Ok(recorder)
+    });
+    if started.is_err() {
+        let _ = std::fs::remove_file(&beside);
+    }
+    started
+}
+
+/// Gives names to addresses, and says where it was recorded.
+fn complete(profile: &mut Profile, args: &RecordArgs) {
+    let resolution = laggard_symbols::resolve(profile, &FileSystem);
+    for (module, addresses, why) in resolution.missing {
+        let path = profile.modules.get(module as usize).map_or("", |m| profile.texts.get(m.path));
+        if path.starts_with('/') {
+            profile.quality.warnings.push(format!(
+                "{} in {path} have no names: {why}",
+                plural(addresses as u64, "address")
+            ));
+        }
+    }
+    profile.about.tool = concat!("laggard ", env!("CARGO_PKG_VERSION")).into();
+    profile.about.facts = host::facts();
+    let flags: Vec<String> = [
+        args.children.then(|| "--children".to_owned()),
+        args.gil.then(|| "--gil".to_owned()),
+        (!args.event.is_empty()).then(|| format!("--event {}", args.event.join(" --event "))),
+        args.cpus.as_ref().map(|cpus| format!("--cpus {:?}", cpus.0)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if !flags.is_empty() {
+        profile.about.facts.push(("flags".into(), flags.join(" ")));
+    }
+}
+
+/// Median and interval of the CPU time of the recorded program over that of the bare one.
+fn overhead(
+    args: &RecordArgs,
+    options: &Options,
+    rounds: u16,
+    printer: &Printer,
+) -> anyhow::Result<[f64; 3]> {
+    printer.note(&format!("running the command {rounds} times bare and {rounds} times recorded"));
+    let quiet = Options { quiet: true, ..options.clone() };
+    let mut ratios = vec![];
+    let cpu = |ended: laggard_probe::Ended| (ended.user_ns + ended.system_ns).max(1) as f64;
+    for round in 0..rounds {
+        let bare = || sample::bare(&args.command, &quiet).map(cpu).map_err(explain);
+        let recorded = || {
+            let recorded = sample::record(&args.command, &quiet, &mut |_| ());
+            recorded.map(|(_, ended)| cpu(ended)).map_err(explain)
+        };
+        // The order changes, so that what drifts falls on both.
+        ratios.push(if round % 2 == 0 {
+            let bare = bare()?;
+            recorded()? / bare
+        } else {
+            let recorded = recorded()?;
+            recorded / bare()?
+        });
+    }
+    ratios.sort_by(f64::total_cmp);
+    let (low, high) = bootstrap_median_interval(&ratios, 2000, 1);
+    let middle = quantile(&ratios, 0.5);
+    Ok([middle, low, high])
+}
+
+/// What came of it, on standard error.
+fn say(profile: &Profile, output: &Path, form: ProfileForm, printer: &Printer) {
+    let sum = quality(profile);
+    let about = &profile.about;
+    let cpu = (about.user_ns + about.system_ns) as i64;
+    let cpu = if cpu > 0 { format!(" ({} CPU)", duration(cpu)) } else { String::new() };
+    printer.note(&format!(
+        "{} in {}{cpu}, {} by {}",
+        plural(sum.samples, "sample"),
+        duration(about.duration_ns as i64),
+        plural(profile.threads.len() as u64, "thread"),
+        about.method,
+    ));
+    if sum.samples > 0 {
+        let share =
+            |part: u64, whole: u64| format!("{} %", percent(part as f64 / whole.max(1) as f64));
+        let mut parts = vec![format!("{} complete", share(sum.complete, sum.samples))];
+        if sum.with_python > 0 {
+            parts.push(format!(
+                "Python fits in {} of {}",
+                share(sum.with_python - sum.mismatched, sum.with_python),
+                count(sum.with_python)
+            ));
+        }
+        parts.push(format!("{} lost", count(sum.lost)));
+        printer.note(&format!("stacks: {}", parts.join(", ")));
+    }
+    if let Some([middle, low, high]) = sum.overhead {
+        printer.note(&format!(
+            "cost of recording: {:+.1} % CPU time [{:+.1} %, {:+.1} %]",
+            100.0 * (middle - 1.0),
+            100.0 * (low - 1.0),
+            100.0 * (high - 1.0)
+        ));
+    }
+    for warning in &sum.warnings {
+        printer.warning(warning);
+    }
+    if sum.samples == 0 {
+        printer.warning("no sample was taken: the program may have run too short");
+    }
+    let seen = if form == ProfileForm::Lag {
+        format!("; see it with `laggard report {}`", output.display())
+    } else {
+        String::new()
+    };
+    printer.note(&format!("wrote {}{seen}", output.display()));
+}
+
+/// Says what helps where something is known to.
+fn explain(error: laggard_probe::Error) -> anyhow::Error {
+    use laggard_probe::{Error, Refusal};
+    let hint = match &error {
+        Error::Refused(Refusal::Static(_) | Refusal::OtherMachine(..)) => {
+            Some("give --backend perf, which needs no agent")
+        }
+        Error::Refused(Refusal::Privileged(..)) => {
+            Some("run it as the user whose rights it takes, or use perf as root")
+        }
+        Error::NotLoaded { .. } => Some(
+            "`laggard doctor` says what this machine allows; a program that clears its environment or is linked statically cannot be sampled from the inside",
+        ),
+        _ => None,
+    };
+    match hint {
+        Some(hint) => failure::with_hint(error.to_string(), hint.to_owned()),
+        None => error.into(),
+    }
+}

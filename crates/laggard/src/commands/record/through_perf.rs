@@ -1,0 +1,173 @@
+//! A recording that perf makes.
+
+use crate::cli::{ProfileForm, RecordArgs, UnwindArg};
+use crate::failure;
+use crate::printer::Printer;
+use anyhow::Context;
+use laggard_core::model::profile::Profile;
+use laggard_formats::Source;
+use laggard_formats::read::perf as reader;
+use laggard_probe::host::{self, Places, Root};
+use laggard_probe::perf::{self, CallGraph, LARGEST_COPY, Options, Target};
+use laggard_probe::{Ended, Error};
+use laggard_report::doctor::diagnose;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+/// Exit codes of somebody who was asked to end: by Ctrl-C, or politely.
+const ENDED_BY_US: [i32; 2] = [130, 143];
+
+/// Runs perf, and keeps what it saw as any other recording.
+pub(super) fn run(
+    args: &RecordArgs,
+    output: &Path,
+    form: ProfileForm,
+    printer: &Printer,
+) -> anyhow::Result<ExitCode> {
+    let options = options(args);
+    let data = temporary(output);
+    let started_unix = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0.0, |time| time.as_secs_f64());
+    if args.pid.is_some() && args.duration.is_none() {
+        printer.note("recording until Ctrl-C or the end of the process");
+    }
+    let recorded = perf::record(&options, &data);
+    let ended = match recorded {
+        Ok(ended) => ended,
+        Err(error) => {
+            let _ = std::fs::remove_file(&data);
+            return Err(explain(error));
+        }
+    };
+    let kept = || format!("what perf recorded is kept in {}", data.display());
+    let source = Source::open(&data).with_context(kept)?;
+    let mut profile = reader::read(source, &|_| ()).with_context(kept)?;
+    profile.about.started_unix = started_unix;
+    narrow(&mut profile, args);
+    tell_apart(&mut profile, args);
+    let code = exit_code(args, &ended);
+    profile.about.exit_code = args.pid.is_none().then_some(ended.code());
+    super::complete(&mut profile, args);
+    super::keep(&mut profile, output, form).with_context(kept)?;
+    let _ = std::fs::remove_file(&data);
+    super::say(&profile, output, form, printer);
+    Ok(ExitCode::from(code))
+}
+
+fn options(args: &RecordArgs) -> Options {
+    let call_graph = match args.unwind {
+        UnwindArg::Fp => CallGraph::FramePointers,
+        UnwindArg::Lbr => CallGraph::BranchRecords,
+        _ => CallGraph::Copies(args.stack_size.min(LARGEST_COPY)),
+    };
+    let mut events = args.event.clone();
+    if events.is_empty() {
+        // Branch records come with events of the processor only.
+        let is_hardware = call_graph == CallGraph::BranchRecords;
+        events.push(if is_hardware { "cycles" } else { "cpu-clock" }.to_owned());
+    }
+    Options {
+        target: match args.pid {
+            Some(pid) => Target::Pid(pid),
+            None => Target::Command(args.command.clone()),
+        },
+        events,
+        rate: args.rate,
+        call_graph,
+        cpus: args.cpus.clone().map_or(vec![], |cpus| cpus.0),
+        duration: args.duration,
+    }
+}
+
+/// perf's own file, beside the one that is wanted: they are of one size, and so of one disk.
+fn temporary(output: &Path) -> PathBuf {
+    let name = output.file_name().unwrap_or_default().to_string_lossy();
+    output.with_file_name(format!(".{name}.{}.perf.data", std::process::id()))
+}
+
+/// perf follows threads only together with children. Those who did not ask for children get the
+/// first process.
+fn narrow(profile: &mut Profile, args: &RecordArgs) {
+    if args.children {
+        return;
+    }
+    let first = profile.samples.first().and_then(|s| profile.threads.get(s.thread as usize));
+    let Some(pid) = args.pid.or(first.map(|thread| thread.pid)) else { return };
+    let mut numbers = vec![None; profile.threads.len()];
+    let mut own = vec![];
+    for (old, thread) in profile.threads.drain(..).enumerate() {
+        if thread.pid == pid {
+            numbers[old] = Some(own.len() as u32);
+            own.push(thread);
+        }
+    }
+    profile.threads = own;
+    profile.samples.retain_mut(|sample| {
+        let number = numbers.get(sample.thread as usize).copied().flatten();
+        sample.thread = number.unwrap_or(sample.thread);
+        number.is_some()
+    });
+}
+
+/// Says what is other than asked for, or than one may expect.
+fn tell_apart(profile: &mut Profile, args: &RecordArgs) {
+    let got: Vec<&str> = profile.events.iter().map(|event| event.name.as_str()).collect();
+    let is_cycles = |name: &String| name.split([':', '/']).any(|part| part == "cycles");
+    let warnings = &mut profile.quality.warnings;
+    if args.event.iter().any(is_cycles) && !got.contains(&"cycles") {
+        warnings.push(format!(
+            "cycles cannot be counted here, so perf counted {} instead; `laggard doctor` says more",
+            got.join(", ")
+        ));
+    }
+    let has_python = profile.modules.iter().any(|module| {
+        let path = Path::new(profile.texts.get(module.path));
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.starts_with("libpython") || name.starts_with("python")
+    });
+    if has_python {
+        warnings.push(
+            "perf sees no Python frames: for these, start the program with `laggard record -- …`; \
+             `laggard dump --pid` shows them once"
+                .into(),
+        );
+    }
+}
+
+/// The program's code. A process that was only watched has none, and ending that is no failure.
+fn exit_code(args: &RecordArgs, ended: &Ended) -> u8 {
+    let code = ended.code();
+    match args.pid.is_some() && (code == 0 || ENDED_BY_US.contains(&code)) {
+        true => 0,
+        false => code.clamp(0, 255) as u8,
+    }
+}
+
+/// Says what helps, in the words of the doctor.
+fn explain(error: Error) -> anyhow::Error {
+    let hint = match &error {
+        Error::NoPerf => doctors_fix("perf").unwrap_or("install perf".into()),
+        Error::PerfRefused { .. } => {
+            "sudo sysctl kernel.perf_event_paranoid=1, or record without perf: --backend agent"
+                .into()
+        }
+        Error::UnknownEvent { .. } => "`perf list` names the events of this machine".into(),
+        Error::NoBranchRecords { .. } => {
+            "use --unwind dwarf, or --unwind fp for programs built with frame pointers".into()
+        }
+        Error::NotOurs { pid } => format!("sudo laggard record --pid {pid}"),
+        _ => return super::explain(error),
+    };
+    failure::with_hint(error.to_string(), hint)
+}
+
+/// The command that the doctor prescribes.
+fn doctors_fix(id: &str) -> Option<String> {
+    let host = host::read(&Root::real(), &Places::from_env());
+    let diagnosis = diagnose(&host);
+    let check = diagnosis.checks.iter().find(|check| check.id == id)?;
+    let fix = check.fix.as_ref()?;
+    fix.commands.first().cloned().or_else(|| Some(fix.effect.clone()))
+}

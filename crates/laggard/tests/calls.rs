@@ -1,0 +1,133 @@
+//! Programs with their calls traced from the command line: counts are exact, exit codes pass
+//! through, and a comparison names what only one side calls.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+mod common;
+
+use common::{Place, Ran};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+const LIBRARY: &str = "int add_one(int x) { return x + 1; } int add_two(int x) { return x + 2; }";
+const PROGRAM: &str = r#"
+#include <stdlib.h>
+int add_one(int x);
+int add_two(int x);
+__attribute__((noinline)) static int many(int x) {
+    for (int i = 0; i < 100000; i++) x = add_one(x);
+    return x;
+}
+int main(int argc, char **argv) {
+    int x = many(0);
+    if (argc > 2) x = add_two(x);
+    return x < 0 ? 1 : argc > 1 ? atoi(argv[1]) : 0;
+}
+"#;
+
+/// A place with a program `app` and its library.
+fn place() -> Place {
+    let place = Place::with(&[]);
+    let compile = |source: &str, name: &str, out: &str, flags: &[&str]| {
+        std::fs::write(place.path(name), source).unwrap();
+        let mut cc = Command::new("cc");
+        cc.current_dir(place.path("")).args(["-O2", "-g", "-o", out, name]).args(flags);
+        assert!(cc.status().unwrap().success());
+    };
+    compile(LIBRARY, "lib.c", "libtraced.so", &["-fPIC", "-shared"]);
+    compile(PROGRAM, "app.c", "app", &["libtraced.so", "-Wl,-rpath,$ORIGIN"]);
+    place
+}
+
+fn traced(place: &Place, output: &str, words: &[&str]) -> Ran {
+    let mut args = vec!["calls", "--lib", "libtraced", "-o", output, "--", "./app"];
+    args.extend(words);
+    place.run(&args)
+}
+
+fn json(place: &Place, args: &[&str]) -> Value {
+    serde_json::from_str(&place.data(args)).unwrap()
+}
+
+#[test]
+fn calls_are_counted_exactly_and_their_caller_is_named() {
+    let place = place();
+    let ran = traced(&place, "run.lag", &["7"]);
+    assert_eq!(ran.code, Some(7), "{}", ran.stderr);
+    assert!(ran.stderr.contains("100,000 calls of 1 function"), "{}", ran.stderr);
+    let report = json(&place, &["report", "--json", "run.lag"]);
+    assert_eq!(report["schema"], "laggard.calls/1");
+    let function = &report["tables"]["function"]["rows"][0];
+    assert_eq!(function["name"], "add_one");
+    assert_eq!(function["of"], "libtraced.so");
+    assert_eq!((&function["calls"], &function["timed"]), (&100_000.into(), &100_000.into()));
+    let caller = &report["tables"]["caller"]["rows"][0]["caller"];
+    assert_eq!(caller["library"], "app");
+    assert!(caller["function"].as_str().unwrap().starts_with("many"), "{caller}");
+    assert_eq!(caller["place"], "app.c:6");
+    let callers = json(&place, &["report", "--json", "--callers", "add_one", "run.lag"]);
+    assert_eq!(callers["tables"]["caller"]["rows"][0]["calls"], 100_000);
+    let callees = json(&place, &["report", "--json", "--callees", "many", "run.lag"]);
+    assert_eq!(callees["tables"]["function"]["rows"][0]["name"], "add_one");
+    let histogram = json(&place, &["report", "--json", "--histogram", "add_one", "run.lag"]);
+    let classes = histogram["histogram"]["classes"].as_array().unwrap();
+    let sum: u64 = classes.iter().map(|class| class["calls"].as_u64().unwrap()).sum();
+    assert_eq!(sum, 100_000);
+    let stacks = place.data(&["convert", "run.lag", "-", "--to", "collapsed"]);
+    assert!(stacks.starts_with("many") || stacks.contains(";many"), "{stacks}");
+    assert!(stacks.contains(";add_one ") && !stacks.contains('`'), "{stacks}");
+}
+
+#[test]
+fn a_comparison_names_what_only_one_side_calls() {
+    let place = place();
+    assert_eq!(traced(&place, "a.lag", &["0"]).code, Some(0));
+    assert_eq!(traced(&place, "b.lag", &["0", "more"]).code, Some(0));
+    let found = json(&place, &["compare", "--json", "a.lag", "b.lag"]);
+    assert_eq!(found["schema"], "laggard.compare-calls/1");
+    let rows = found["rows"].as_array().unwrap();
+    let row = |name: &str| rows.iter().find(|row| row["function"] == name).unwrap();
+    assert_eq!(row("add_two")["only_in"], "B");
+    assert_eq!(row("add_one")["only_in"], Value::Null);
+    assert_eq!(row("add_one")["count_ratio"], 1.0);
+    let text = place.data(&["compare", "a.lag", "b.lag"]);
+    assert!(text.contains("Only B calls") && !text.contains("Only A calls"), "{text}");
+}
+
+#[test]
+fn a_library_that_was_not_there_is_said_with_what_was() {
+    let place = place();
+    let ran = place.run(&["calls", "--lib", "openblas", "-o", "no.lag", "--", "./app", "3"]);
+    assert_eq!(ran.code, Some(3));
+    assert!(
+        ran.stderr.contains("nothing that was loaded matches --lib openblas"),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stderr.contains("libtraced.so"), "{}", ran.stderr);
+}
+
+#[test]
+fn values_of_arguments_are_shown() {
+    let place = place();
+    let args = ["calls", "--fn", "add_*", "--args", "1", "-o", "run.lag", "--", "./app", "0", "x"];
+    assert_eq!(place.run(&args).code, Some(0));
+    let report =
+        json(&place, &["report", "--json", "--by", "arguments", "--fn", "add_two", "run.lag"]);
+    let row = &report["arguments"]["rows"][0];
+    assert_eq!((&row["function"], &row["calls"]), (&"add_two".into(), &1.into()));
+    assert_eq!(row["values"][0], 100_000);
+}
+
+#[test]
+fn the_default_name_has_the_program_in_it() {
+    let place = place();
+    assert_eq!(place.run(&["calls", "--", "./app"]).code, Some(0));
+    let names = place.names();
+    let is_ours = |name: &String| {
+        name.starts_with("laggard-app-") && Path::new(name).extension().is_some_and(|s| s == "lag")
+    };
+    assert!(names.iter().any(is_ours), "{names:?}");
+}

@@ -1,0 +1,292 @@
+//! `laggard record` among real users and accidents: ordinary rights, kills, full disks, programs
+//! that cannot be measured. What a user must never lose is the program's exit code and what was
+//! recorded so far.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![allow(clippy::unwrap_used, clippy::print_stderr)] // a test fails by panicking
+
+mod common;
+
+use common::{Place, Ran};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The number of the user `nobody`.
+const NOBODY: u32 = 65534;
+
+/// Works in a function of known name and line for about as many seconds of CPU time as its first
+/// argument says, then leaves with 7.
+const PROGRAM: &str = "\
+import os, signal, sys, time; open('pid', 'w').write(str(os.getpid()))
+signal.signal(signal.SIGINT, signal.default_int_handler)  # not so from a shell's background
+def burn_here():
+    total = 0
+    while time.process_time() < float(sys.argv[1]):
+        total += sum(range(1000))  # line 6
+def main():
+    burn_here()
+main()
+open('done', 'w').close()
+sys.exit(7)
+";
+
+/// A place with the program in it.
+fn place() -> Place {
+    let place = Place::with(&[]);
+    fs::write(place.path("burn.py"), PROGRAM).unwrap();
+    place
+}
+
+/// An interpreter of the system, which everybody may run.
+fn python() -> Option<&'static str> {
+    let all = ["/usr/bin/python3", "/usr/local/bin/python3", "python3"];
+    let found = all.into_iter().find(|python| {
+        as_nobody(python).args(["-c", ""]).status().is_ok_and(|status| status.success())
+    });
+    if found.is_none() {
+        eprintln!("skipped: there is no Python that another user may run");
+    }
+    found
+}
+
+fn am_root() -> bool {
+    fs::metadata("/proc/self").unwrap().uid() == 0
+}
+
+/// A command with an ordinary user's rights: `nobody`'s for root, our own otherwise.
+fn as_nobody(program: impl AsRef<Path>) -> Command {
+    let program = program.as_ref();
+    if !am_root() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]).arg(program);
+    command.env_remove("TMPDIR");
+    command
+}
+
+/// Gives all of a place to the ordinary user, with a copy of laggard that this user may run.
+fn hand_over(place: &Place) -> PathBuf {
+    let laggard = place.path("laggard");
+    fs::copy(env!("CARGO_BIN_EXE_laggard"), &laggard).unwrap();
+    if am_root() {
+        let here = place.path("");
+        let root = here.parent().unwrap().parent().unwrap_or(&here);
+        for path in [root, here.parent().unwrap(), &here]
+            .into_iter()
+            .filter(|path| path.starts_with(std::env::temp_dir()) && *path != std::env::temp_dir())
+        {
+            fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+            chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        for name in place.names() {
+            chown(place.path(&name), Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+    }
+    laggard
+}
+
+fn run(command: &mut Command) -> Ran {
+    Ran::from(command.output().unwrap())
+}
+
+/// Waits until something is so.
+fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(60), "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Sends a signal to a process, or to a group by its negative number. Shells differ in how.
+fn signal(python: &str, number: u32, whom: &str) {
+    let line = format!("import os; os.kill({whom}, {number})");
+    assert!(Command::new(python).args(["-c", &line]).status().unwrap().success(), "{line}");
+}
+
+/// Starts a recording of the program in a process group of its own.
+fn start(place: &Place, python: &str, seconds: &str) -> Child {
+    place
+        .command(&["record", "-o", "run.lag", "--duration", "30", "--", python, "burn.py", seconds])
+        .process_group(0)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Stacks of a recording that have the program's function, and all of them.
+fn stacks(place: &Place) -> (usize, usize) {
+    place.data(&["convert", "run.lag", "run.folded", "--force"]);
+    let text = fs::read_to_string(place.path("run.folded")).unwrap();
+    let right = |line: &&str| {
+        line.contains("main (") && line.contains("burn_here (") && line.contains("burn.py:6)")
+    };
+    (text.lines().filter(right).count(), text.lines().count())
+}
+
+#[test]
+fn an_ordinary_user_records_python() {
+    let Some(python) = python() else { return };
+    let place = place();
+    let laggard = hand_over(&place);
+    let mut command = as_nobody(laggard);
+    command.args(["record", "-o", "run.lag", "--", python, "burn.py", "0.5"]);
+    place.settle(&mut command);
+    let ran = run(&mut command);
+    assert_eq!(ran.code, Some(7), "{}", ran.stderr);
+    assert!(ran.stderr.contains("100.0 % complete"), "{}", ran.stderr);
+    let (right, all) = stacks(&place);
+    assert!(right > 0, "none of {all}");
+    let cache = place.cache().parent().unwrap().join("agents");
+    assert_eq!(common::names(&cache).len(), 1, "the agent is kept for the next time");
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_no_obstacle() {
+    let Some(python) = python() else { return };
+    let place = place();
+    let temporary = place.path("temporary");
+    fs::create_dir(&temporary).unwrap();
+    let locked = place.path("locked");
+    fs::create_dir(&locked).unwrap();
+    let laggard = hand_over(&place);
+    if am_root() {
+        chown(&locked, Some(0), Some(0)).unwrap();
+    }
+    fs::set_permissions(&locked, Permissions::from_mode(0o555)).unwrap();
+    let mut command = as_nobody(laggard);
+    command.args(["record", "-o", "run.lag", "--", python, "burn.py", "0.2"]);
+    place.settle(&mut command);
+    let ran = run(command.env("XDG_CACHE_HOME", &locked).env("TMPDIR", &temporary));
+    assert_eq!(ran.code, Some(7), "{}", ran.stderr);
+    let names = common::names(&temporary);
+    assert!(names.len() == 1 && names[0].starts_with("laggard-"), "{names:?}");
+}
+
+#[test]
+fn a_killed_recording_can_be_read_and_leaves_nothing() {
+    let Some(python) = python() else { return };
+    let place = place();
+    let mut laggard = start(&place, python, "4");
+    wait_for("a recording that grows", || place.path("run.lag").exists());
+    let ring = format!("/dev/shm/laggard-{}-0.ring", laggard.id());
+    let was_there = Path::new(&ring).exists();
+    laggard.kill().unwrap();
+    assert_eq!(laggard.wait().unwrap().signal(), Some(9));
+    let ran = place.run(&["report", "run.lag"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("warning: the recording was not finished"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("burn_here"), "{}", ran.stdout);
+    // Nobody takes its samples any more: the program does not mind.
+    wait_for("the end of the program", || place.path("done").exists());
+    assert_eq!(place.run(&["record", "-o", "again.lag", "--", "true"]).code, Some(0));
+    assert!(was_there && !Path::new(&ring).exists(), "{ring}");
+    let names = place.names();
+    assert_eq!(names, ["again.lag", "burn.py", "done", "pid", "run.lag"]);
+}
+
+#[test]
+fn a_killed_program_leaves_its_samples() {
+    let Some(python) = python() else { return };
+    let place = place();
+    let laggard = start(&place, python, "60");
+    wait_for("samples", || place.path("run.lag").exists());
+    let pid = fs::read_to_string(place.path("pid")).unwrap();
+    signal(python, 9, &pid);
+    let ran = Ran::from(laggard.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(128 + 9), "{}", ran.stderr);
+    assert!(stacks(&place).0 > 0);
+    let ran = place.run(&["report", "run.lag"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn an_interrupt_ends_the_program_and_keeps_its_samples() {
+    let Some(python) = python() else { return };
+    let place = place();
+    let laggard = start(&place, python, "60");
+    wait_for("samples", || place.path("run.lag").exists());
+    signal(python, 2, &format!("-{}", laggard.id()));
+    let ran = Ran::from(laggard.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(128 + 2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("KeyboardInterrupt"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("wrote run.lag"), "{}", ran.stderr);
+    assert!(stacks(&place).0 > 0);
+    assert!(!place.path("done").exists());
+}
+
+#[test]
+fn a_full_disk_is_said_and_loses_no_older_recording() {
+    if !am_root() {
+        eprintln!("skipped: only root may mount a small file system");
+        return;
+    }
+    let Some(python) = python() else { return };
+    let place = place();
+    fs::create_dir(place.path("small")).unwrap();
+    assert_eq!(place.run(&["record", "-o", "old.lag", "--", "true"]).code, Some(0));
+    // In a name space of its own, so that nothing stays mounted. The run is long enough that the
+    // recording is tried to be written while the program runs.
+    let line = "
+        mount -t tmpfs -o size=64k laggard small || exit 99
+        cp old.lag small/run.lag && cat /dev/zero > small/filler 2> /dev/null
+        \"$@\"
+        echo code $?
+        cmp old.lag small/run.lag && ls small";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", line, "sh", env!("CARGO_BIN_EXE_laggard")]);
+    command.args(["record", "-o", "small/run.lag", "--", python, "burn.py", "1.7"]);
+    place.settle(&mut command);
+    let ran = run(&mut command);
+    if ran.code == Some(99) {
+        eprintln!("skipped: {}", ran.stderr);
+        return;
+    }
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "code 125\nfiller\nrun.lag\n"),
+        "{ran:?}"
+    );
+    assert!(ran.stderr.contains("error: cannot keep the recording"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("No space left on device"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused_before_it_runs() {
+    let place = place();
+    let program = |name: &str, content: &[u8], mode: u32| {
+        fs::write(place.path(name), content).unwrap();
+        fs::set_permissions(place.path(name), Permissions::from_mode(mode)).unwrap();
+    };
+    // The head of a 64-bit program for this machine without a dynamic linker.
+    let mut elf = [0u8; 64];
+    elf[..5].copy_from_slice(b"\x7fELF\x02");
+    elf[18] = 62;
+    program("static", &elf, 0o755);
+    elf[4] = 1;
+    program("small", &elf, 0o755);
+    program("plain", b"#!/bin/sh\n", 0o644);
+    let check = |name: &str, says: &str| {
+        // By itself, record would go through perf where the agent cannot.
+        let ran = place.run(&["record", "--backend", "agent", "-o", "run.lag", "--", name]);
+        assert_eq!(ran.code, Some(125), "{name}: {}", ran.stderr);
+        assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains(says), "{}", ran.stderr);
+        assert!(!place.path("run.lag").exists(), "{name}");
+    };
+    check("./static", "./static is linked statically");
+    check("./small", "./small is a program for another machine (32-bit)");
+    check("./plain", "./plain is not executable");
+    check("./missing", "there is no program ./missing");
+    check("no-such-program", "there is no program no-such-program");
+    if am_root() {
+        fs::copy("/bin/true", place.path("privileged")).unwrap();
+        chown(place.path("privileged"), Some(NOBODY), None).unwrap();
+        fs::set_permissions(place.path("privileged"), Permissions::from_mode(0o4755)).unwrap();
+        check("./privileged", "./privileged runs with other rights (setuid)");
+    }
+}

@@ -1,0 +1,32 @@
+// Throws through traced calls. Built as the library with LIBRARY, else as the program.
+#include "calls_lib.h"
+
+#ifdef LIBRARY
+extern "C" void throw_out(int value) { throw value; }
+#else
+#include <cstdio>
+
+static int destroyed = 0;
+struct Guard {
+    ~Guard() { destroyed++; }
+};
+
+// The exception passes two traced calls and a frame with something to destroy.
+static void rethrow(void *value) {
+    Guard guard;
+    throw_out(*static_cast<int *>(value));
+}
+
+int main() {
+    int caught = 0;
+    for (int i = 0; i < 100; i++) {
+        try {
+            call_back(rethrow, &i);
+        } catch (int value) {
+            caught += value == i;
+        }
+        if (add_one(i) != i + 1) return 2;
+    }
+    return caught != 100 || destroyed != 100;
+}
+#endif

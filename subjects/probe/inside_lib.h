@@ -1,0 +1,1 @@
+int inside_work(int rounds);
