@@ -115,7 +115,7 @@ fn kept_stacks_show_the_line_that_calls() {
         command.push(common::subject("products.py").into());
         command.extend(["4".into(), "10000".into()]);
         // Everything into everything: kept stacks go through many traced calls.
-        for (libraries, stack_every) in [("blas", 64), ("*", 8192)] {
+        for (libraries, stack_every) in [("blas", 64), ("*", 512)] {
             let wish = Options {
                 libraries: vec![libraries.into()],
                 from: vec!["*".into()],
