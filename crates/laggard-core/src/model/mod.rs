@@ -6,6 +6,7 @@ pub mod dump;
 pub mod host;
 pub mod profile;
 pub mod timeline;
+pub mod timings;
 
 /// A column: a slice of plain values that may live in a vector or in a mapped file.
 pub type Column<T> = arrow_buffer::ScalarBuffer<T>;

@@ -1,3 +1,4 @@
-//! Robust summaries of samples.
+//! Robust summaries of samples, and how sure a difference between two sets of them is.
 
+pub mod ratio;
 pub mod summary;

@@ -107,11 +107,11 @@ fn sorted(samples: &[f64]) -> Vec<f64> {
 }
 
 /// The SplitMix64 generator: small, and good enough to draw from samples.
-struct SplitMix(u64);
+pub(super) struct SplitMix(pub(super) u64);
 
 impl SplitMix {
     /// A number below `n`, which is at least 1.
-    fn below(&mut self, n: usize) -> usize {
+    pub(super) fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
