@@ -49,9 +49,14 @@ pub(crate) unsafe fn find(map: &LinkMap, name: &[u8]) -> Option<u64> {
             }
             entry = entry.add(1);
         }
-        // Where the linker did not relocate the section (the vdso), the values are offsets.
-        if hash <= map.bias || symbols <= map.bias || strings <= map.bias {
+        if hash == 0 || symbols == 0 || strings == 0 {
             return None;
+        }
+        // Where the linker could not relocate the section (the vdso), the values are offsets.
+        for value in [&mut hash, &mut symbols, &mut strings] {
+            if *value < map.bias {
+                *value += map.bias;
+            }
         }
         let words = hash as *const u32;
         let (buckets, first, bloom) = (*words, *words.add(1), *words.add(2));

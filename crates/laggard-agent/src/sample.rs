@@ -52,7 +52,12 @@ static SHARED: Shared = Shared {
     born_ns: AtomicU64::new(0),
     threads: AtomicI32::new(0),
     key: AtomicI32::new(-1),
-    libc: UnsafeCell::new(Libc { pthread_create: None, set_specific: None, clock_gettime: None }),
+    libc: UnsafeCell::new(Libc {
+        pthread_create: None,
+        set_specific: None,
+        clock_gettime: None,
+        sigmask: None,
+    }),
     old_actions: UnsafeCell::new([Action::DEFAULT; 2]),
     wanted: UnsafeCell::new([LibcAction::DEFAULT; 2]),
 };
@@ -66,7 +71,10 @@ struct Libc {
     pthread_create: Option<PthreadCreate>,
     set_specific: Option<unsafe extern "C" fn(i32, *const u8) -> i32>,
     clock_gettime: Option<unsafe extern "C" fn(i32, *mut [u64; 2]) -> i32>,
+    sigmask: Option<ChangeMask>,
 }
+
+type ChangeMask = unsafe extern "C" fn(i32, *const [u64; 16], *mut [u64; 16]) -> i32;
 
 /// What the agent keeps of a thread: pages of their own, because stacks may be small.
 #[repr(C)]
@@ -84,6 +92,8 @@ struct Thread {
     has_inherited: bool,
     stack_end: u64,
     cpu_ns: u64,
+    /// Events at its last sample.
+    counted: u64,
     start: Option<Start>,
     argument: *mut u8,
     chain: [PythonFrame; LONGEST_CHAIN],
@@ -276,9 +286,6 @@ unsafe extern "C" fn on_fault(signal: i32, info: *mut Signal, context: *mut Cont
         let registers = &mut (*context).registers;
         if registers[RIP] == laggard_load_may_fault as *const () as u64 {
             registers[RIP] = laggard_load_failed as *const () as u64;
-            if let Some(ring) = ring() {
-                ring.header().faults.fetch_add(1, Relaxed);
-            }
             return;
         }
         // Not ours: let it fault again under the action that was there before.
@@ -286,7 +293,7 @@ unsafe extern "C" fn on_fault(signal: i32, info: *mut Signal, context: *mut Cont
         set_action(signal as u32, old, core::ptr::null_mut());
         if (*info).code <= 0 {
             // Sent by somebody: it does not come again by itself.
-            syscall!(TGKILL, SHARED.pid.load(Relaxed), sys::gettid(), signal);
+            syscall!(nr::TGKILL, SHARED.pid.load(Relaxed), sys::gettid(), signal);
         }
     }
 }
@@ -339,6 +346,7 @@ unsafe extern "C" fn on_tick(signal: i32, info: *mut Signal, context: *mut Conte
                 flags |= sample_flags::WAITING;
             }
         }
+        let value = if header.event_type.load(Relaxed) != 0 { count_since(thread) } else { 0 };
         let pid = SHARED.pid.load(Relaxed);
         let (mut links, mut minor) = (0, 0);
         if let Some(python) = python(header) {
@@ -350,12 +358,6 @@ unsafe extern "C" fn on_tick(signal: i32, info: *mut Signal, context: *mut Conte
             });
             (links, minor) = (count, python.layout.minor);
             flags |= more;
-            if more & sample_flags::CHAIN_BAD != 0 {
-                header.bad_chains.fetch_add(1, Relaxed);
-            }
-            if more & sample_flags::CHAIN_CUT != 0 {
-                header.long_chains.fetch_add(1, Relaxed);
-            }
         }
         let chain = links * size_of::<PythonFrame>();
         let Some(place) = ring.reserve(size_of::<Sample>() + chain + stack as usize, pid) else {
@@ -371,7 +373,6 @@ unsafe extern "C" fn on_tick(signal: i32, info: *mut Signal, context: *mut Conte
             copied = copy_stack(copy, stack_pointer, stack, pid);
             if !is_bounded {
                 flags |= sample_flags::FOREIGN_STACK;
-                header.foreign_stacks.fetch_add(1, Relaxed);
             }
         }
         core::ptr::copy_nonoverlapping(
@@ -390,12 +391,29 @@ unsafe extern "C" fn on_tick(signal: i32, info: *mut Signal, context: *mut Conte
             minor,
             flags,
             about: 0,
-            value: 0,
+            value,
         });
         ring.commit(&place, kind::SAMPLE);
         header.samples.fetch_add(1, Relaxed);
         header.handler_ns.fetch_add(now_ns().wrapping_sub(began), Relaxed);
     }
+}
+
+/// Events of a thread since its last sample; 0 when that cannot be known.
+unsafe fn count_since(thread: &mut Thread) -> u64 {
+    let (mut id, mut count) = (0u64, 0u64);
+    // SAFETY: the kernel writes a word each. A program that closes all descriptors may have one of
+    // its own under our number: only an event answers the first call.
+    unsafe {
+        if syscall!(nr::IOCTL, thread.fd, PERF_ID, &raw mut id) != 0
+            || syscall!(nr::READ, thread.fd, &raw mut count, 8) != 8
+        {
+            return 0;
+        }
+    }
+    let since = count.saturating_sub(thread.counted);
+    thread.counted = count;
+    since
 }
 
 /// Further from its base than this, a stack pointer is on another stack.
@@ -409,7 +427,7 @@ unsafe fn not_ours(signal: i32, info: *mut Signal, context: *mut Context) {
         match handler {
             SIG_DFL => {
                 set_action(signal as u32, &Action::DEFAULT, core::ptr::null_mut());
-                syscall!(TGKILL, SHARED.pid.load(Relaxed), sys::gettid(), signal);
+                syscall!(nr::TGKILL, SHARED.pid.load(Relaxed), sys::gettid(), signal);
             }
             SIG_IGN => {}
             handler => {
@@ -500,7 +518,59 @@ pub(crate) unsafe extern "C" fn signal(signal: i32, handler: u64) -> u64 {
     }
 }
 
-const TGKILL: usize = 234;
+/// Wraps libc's: our signals stay open. Where they are blocked, a thread that waits for signals
+/// with `sigwait` or a `signalfd` would be handed one, and all other samples would come late.
+///
+/// # Safety
+/// As libc's function of that name.
+#[cfg_attr(laggard_agent, unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn pthread_sigmask(
+    how: i32,
+    set: *const [u64; 16],
+    old: *mut [u64; 16],
+) -> i32 {
+    const EINVAL: i32 = 22;
+    // SAFETY: arguments are the caller's, passed on or used as libc does.
+    unsafe {
+        let real = (*SHARED.libc.get()).sigmask.or_else(|| {
+            find_function(b"pthread_sigmask", true)
+                .map(|at| core::mem::transmute::<u64, ChangeMask>(at))
+        });
+        let Some(real) = real else { return EINVAL };
+        if set.is_null() || how == SIG_UNBLOCK as i32 || ring().is_none() {
+            return real(how, set, old);
+        }
+        let mut open = *set;
+        open[0] &= !(bit(SIGTRAP) | bit(TICK));
+        real(how, &raw const open, old)
+    }
+}
+
+/// Wraps libc's, for the same reason.
+///
+/// # Safety
+/// As libc's function of that name.
+#[cfg_attr(laggard_agent, unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn sigprocmask(
+    how: i32,
+    set: *const [u64; 16],
+    old: *mut [u64; 16],
+) -> i32 {
+    // SAFETY: as above; this one leaves its error in `errno`.
+    unsafe {
+        let error = pthread_sigmask(how, set, old);
+        if error == 0 {
+            return 0;
+        }
+        if let Some(place) = find_function(b"__errno_location", false) {
+            type Place = unsafe extern "C" fn() -> *mut i32;
+            *core::mem::transmute::<u64, Place>(place)() = error;
+        }
+        -1
+    }
+}
+
+const SIG_UNBLOCK: usize = 1;
 
 fn now_ns() -> u64 {
     // SAFETY: read-only after the constructor.
@@ -516,7 +586,6 @@ fn now_ns() -> u64 {
 }
 
 unsafe fn unblock(signals: u64) {
-    const SIG_UNBLOCK: usize = 1;
     // SAFETY: of this thread, until the handler returns.
     unsafe { syscall!(nr::RT_SIGPROCMASK, SIG_UNBLOCK, &raw const signals, 0, 8) };
 }
@@ -580,6 +649,7 @@ const PERF_COUNT_SW_TASK_CLOCK: u64 = 1;
 const PERF_FLAG_FD_CLOEXEC: usize = 8;
 const PERF_ENABLE: usize = 0x2400;
 const PERF_PERIOD: usize = 0x4008_2404;
+const PERF_ID: usize = 0x8008_2407;
 
 /// Starts the clock of the calling thread, the best that can be had.
 fn arm(thread: &mut Thread) {
@@ -622,7 +692,6 @@ fn arm(thread: &mut Thread) {
 }
 
 fn arm_event(thread: &mut Thread, header: &wire::Header, trigger: Trigger) -> Result<(), u32> {
-    let asked = header.options.load(Relaxed);
     let inherit = thread.passes_on && trigger == Trigger::SigTrap;
     let period = header.period_ns.load(Relaxed).max(1000);
     let is_clock = header.event_type.load(Relaxed) == 0;
@@ -630,7 +699,7 @@ fn arm_event(thread: &mut Thread, header: &wire::Header, trigger: Trigger) -> Re
         kind: PERF_TYPE_SOFTWARE,
         size: size_of::<PerfEvent>() as u32,
         config: PERF_COUNT_SW_TASK_CLOCK,
-        flags: DISABLED | EXCLUDE_HYPERVISOR,
+        flags: DISABLED | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
         ..PerfEvent::default()
     };
     // A thread that uses less than a period would never be seen if all began at zero.
@@ -640,9 +709,6 @@ fn arm_event(thread: &mut Thread, header: &wire::Header, trigger: Trigger) -> Re
         event.config = header.event_config.load(Relaxed);
         event.period = header.rate.load(Relaxed);
         event.flags |= BY_FREQUENCY;
-    }
-    if asked & options::KERNEL == 0 {
-        event.flags |= EXCLUDE_KERNEL;
     }
     if trigger == Trigger::SigTrap {
         event.flags |= WITH_SIGTRAP | REMOVE_ON_EXEC;
@@ -684,10 +750,9 @@ fn arm_event(thread: &mut Thread, header: &wire::Header, trigger: Trigger) -> Re
             let page = syscall!(nr::MMAP, 0, 4096, sys::PROT_READ, sys::MAP_SHARED, fd, 0);
             thread.page = if page > 0 { page as u64 } else { 0 };
         }
-        if asked & options::PAUSED == 0 {
-            syscall!(nr::IOCTL, fd, PERF_ENABLE, 0);
-        }
-        if thread.page != 0 && !thread.is_first {
+        syscall!(nr::IOCTL, fd, PERF_ENABLE, 0);
+        // Where events are counted the descriptor is needed to read how many.
+        if thread.page != 0 && !thread.is_first && is_clock {
             syscall!(nr::CLOSE, fd);
             thread.fd = -1;
         }
@@ -727,9 +792,7 @@ fn arm_timer(thread: &mut Thread, header: &wire::Header, clock: usize) -> Result
             return Err(-made as u32);
         }
         thread.timer = timer;
-        if header.options.load(Relaxed) & options::PAUSED == 0 {
-            syscall!(nr::TIMER_SETTIME, timer, 0, times.as_ptr(), 0);
-        }
+        syscall!(nr::TIMER_SETTIME, timer, 0, times.as_ptr(), 0);
     }
     Ok(())
 }
@@ -816,9 +879,8 @@ fn send_thread_end(thread: &Thread) {
     let Some(ring) = ring() else { return };
     let pid = SHARED.pid.load(Relaxed);
     let mut name = [0u8; 16];
-    const PR_GET_NAME: usize = 16;
     // SAFETY: the kernel writes 16 bytes.
-    unsafe { syscall!(nr::PRCTL, PR_GET_NAME, name.as_mut_ptr()) };
+    unsafe { syscall!(nr::PRCTL, sys::PR_GET_NAME, name.as_mut_ptr()) };
     let record = wire::Thread {
         pid,
         tid: thread.tid,
@@ -877,20 +939,16 @@ pub(crate) unsafe extern "C" fn pthread_create(
     }
 }
 
-/// Threads beyond which new ones share the event of the thread that creates them: changing between
-/// threads with events of their own costs the kernel more than between those that share one.
-const MANY_THREADS: i32 = 16;
-
 /// Whether the threads that this one creates inherit its event, which is replaced by one that can
-/// be passed on when it is time.
+/// be passed on when threads are many: changing between threads with events of their own costs the
+/// kernel more than between those that share one.
 fn pass_on(thread: &mut Thread) -> bool {
     if thread.has_inherited || thread.passes_on {
         return true;
     }
     let Some(ring) = ring() else { return false };
     let header = ring.header();
-    let asked = header.options.load(Relaxed);
-    let is_time = asked & options::INHERIT != 0 || SHARED.threads.load(Relaxed) >= MANY_THREADS;
+    let is_time = SHARED.threads.load(Relaxed) >= header.many_threads.load(Relaxed) as i32;
     let has_event = header.got_trigger.load(Relaxed) == Trigger::SigTrap as u32 + 1
         && header.event_type.load(Relaxed) == 0;
     if !is_time || !has_event {
@@ -938,6 +996,7 @@ unsafe extern "C" fn after_fork() {
         }
         ((*thread).fd, (*thread).page, (*thread).timer) = (-1, 0, -1);
         ((*thread).passes_on, (*thread).has_inherited) = (false, false);
+        (*thread).counted = 0;
         SHARED.threads.store(0, Relaxed);
         if ring.header().options.load(Relaxed) & options::CHILDREN == 0 {
             *slot() = core::ptr::null_mut();
@@ -1024,7 +1083,12 @@ unsafe extern "C" fn on_load(_: i32, _: *const *const u8, variables: *const *con
             .map(|at| core::mem::transmute::<u64, PthreadCreate>(at));
         libc.set_specific = find_function(b"pthread_setspecific", false)
             .map(|at| core::mem::transmute::<u64, unsafe extern "C" fn(i32, *const u8) -> i32>(at));
-        libc.clock_gettime = find_function(b"clock_gettime", false).map(|at| {
+        libc.sigmask = find_function(b"pthread_sigmask", true)
+            .map(|at| core::mem::transmute::<u64, ChangeMask>(at));
+        // The kernel's own first: libc's may be wrapped to tell another time.
+        let clock = find_function(b"__vdso_clock_gettime", false)
+            .or_else(|| find_function(b"clock_gettime", false));
+        libc.clock_gettime = clock.map(|at| {
             core::mem::transmute::<u64, unsafe extern "C" fn(i32, *mut [u64; 2]) -> i32>(at)
         });
         if let Some(create) = find_function(b"pthread_key_create", false) {

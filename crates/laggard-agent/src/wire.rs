@@ -9,7 +9,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// First word of the file. Changes with every change of this file.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"laggard1");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"laggard2");
 
 /// Environment variable with the path of the file.
 pub const RING_VARIABLE: &str = "LAGGARD_RING";
@@ -58,19 +58,13 @@ pub struct Header {
     pub trigger_error: AtomicU32,
     /// Threads that could not be sampled at all.
     pub unarmed: AtomicU32,
+    /// Live threads from which on new ones share the event of the thread that creates them.
+    pub many_threads: AtomicU32,
 
     /// Samples written.
     pub samples: AtomicU64,
     /// Samples lost because the ring was full.
     pub dropped: AtomicU64,
-    /// Reads of interpreter memory that hit nothing.
-    pub faults: AtomicU64,
-    /// Chains that led to something that is no code object.
-    pub bad_chains: AtomicU64,
-    /// Stacks whose bounds were not known (greenlets, foreign threads).
-    pub foreign_stacks: AtomicU64,
-    /// Python chains cut short.
-    pub long_chains: AtomicU64,
     /// Samples that came late because the thread had signals blocked.
     pub late: AtomicU64,
     /// Nanoseconds spent in the handler.
@@ -107,12 +101,6 @@ pub mod options {
     pub const WALL: u32 = 2;
     /// Return from the handler at once: measures the bare cost of the signal.
     pub const EMPTY: u32 = 4;
-    /// New threads inherit one event from the start, not only when there are many.
-    pub const INHERIT: u32 = 8;
-    /// Count kernel time too (needs `perf_event_paranoid` of 1 or less).
-    pub const KERNEL: u32 = 16;
-    /// Start with sampling off; `laggard_toggle` switches it.
-    pub const PAUSED: u32 = 32;
 }
 
 /// How a thread is woken to take a sample.
@@ -189,7 +177,7 @@ pub struct Sample {
     pub flags: u32,
     /// What the sample is about, for agents other than the sampler (a traced function).
     pub about: u64,
-    /// A second number about it (a duration).
+    /// How many calls or events it stands for; 0 says that a period has passed.
     pub value: u64,
 }
 

@@ -7,6 +7,7 @@ use std::process::{ChildStderr, Command, ExitStatus};
 use std::sync::atomic::{AtomicI32, Ordering::*};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// A running program.
 pub(crate) struct Child {
@@ -15,7 +16,12 @@ pub(crate) struct Child {
     stderr: Option<ChildStderr>,
     /// Its number until it is waited for: from then on the number is another's.
     running: Arc<Mutex<Option<i32>>>,
+    /// Whether it was asked to end.
+    is_asked: bool,
 }
+
+/// Time that a program has to end by itself when it is asked to.
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 /// How a program ended, and what it used.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +89,7 @@ impl Child {
             let _ = sender.send(end);
             on_end();
         });
-        Ok(Child { pid, ended, stderr: child.stderr.take(), running })
+        Ok(Child { pid, ended, stderr: child.stderr.take(), running, is_asked: false })
     }
 
     /// Its number; that of another process once it has ended and been waited for.
@@ -112,12 +118,28 @@ impl Child {
         })
     }
 
+    /// Asks it to end once it has run for this long, and ends it when it does not.
+    pub(crate) fn end_after(&mut self, most: Duration, elapsed: Duration) {
+        // Once, so that a program that ends well on the first request is not cut short by a second.
+        if elapsed >= most && !self.is_asked {
+            self.is_asked = true;
+            self.ask_to_end();
+        }
+        if elapsed >= most + GRACE {
+            self.signal(libc::SIGKILL);
+        }
+    }
+
     /// Asks it to end, if it has not.
-    pub(crate) fn interrupt(&self) {
+    pub(crate) fn ask_to_end(&self) {
+        self.signal(libc::SIGTERM);
+    }
+
+    fn signal(&self, signal: i32) {
         let number = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pid) = *number {
             // SAFETY: a signal to our own child, which is not waited for while the lock is held.
-            unsafe { libc::kill(pid, libc::SIGTERM) };
+            unsafe { libc::kill(pid, signal) };
         }
     }
 }
@@ -190,30 +212,29 @@ fn processor_set(cpus: &[usize]) -> io::Result<Option<libc::cpu_set_t>> {
     Ok(Some(set))
 }
 
-/// Ctrl-C reaches the child by itself, being of the same group of processes: we only must not
-/// end before it. Other requests to end reach us alone and are passed on.
+/// Requests to end are passed on to the child, and we do not end before it. Those of the terminal
+/// reach it by themselves, being for the whole group of processes.
 fn pass_signals_on() {
-    extern "C" fn stay(_: i32) {}
-    extern "C" fn pass(signal: i32) {
+    extern "C" fn pass(signal: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
         let child = FORWARD_TO.load(SeqCst);
-        if child > 0 {
+        // SAFETY: the kernel's; whoever the signal is from.
+        let is_of_terminal = unsafe { (*info).si_code } == libc::SI_KERNEL;
+        if child > 0 && !is_of_terminal {
             // SAFETY: may be called in a handler; the child is ours.
             unsafe { libc::kill(child, signal) };
         }
     }
-    // SAFETY: handlers that only make a system call. A program started later gets the default
-    // actions again, which a signal that is ignored would not.
-    unsafe {
-        let stay = stay as *const () as libc::sighandler_t;
-        let pass = pass as *const () as libc::sighandler_t;
-        for (signal, handler) in [
-            (libc::SIGINT, stay),
-            (libc::SIGQUIT, stay),
-            (libc::SIGTERM, pass),
-            (libc::SIGHUP, pass),
-        ] {
-            if libc::signal(signal, handler) == libc::SIG_IGN {
-                libc::signal(signal, libc::SIG_IGN);
+    for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: a handler that only makes a system call. A program started later gets the
+        // default actions again, which a signal that is ignored would not.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            let mut old: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = pass as *const () as libc::sighandler_t;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+            libc::sigaction(signal, &raw const action, &raw mut old);
+            if old.sa_sigaction == libc::SIG_IGN {
+                libc::sigaction(signal, &raw const old, std::ptr::null_mut());
             }
         }
     }

@@ -36,6 +36,9 @@ pub enum Refusal {
     /// Linked statically.
     #[error("{} is linked statically: no agent can be loaded into it", .0.display())]
     Static(PathBuf),
+    /// Written in Go.
+    #[error("{} is written in Go, whose runtime takes the signals that the agent samples by", .0.display())]
+    Go(PathBuf),
     /// Runs with other rights than the caller's.
     #[error("{} runs with other rights ({}), so the system loads no agent into it", .0.display(), .1)]
     Privileged(PathBuf, &'static str),
@@ -43,6 +46,18 @@ pub enum Refusal {
 
 /// Finds the program of a command, and checks it and the interpreters it names.
 pub(crate) fn check(command: &[OsString]) -> Result<Program, Refusal> {
+    let (path, _) = check_last(command)?;
+    Ok(Program { path })
+}
+
+/// The same for the agent that samples, which needs signals.
+pub(crate) fn check_sampled(command: &[OsString]) -> Result<Program, Refusal> {
+    let (path, last) = check_last(command)?;
+    if is_go(&last) { Err(Refusal::Go(last)) } else { Ok(Program { path }) }
+}
+
+/// The program, and the interpreter that runs it in the end, which may be itself.
+fn check_last(command: &[OsString]) -> Result<(PathBuf, PathBuf), Refusal> {
     let name = command.first().filter(|name| !name.is_empty()).ok_or(Refusal::NoCommand)?;
     let path = find(name).ok_or_else(|| Refusal::Missing(name.to_string_lossy().into_owned()))?;
     let mut checked = path.clone();
@@ -53,12 +68,12 @@ pub(crate) fn check(command: &[OsString]) -> Result<Program, Refusal> {
             None => break,
         }
     }
-    Ok(Program { path })
+    Ok((path, checked))
 }
 
-/// Whether a command can be measured from the inside.
+/// Whether a command can be sampled from the inside.
 pub fn can_carry_agent(command: &[OsString]) -> Result<(), Refusal> {
-    check(command).map(|_| ())
+    check_sampled(command).map(|_| ())
 }
 
 /// Finds the program of a command that is to run without an agent, of whatever kind it is.
@@ -121,17 +136,51 @@ fn interpreter(path: &Path) -> Result<Option<PathBuf>, Refusal> {
 
 /// Whether the program names a dynamic linker.
 fn is_dynamic(file: &File, head: &[u8]) -> bool {
-    const PT_INTERP: u64 = 3;
+    segments(file, head).iter().any(|segment| segment.kind == PT_INTERP)
+}
+
+/// Whether Go's linker left its note in the program.
+fn is_go(path: &Path) -> bool {
+    const LONGEST_NOTE: u64 = 1 << 16;
+    let Ok(mut file) = File::open(path) else { return false };
+    let mut head = vec![];
+    if file.by_ref().take(4096).read_to_end(&mut head).is_err() || !head.starts_with(b"\x7fELF") {
+        return false;
+    }
+    segments(&file, &head).iter().filter(|segment| segment.kind == PT_NOTE).any(|segment| {
+        let mut note = vec![0; segment.size.min(LONGEST_NOTE) as usize];
+        let owner = b"Go\0\0";
+        file.read_exact_at(&mut note, segment.offset).is_ok()
+            && note.windows(owner.len()).any(|bytes| bytes == owner)
+    })
+}
+
+const PT_INTERP: u64 = 3;
+const PT_NOTE: u64 = 4;
+
+/// A part of a program that is loaded or described.
+struct Segment {
+    kind: u64,
+    offset: u64,
+    size: u64,
+}
+
+/// Segments of the program whose first bytes are these; none when they cannot be read.
+fn segments(file: &File, head: &[u8]) -> Vec<Segment> {
     let (Some(offset), Some(size), Some(count)) =
         (number(head, 32, 8), number(head, 54, 2), number(head, 56, 2))
     else {
-        return false;
+        return vec![];
     };
     let mut table = vec![0; (size * count) as usize];
-    if size < 4 || file.read_exact_at(&mut table, offset).is_err() {
-        return false;
+    if size == 0 || file.read_exact_at(&mut table, offset).is_err() {
+        return vec![];
     }
-    table.chunks_exact(size as usize).any(|entry| number(entry, 0, 4) == Some(PT_INTERP))
+    let segment = |entry: &[u8]| {
+        let (kind, offset) = (number(entry, 0, 4)?, number(entry, 8, 8)?);
+        Some(Segment { kind, offset, size: number(entry, 32, 8)? })
+    };
+    table.chunks_exact(size as usize).filter_map(segment).collect()
 }
 
 /// A little-endian number in bytes.
@@ -200,6 +249,18 @@ mod tests {
             Err(Refusal::Missing("no-such-program".into()))
         );
         assert_eq!(check(&[]), Err(Refusal::NoCommand));
+        // A dynamic program with a note of Go's linker.
+        elf[4] = 2;
+        elf[18] = 62;
+        (elf[32], elf[54], elf[56]) = (64, 56, 2);
+        elf.resize(64 + 2 * 56, 0);
+        elf[64] = PT_INTERP as u8;
+        elf[120] = PT_NOTE as u8;
+        (elf[128], elf[152]) = (176, 16);
+        elf.extend(b"\x04\0\0\0\0\0\0\0\x04\0\0\0Go\0\0");
+        let go = program(at, "go", &elf, 0o755);
+        assert!(check(&[go.clone().into()]).is_ok(), "its calls can be traced");
+        assert_eq!(check_sampled(&[go.clone().into()]), Err(Refusal::Go(go)));
     }
 
     #[test]

@@ -326,10 +326,22 @@ fn waiting_is_seen_by_the_wall_clock_only() {
 
 #[test]
 fn events_of_the_kernel_are_counted_where_they_happen() {
-    let program = "def faults():\n  return [b\"x\" * (1 << 20) for _ in range(300)]\nfaults()";
+    let directory = tempfile::tempdir().unwrap();
+    let counted = directory.path().join("counted");
+    let program = "import resource, sys\n\
+        def faults():\n  return [b\"x\" * (1 << 20) for _ in range(300)]\n\
+        kept = faults()\n\
+        count = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n\
+        open(sys.argv[1], 'w').write(str(count))";
     let options = Options { event: PerfEvent::named("page-faults"), ..Options::default() };
-    let (profile, _) = sample(&words("python3", &["-c", program]), &options);
+    let mut command = words("python3", &["-c", program]);
+    command.push(counted.clone().into());
+    let (profile, _) = sample(&command, &options);
     assert_eq!(profile.events[0].name, "page-faults");
+    // Samples come as often as asked for, so each stands for as many faults as there were since.
+    let counted: u64 = std::fs::read_to_string(counted).unwrap().parse().unwrap();
+    let sampled = sampled_ns(&profile);
+    assert!(sampled * 2 > counted && sampled <= counted, "{sampled} of {counted}");
     let inside = stacks(&profile)
         .iter()
         .filter(|stack| stack.iter().any(|name| name.contains("faults (")))
@@ -351,6 +363,31 @@ fn what_cannot_be_sampled_is_refused() {
     }
     let missing = record(&words("/no/such/program", &[]), &Options::default(), &mut |_| ());
     assert_eq!(missing.unwrap_err().to_string(), "there is no program /no/such/program");
+}
+
+#[test]
+fn a_program_that_waits_for_signals_is_handed_its_own_alone() {
+    let program = "import signal, time\n\
+        everything = signal.valid_signals() - {signal.SIGSEGV, signal.SIGBUS}\n\
+        signal.pthread_sigmask(signal.SIG_BLOCK, everything)\n\
+        while time.process_time() < 0.2: pass\n\
+        signal.setitimer(signal.ITIMER_REAL, 0.2)\n\
+        raise SystemExit(signal.sigwait(everything))";
+    let (profile, ended) = sample(&words("python3", &["-c", program]), &Options::default());
+    const SIGALRM: i32 = 14;
+    assert_eq!(ended.code(), SIGALRM);
+    assert_eq!(profile.quality.late, 0, "nothing comes late where nothing is blocked");
+}
+
+#[test]
+fn a_duration_ends_a_program_that_does_not_care() {
+    let options =
+        Options { duration: Some(std::time::Duration::from_millis(200)), ..Options::default() };
+    let stubborn = "trap '' TERM; while :; do :; done";
+    let (profile, ended) = sample(&words("sh", &["-c", stubborn]), &options);
+    const KILLED: i32 = 128 + 9;
+    assert_eq!(ended.code(), KILLED);
+    assert!(profile.samples.len() > 100);
 }
 
 #[test]

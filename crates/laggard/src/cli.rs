@@ -378,12 +378,6 @@ pub struct ReportArgs {
     /// Show one table: samples of a recording, traced calls, or device time of a trace by this
     #[arg(long, value_parser = by(), value_name = "WHAT")]
     pub by: Option<String>,
-    /// Of a recording
-    #[command(flatten)]
-    pub samples: SampleArgs,
-    /// Of traced calls
-    #[command(flatten)]
-    pub calls: CallViewArgs,
     /// Keep only device work of this phase (prefill, decode, mixed, forward, backward, optimizer, or your own)
     #[arg(long, value_name = "PHASE")]
     pub phase: Option<String>,
@@ -414,6 +408,13 @@ pub struct ReportArgs {
     /// Where to.
     #[command(flatten)]
     pub output: Output,
+    // Last, because what follows would stand under their headings.
+    /// Of a recording
+    #[command(flatten)]
+    pub samples: SampleArgs,
+    /// Of traced calls
+    #[command(flatten)]
+    pub calls: CallViewArgs,
 }
 
 /// What to show of a recording.

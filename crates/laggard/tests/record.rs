@@ -208,16 +208,20 @@ fn a_killed_program_leaves_its_samples() {
 #[test]
 fn an_interrupt_ends_the_program_and_keeps_its_samples() {
     let Some(python) = python() else { return };
-    let place = place();
-    let laggard = start(&place, python, "60");
-    wait_for("samples", || place.path("run.lag").exists());
-    signal(python, 2, &format!("-{}", laggard.id()));
-    let ran = Ran::from(laggard.wait_with_output().unwrap());
-    assert_eq!(ran.code, Some(128 + 2), "{}", ran.stderr);
-    assert!(ran.stderr.contains("KeyboardInterrupt"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("wrote run.lag"), "{}", ran.stderr);
-    assert!(stacks(&place).0 > 0);
-    assert!(!place.path("done").exists());
+    // To both, as a terminal sends it, and to laggard alone, as a script may.
+    for to_group in [true, false] {
+        let place = place();
+        let laggard = start(&place, python, "60");
+        wait_for("samples", || place.path("run.lag").exists());
+        let whom = if to_group { format!("-{}", laggard.id()) } else { laggard.id().to_string() };
+        signal(python, 2, &whom);
+        let ran = Ran::from(laggard.wait_with_output().unwrap());
+        assert_eq!(ran.code, Some(128 + 2), "{}", ran.stderr);
+        assert!(ran.stderr.contains("KeyboardInterrupt"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("wrote run.lag"), "{}", ran.stderr);
+        assert!(stacks(&place).0 > 0);
+        assert!(!place.path("done").exists());
+    }
 }
 
 #[test]

@@ -108,7 +108,12 @@ pub(crate) fn keep(call: Call, frames: &[Frame]) {
     let Some(ring) = (unsafe { (*SHARED.ring.get()).as_ref() }) else { return };
     let pid = sys::getpid();
     let time_ns = sys::clock_ns(sys::CLOCK_MONOTONIC);
-    if SHARED.told.swap(pid, Relaxed) != pid {
+    let told = SHARED.told.swap(pid, Relaxed);
+    if told != pid {
+        // A thread that used the buffer when the process was forked is not in this one.
+        if told != 0 {
+            SHARED.busy.store(false, Relaxed);
+        }
         send_maps(ring, pid, 1, time_ns, true);
     }
     if SHARED.busy.swap(true, Acquire) {

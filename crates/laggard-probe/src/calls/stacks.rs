@@ -4,8 +4,8 @@ use super::shared::Shared;
 use crate::child::{Child, Ended};
 use crate::error::Error;
 use crate::sample::collect::Collector;
+use crate::sample::monotonic_ns;
 use crate::sample::shared::SharedFile;
-use crate::sample::{is_gone, monotonic_ns};
 use laggard_core::model::profile::{Event, Interner, Profile};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
@@ -45,8 +45,8 @@ pub(super) fn collect(ring: &SharedFile, child: &Child) -> (Ended, Stacks) {
     let mut collector = Collector::new(monotonic_ns(), event, 1);
     loop {
         let ended = child.ended();
-        let gone = |pid: u32| ended.is_some() || is_gone(pid);
-        ring.drain(gone, |kind, payload| collector.take(kind, payload));
+        let skipped = ring.drain(ended.is_some(), |kind, payload| collector.take(kind, payload));
+        collector.profile.quality.lost += skipped;
         if let Some(ended) = ended {
             let (mut profile, interner) = collector.finish();
             profile.quality.lost += ring.header().dropped.load(Relaxed);

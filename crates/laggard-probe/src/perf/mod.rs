@@ -9,7 +9,7 @@
 
 mod said;
 
-use crate::child::{Child, Ended};
+use crate::child::{Child, Ended, GRACE};
 use crate::error::Error;
 use said::Said;
 use std::ffi::{OsStr, OsString};
@@ -103,7 +103,14 @@ pub fn record(options: &Options, data: &Path) -> Result<Ended, Error> {
         // perf takes its time before it starts the program.
         while !has_started(child.pid(), &perf) && ended.recv_timeout(LOOK).is_err() {}
         if ended.recv_timeout(most) == Err(RecvTimeoutError::Timeout) {
-            child.interrupt();
+            child.ask_to_end();
+            // perf waits for the program, which may not care.
+            if ended.recv_timeout(GRACE) == Err(RecvTimeoutError::Timeout) {
+                for program in children_of(child.pid()).unwrap_or_default() {
+                    // SAFETY: a signal to what perf has started and not yet waited for.
+                    unsafe { libc::kill(program, libc::SIGKILL) };
+                }
+            }
         }
     }
     let ended = child.wait();
@@ -120,13 +127,17 @@ pub fn record(options: &Options, data: &Path) -> Result<Ended, Error> {
 
 /// Whether perf's child is the program already, and no longer perf itself. So is one that is gone.
 fn has_started(pid: u32, perf: &Path) -> bool {
-    let Ok(children) = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")) else {
-        return true;
-    };
+    let Some(children) = children_of(pid) else { return true };
     let perf = std::fs::canonicalize(perf).ok();
-    children.split_ascii_whitespace().any(|child| {
+    children.into_iter().any(|child| {
         std::fs::read_link(format!("/proc/{child}/exe")).is_ok_and(|exe| Some(exe) != perf)
     })
+}
+
+/// Processes that this one has started; none when it is gone.
+fn children_of(pid: u32) -> Option<Vec<i32>> {
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+    Some(children.split_ascii_whitespace().filter_map(|child| child.parse().ok()).collect())
 }
 
 /// Where perf is, if it is installed.

@@ -251,6 +251,7 @@ impl Collector {
         // A sample that is about a traced function says which, and for how many calls it stands.
         let (event, weight) = match record.about.checked_sub(1) {
             Some(function) => (function as u32, record.value),
+            None if record.value != 0 => (0, record.value),
             None => (0, self.weight),
         };
         self.profile.samples.push(Sample {

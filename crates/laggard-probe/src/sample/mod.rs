@@ -147,7 +147,7 @@ pub fn record(
     options: &Options,
     batch: &mut dyn FnMut(&Profile),
 ) -> Result<(Profile, Ended), Error> {
-    let program = program::check(command)?;
+    let program = program::check_sampled(command)?;
     let agent = unpack::library("sample", laggard_agent::SAMPLE).map_err(Error::Unpack)?;
     let shared = Arc::new(SharedFile::create(options.ring_size).map_err(Error::Shared)?);
     configure(&shared, options);
@@ -156,19 +156,16 @@ pub fn record(
     child.env(RING_VARIABLE, shared.path());
     let (origin_ns, started) = (monotonic_ns(), Started::now(command));
     let bell = Arc::clone(&shared);
-    let child = Child::start(child, &options.cpus, move || bell.wake())
+    let mut child = Child::start(child, &options.cpus, move || bell.wake())
         .map_err(|source| Error::Start { program: program.path.clone(), source })?;
     let (event, weight) = counted(options);
     let mut collector = Collector::new(origin_ns, event, weight);
     collector.profile.about = started.so_far();
     let mut last_batch = Instant::now();
     let mut interpreters = 0;
-    let mut asked_to_end = false;
     let ended = loop {
         let ended = child.ended();
-        // Whoever has not finished a record by now never will.
-        let gone = |pid: u32| ended.is_some() || is_gone(pid);
-        let skipped = shared.drain(gone, |kind, payload| collector.take(kind, payload));
+        let skipped = shared.drain(ended.is_some(), |kind, payload| collector.take(kind, payload));
         collector.profile.quality.lost += skipped;
         if let Some(ended) = ended {
             break ended;
@@ -181,10 +178,8 @@ pub fn record(
             batch(&collector.profile);
             last_batch = Instant::now();
         }
-        // Once, so that a program that ends well on the first request is not cut short by a second.
-        if !asked_to_end && options.duration.is_some_and(|most| started.elapsed() >= most) {
-            child.interrupt();
-            asked_to_end = true;
+        if let Some(most) = options.duration {
+            child.end_after(most, started.elapsed());
         }
         shared.wait(NAP);
     };
@@ -251,10 +246,13 @@ fn configure(shared: &SharedFile, asked: &Options) {
         header.event_config.store(event.config, Relaxed);
         header.rate.store(asked.rate as u64, Relaxed);
     }
+    // Threads that have a processor each seldom change places.
+    let processors = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    let many = if asked.inherit { 0 } else { (2 * processors).max(4) };
+    header.many_threads.store(many, Relaxed);
     let bits = [
         (asked.children, options::CHILDREN),
         (asked.clock == Clock::Wall, options::WALL),
-        (asked.inherit, options::INHERIT),
         (asked.empty, options::EMPTY),
     ];
     let bits = bits.into_iter().filter(|(set, _)| *set).fold(0, |all, (_, bit)| all | bit);
@@ -299,12 +297,6 @@ fn with_agent(agent: &OsStr, others: Option<OsString>) -> OsString {
         all.push(others);
     }
     all
-}
-
-pub(crate) fn is_gone(pid: u32) -> bool {
-    // SAFETY: signal 0 only asks whether there is such a process.
-    let answer = unsafe { libc::kill(pid as i32, 0) };
-    answer != 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
 }
 
 pub(crate) fn monotonic_ns() -> u64 {

@@ -269,7 +269,7 @@ fn say(profile: &Profile, output: &Path, form: ProfileForm, printer: &Printer) {
 fn explain(error: laggard_probe::Error) -> anyhow::Error {
     use laggard_probe::{Error, Refusal};
     let hint = match &error {
-        Error::Refused(Refusal::Static(_) | Refusal::OtherMachine(..)) => {
+        Error::Refused(Refusal::Static(_) | Refusal::OtherMachine(..) | Refusal::Go(_)) => {
             Some("give --backend perf, which needs no agent")
         }
         Error::Refused(Refusal::Privileged(..)) => {

@@ -30,11 +30,12 @@ pub(super) fn choose(args: &RecordArgs) -> anyhow::Result<Way> {
     }
     match can_carry_agent(&args.command) {
         Ok(()) => Ok(Way::Agent("it sees Python frames and needs no rights".into())),
-        Err(why @ (Refusal::Static(_) | Refusal::OtherMachine(..) | Refusal::Privileged(..)))
-            if laggard_probe::perf::find().is_some() =>
-        {
-            Ok(Way::Perf(why.to_string()))
-        }
+        Err(
+            why @ (Refusal::Static(_)
+            | Refusal::OtherMachine(..)
+            | Refusal::Go(_)
+            | Refusal::Privileged(..)),
+        ) if laggard_probe::perf::find().is_some() => Ok(Way::Perf(why.to_string())),
         Err(_) => Ok(Way::Agent("there is no other way".into())),
     }
 }
