@@ -5,6 +5,7 @@
 mod calls;
 mod calls_wire;
 mod elf;
+mod memory;
 mod python;
 mod records;
 mod ring;

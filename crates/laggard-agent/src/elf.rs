@@ -19,13 +19,29 @@ const DT_GNU_HASH: u64 = 0x6fff_fef5;
 
 /// Entry of a symbol table.
 #[repr(C)]
-struct Symbol {
-    name: u32,
-    info: u8,
-    other: u8,
-    section: u16,
-    value: u64,
-    size: u64,
+#[derive(Clone, Copy)]
+pub(crate) struct Symbol {
+    pub(crate) name: u32,
+    pub(crate) kind: u8,
+    pub(crate) other: u8,
+    pub(crate) section: u16,
+    pub(crate) value: u64,
+    pub(crate) size: u64,
+}
+
+impl Symbol {
+    /// Whether it may be a function: some assemblers give theirs no type.
+    pub(crate) fn is_function(&self) -> bool {
+        const NO_TYPE: u8 = 0;
+        const FUNCTION: u8 = 2;
+        const INDIRECT_FUNCTION: u8 = 10;
+        matches!(self.kind & 15, NO_TYPE | FUNCTION | INDIRECT_FUNCTION)
+    }
+
+    /// Whether it says what it is.
+    pub(crate) fn has_type(&self) -> bool {
+        self.kind & 15 != 0
+    }
 }
 
 /// Address of a symbol that the file at `map` defines.

@@ -6,6 +6,9 @@
 
 use crate::wire::{PythonFrame, sample_flags};
 
+/// Entries of a frame chain that are kept.
+pub(crate) const LONGEST_CHAIN: usize = 640;
+
 /// Where things are in the structures of one version. `NOWHERE` marks what it does not have.
 #[derive(Clone, Copy)]
 pub struct Layout {

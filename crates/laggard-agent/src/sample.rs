@@ -6,7 +6,7 @@
 //! is in docs/design/agent.md.
 
 use crate::elf::{self, LinkMap, Loaded};
-use crate::python::{self, Addresses, Interpreter, Memory};
+use crate::python::{self, Addresses, Interpreter, LONGEST_CHAIN, Memory};
 use crate::records::{copy_stack, send_code, send_maps};
 use crate::ring::Ring;
 use crate::sys::{self, nr, syscall};
@@ -14,8 +14,6 @@ use crate::wire::{self, PythonFrame, Sample, Trigger, kind, options, sample_flag
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::*};
 
-/// Entries of a Python chain that are kept.
-const LONGEST_CHAIN: usize = 640;
 /// Signal of the triggers that are not `SigTrap`: one that hardly anybody uses.
 const TICK: u32 = 61;
 const SIGTRAP: u32 = 5;
@@ -136,16 +134,6 @@ fn slot() -> *mut *mut Thread {
     NOWHERE.as_ptr().cast()
 }
 
-/// `pthread_self()`: the first word of a thread's block points to itself.
-fn thread_pointer() -> u64 {
-    let pointer;
-    // SAFETY: reads the thread's own block.
-    unsafe {
-        core::arch::asm!("mov {0}, qword ptr fs:[0]", out(reg) pointer, options(nostack, pure, readonly));
-    }
-    pointer
-}
-
 // Loads that survive a bad pointer: the handler of SIGSEGV knows the one instruction that may
 // fault and goes on behind it.
 #[cfg(laggard_agent)]
@@ -165,25 +153,6 @@ core::arch::global_asm!(
     "laggard_restore: mov eax, 15",
     "syscall",
     ".size laggard_restore, . - laggard_restore",
-    // The compiler calls these; they must not be seen by the rest of the process.
-    ".globl memcpy",
-    ".hidden memcpy",
-    ".type memcpy, @function",
-    "memcpy: mov rax, rdi",
-    "mov rcx, rdx",
-    "rep movsb",
-    "ret",
-    ".size memcpy, . - memcpy",
-    ".globl memset",
-    ".hidden memset",
-    ".type memset, @function",
-    "memset: mov r8, rdi",
-    "mov eax, esi",
-    "mov rcx, rdx",
-    "rep stosb",
-    "mov rax, r8",
-    "ret",
-    ".size memset, . - memset",
 );
 
 #[cfg(laggard_agent)]
@@ -353,9 +322,10 @@ unsafe extern "C" fn on_tick(signal: i32, info: *mut Signal, context: *mut Conte
             if (*context).mask & (bit(SIGSEGV) | bit(SIGBUS)) != 0 {
                 unblock(bit(SIGSEGV) | bit(SIGBUS));
             }
-            let (count, more) = python.walk(thread_pointer(), Guarded, &mut thread.chain, |code| {
-                send_code(ring, python, Guarded, code, pid)
-            });
+            let (count, more) =
+                python.walk(sys::thread_pointer(), Guarded, &mut thread.chain, |code| {
+                    send_code(ring, python, Guarded, code, pid)
+                });
             (links, minor) = (count, python.layout.minor);
             flags |= more;
         }

@@ -3,6 +3,7 @@
 #![no_std]
 
 mod elf;
+mod memory;
 mod python;
 mod records;
 mod ring;

@@ -99,6 +99,21 @@ pub(crate) fn gettid() -> u32 {
     unsafe { syscall!(nr::GETTID) as u32 }
 }
 
+/// The address of this thread's control block, `pthread_self()`: its first word points to itself.
+/// It is in the thread's stack, except for the first thread.
+pub(crate) fn thread_pointer() -> u64 {
+    let pointer;
+    // SAFETY: reads the thread's own block.
+    unsafe {
+        asm!(
+            "mov {0}, qword ptr fs:[0]",
+            out(reg) pointer,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    pointer
+}
+
 pub(crate) const O_RDONLY: usize = 0;
 pub(crate) const O_RDWR: usize = 2;
 pub(crate) const O_CLOEXEC: usize = 0o2000000;

@@ -19,7 +19,7 @@ use crate::sys;
 use core::ffi::{CStr, c_char, c_long, c_uint};
 use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use objects::{ElfSymbol, LinkMap};
+use objects::{LinkMap, Symbol};
 
 /// Bits of the answer to `la_objopen`: tell of symbols bound to and from it.
 const BIND_TO: c_uint = 1;
@@ -124,7 +124,7 @@ pub(crate) unsafe extern "C" fn la_activity(_cookie: *const usize, what: c_uint)
 /// Only for the dynamic linker.
 #[cfg_attr(laggard_agent, unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn la_symbind64(
-    symbol: &ElfSymbol,
+    symbol: &Symbol,
     _number: c_uint,
     caller: &usize,
     callee: &usize,

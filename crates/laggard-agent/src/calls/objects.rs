@@ -15,7 +15,7 @@ use core::ffi::CStr;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
-pub(crate) use crate::elf::LinkMap;
+pub(crate) use crate::elf::{LinkMap, Symbol};
 
 /// The first object of the program, which the linker's list starts with.
 static FIRST_MAP: AtomicPtr<LinkMap> = AtomicPtr::new(core::ptr::null_mut());
@@ -39,33 +39,6 @@ struct Relocation {
     /// The symbol above, the kind in the low half.
     what: u64,
     addend: i64,
-}
-
-/// The kernel's and the loader's form of a symbol.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct ElfSymbol {
-    pub(crate) name: u32,
-    pub(crate) kind: u8,
-    pub(crate) other: u8,
-    pub(crate) section: u16,
-    pub(crate) value: u64,
-    pub(crate) size: u64,
-}
-
-impl ElfSymbol {
-    /// Whether it may be a function: some assemblers give theirs no type.
-    pub(crate) fn is_function(&self) -> bool {
-        const NO_TYPE: u8 = 0;
-        const FUNCTION: u8 = 2;
-        const INDIRECT_FUNCTION: u8 = 10;
-        matches!(self.kind & 15, NO_TYPE | FUNCTION | INDIRECT_FUNCTION)
-    }
-
-    /// Whether it says what it is.
-    pub(crate) fn has_type(&self) -> bool {
-        self.kind & 15 != 0
-    }
 }
 
 #[repr(C)]
@@ -261,7 +234,7 @@ unsafe fn patch(tables: &'static Tables, caller: &Object) {
             if relocation.what & 0xffff_ffff != GLOB_DAT || slot.read() == 0 {
                 continue;
             }
-            let symbol = (symtab as *const ElfSymbol).add((relocation.what >> 32) as usize).read();
+            let symbol = (symtab as *const Symbol).add((relocation.what >> 32) as usize).read();
             if !symbol.is_function() {
                 continue;
             }

@@ -8,7 +8,7 @@ use super::objects::first_map;
 use super::thread::Frame;
 use super::{tables, trampoline};
 use crate::elf::{self, Loaded};
-use crate::python::{self, Interpreter, Memory};
+use crate::python::{self, Interpreter, LONGEST_CHAIN, Memory};
 use crate::records::{copy_stack, send_code, send_maps};
 use crate::ring::Ring;
 use crate::sys::{self, nr, syscall};
@@ -16,8 +16,6 @@ use crate::wire::{PythonFrame, RED_ZONE, Sample, kind, sample_flags};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 
-/// Entries of a Python chain that are kept.
-const LONGEST_CHAIN: usize = 640;
 /// Place of rbx among DWARF's registers, and of the stack pointer.
 const RBX: usize = 3;
 const RSP: usize = 7;
@@ -131,7 +129,7 @@ pub(crate) fn keep(call: Call, frames: &[Frame]) {
         minor = python.layout.minor;
         // SAFETY: on the thread itself.
         (links, flags) = unsafe {
-            python.walk(trampoline::thread_pointer(), memory, chain, |code| {
+            python.walk(sys::thread_pointer(), memory, chain, |code| {
                 send_code(ring, python, memory, code, pid)
             })
         };

@@ -382,7 +382,7 @@ impl Thread {
             return false;
         }
         let is_in = |address: u64| (b.start..b.end).contains(&address);
-        let is_a_stack = is_in(trampoline::thread_pointer()) || is_in(FIRST_STACK.load(Relaxed));
+        let is_a_stack = is_in(sys::thread_pointer()) || is_in(FIRST_STACK.load(Relaxed));
         // SAFETY: in an area that was just found to be mapped.
         is_a_stack || unsafe { (deeper as *const u64).read_volatile() } != trampoline::after()
     }

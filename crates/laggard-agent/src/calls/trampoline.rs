@@ -377,74 +377,6 @@ mod code {
         leave = sym thread::leave,
     );
 
-    // What the compiler expects of libc.
-    global_asm!(
-        ".text",
-        ".hidden memcpy",
-        ".globl memcpy",
-        ".type memcpy,@function",
-        "memcpy:",
-        ".hidden memmove",
-        ".globl memmove",
-        ".type memmove,@function",
-        "memmove:",
-        "mov rax, rdi",
-        "mov rcx, rdx",
-        "sub rdi, rsi",
-        "cmp rdi, rdx",
-        "mov rdi, rax",
-        "jb 2f",
-        "rep movsb",
-        "ret",
-        "2:",
-        "lea rdi, [rdi + rcx - 1]",
-        "lea rsi, [rsi + rcx - 1]",
-        "std",
-        "rep movsb",
-        "cld",
-        "ret",
-        ".hidden memset",
-        ".globl memset",
-        ".type memset,@function",
-        "memset:",
-        "mov r8, rdi",
-        "mov eax, esi",
-        "mov rcx, rdx",
-        "rep stosb",
-        "mov rax, r8",
-        "ret",
-        ".hidden memcmp",
-        ".globl memcmp",
-        ".type memcmp,@function",
-        "memcmp:",
-        ".hidden bcmp",
-        ".globl bcmp",
-        ".type bcmp,@function",
-        "bcmp:",
-        "xor eax, eax",
-        "mov rcx, rdx",
-        "test rcx, rcx",
-        "jz 2f",
-        "repe cmpsb",
-        "je 2f",
-        "movzx eax, byte ptr [rdi - 1]",
-        "movzx ecx, byte ptr [rsi - 1]",
-        "sub ecx, eax",
-        "mov eax, ecx",
-        "2: ret",
-        ".hidden strlen",
-        ".globl strlen",
-        ".type strlen,@function",
-        "strlen:",
-        "xor eax, eax",
-        "2:",
-        "cmp byte ptr [rdi + rax], 0",
-        "je 3f",
-        "inc rax",
-        "jmp 2b",
-        "3: ret",
-    );
-
     unsafe extern "C" {
         pub(super) fn laggard_enter();
         pub(super) fn laggard_after();
@@ -486,21 +418,6 @@ pub(crate) fn thread() -> *mut Thread {
     thread
 }
 
-/// The address of this thread's control block, which is in its stack except for the first thread.
-#[cfg(laggard_agent)]
-pub(crate) fn thread_pointer() -> u64 {
-    let pointer;
-    // SAFETY: the first word of a thread's control block is its own address.
-    unsafe {
-        core::arch::asm!(
-            "mov {0}, qword ptr fs:[0]",
-            out(reg) pointer,
-            options(nostack, preserves_flags, readonly),
-        );
-    }
-    pointer
-}
-
 /// Sets the state of this thread.
 #[cfg(laggard_agent)]
 pub(crate) fn set_thread(thread: *mut Thread) {
@@ -533,10 +450,7 @@ mod absent {
     pub(crate) fn thread() -> *mut Thread {
         core::ptr::null_mut()
     }
-    pub(crate) fn thread_pointer() -> u64 {
-        0
-    }
     pub(crate) fn set_thread(_: *mut Thread) {}
 }
 #[cfg(not(laggard_agent))]
-pub(crate) use absent::{after, entry, nothing, set_thread, thread, thread_pointer};
+pub(crate) use absent::{after, entry, nothing, set_thread, thread};
