@@ -1,0 +1,90 @@
+//! The judges of linear algebra: `old-kernel`, `library-not-used` and `other-library`.
+
+use super::{Finding, Kind, Pair, Role, Slice, Unit, Verdict, Work};
+
+/// Families of processors that BLAS libraries name kernels after, the oldest first.
+const FAMILIES: [&str; 18] = [
+    "PRESCOTT",
+    "CORE2",
+    "PENRYN",
+    "DUNNINGTON",
+    "ATOM",
+    "NEHALEM",
+    "OPTERON",
+    "BARCELONA",
+    "BOBCAT",
+    "SANDYBRIDGE",
+    "BULLDOZER",
+    "PILEDRIVER",
+    "STEAMROLLER",
+    "EXCAVATOR",
+    "HASWELL",
+    "ZEN",
+    "SKYLAKEX",
+    "COOPERLAKE",
+];
+
+/// B's BLAS runs kernels for an older processor than A's.
+pub(super) fn judge_old_kernel(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
+    if !slice.is(Role::Blas) {
+        return Verdict::Innocent;
+    }
+    let all = |work: &[Work]| work.iter().filter_map(|work| family(&work.name)).max();
+    let (Some(a), Some(b)) = (all(&pair.a.work), all(&pair.b.work)) else {
+        return Verdict::Innocent;
+    };
+    // Families of one generation share kernels.
+    let generation = |at: usize| match FAMILIES[at] {
+        "HASWELL" | "ZEN" => FAMILIES.len(),
+        "SKYLAKEX" | "COOPERLAKE" => FAMILIES.len() + 1,
+        _ => at,
+    };
+    if generation(b) >= generation(a) {
+        return Verdict::Innocent;
+    }
+    Finding::new(
+        Kind::OldKernel,
+        slice.worst().map(Work::at).unwrap_or_default(),
+        format!(
+            "let the library use its kernels for {}: look for OPENBLAS_CORETYPE or a build for an \
+             older processor than this one",
+            FAMILIES[a]
+        ),
+    )
+    .fact(
+        &format!("time in BLAS (A: {}, B: {})", FAMILIES[a], FAMILIES[b]),
+        [pair.a.ns_of(Role::Blas), pair.b.ns_of(Role::Blas)],
+        Unit::Nanos,
+        slice.b.iter().map(|work| work.samples).sum(),
+    )
+    .guilty()
+}
+
+fn family(name: &str) -> Option<usize> {
+    let last = name.rsplit('_').next()?;
+    FAMILIES.iter().position(|family| *family == last)
+}
+
+/// A has a BLAS do what B does itself.
+pub(super) fn judge_library_not_used(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
+    /// The share of its own time that A must spend in BLAS.
+    const SHARE_THAT_MATTERS: f64 = 0.3;
+    if !matches!(slice.part, super::Part::Functions(Role::Compute | Role::Interpreter)) {
+        return Verdict::Innocent;
+    }
+    let [of_a, of_b] = [pair.a, pair.b].map(|side| side.ns_of(Role::Blas) / side.user_ns.max(1.0));
+    if of_a < SHARE_THAT_MATTERS || of_b > of_a / 10.0 {
+        return Verdict::Innocent;
+    }
+    let library = pair.a.work.iter().find(|work| work.role == Role::Blas);
+    Finding::new(
+        Kind::LibraryNotUsed,
+        slice.worst().map(Work::at).unwrap_or_default(),
+        format!(
+            "call a BLAS for it: A does, {}",
+            library.map_or_else(String::new, |work| format!("{} of {}", work.name, work.library))
+        ),
+    )
+    .fact("share of CPU time in BLAS", [of_a, of_b], Unit::Share, pair.b.samples())
+    .guilty()
+}

@@ -1,0 +1,98 @@
+//! The judges of moving data: `copy`, `conversion`, `allocation` and `page-faults`.
+
+use super::{Finding, Kind, Missing, Pair, Part, Role, Slice, Unit, Verdict, Work};
+
+/// B moves bytes that A does not.
+pub(super) fn judge_copy(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
+    if !slice.is(Role::Copy) {
+        return Verdict::Innocent;
+    }
+    let from = slice.worst().map(|work| work.caller.clone()).unwrap_or_default();
+    let finding = Finding::new(
+        Kind::Copy,
+        at(slice, &from),
+        "work on the data where it is, or write the result where it is wanted".to_owned(),
+    );
+    of_role(finding, slice, pair, Role::Copy, "time in copies").guilty()
+}
+
+/// B turns values into another type.
+pub(super) fn judge_conversion(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
+    if !slice.is(Role::Conversion) {
+        return Verdict::Innocent;
+    }
+    let from = slice.worst().map(|work| work.caller.clone()).unwrap_or_default();
+    let finding = Finding::new(
+        Kind::Conversion,
+        at(slice, &from),
+        "keep operands and result in one type, or convert once outside".to_owned(),
+    );
+    of_role(finding, slice, pair, Role::Conversion, "time in conversions").guilty()
+}
+
+/// B asks for memory more often, or for more of it.
+pub(super) fn judge_allocation(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
+    if !slice.is(Role::Allocation) {
+        return Verdict::Innocent;
+    }
+    let from = slice.worst().map(|work| work.caller.clone()).unwrap_or_default();
+    let finding = Finding::new(
+        Kind::Allocation,
+        at(slice, &from),
+        "keep a buffer and use it again".to_owned(),
+    );
+    of_role(finding, slice, pair, Role::Allocation, "time in the allocator")
+        .fact("page faults", [pair.a.faults, pair.b.faults], Unit::Count, pair.b.rounds)
+        .guilty()
+}
+
+/// B touches fresh memory: the kernel's time goes with page faults.
+pub(super) fn judge_page_faults(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
+    /// What a fault costs at least, with clearing its page; it may be less when many are served at once.
+    const CHEAPEST_FAULT_NS: f64 = 50.0;
+    if slice.part != Part::Kernel {
+        return Verdict::Innocent;
+    }
+    let more = pair.b.faults - pair.a.faults;
+    if more * CHEAPEST_FAULT_NS * 10.0 < slice.gap_ns() {
+        return Verdict::Unknown(Missing::SystemCalls);
+    }
+    Finding::new(
+        Kind::PageFaults,
+        "",
+        "use memory again in place of fresh pages: keep a buffer, or write into a given one",
+    )
+    .fact("page faults", [pair.a.faults, pair.b.faults], Unit::Count, pair.b.rounds)
+    .fact("time in the kernel", [pair.a.system_ns, pair.b.system_ns], Unit::Nanos, pair.b.rounds)
+    .guilty()
+}
+
+fn at(slice: &Slice<'_>, from: &str) -> String {
+    match slice.worst() {
+        Some(work) if !from.is_empty() => format!("{}, from {from}", work.name),
+        Some(work) => work.at(),
+        None => String::new(),
+    }
+}
+
+fn of_role(
+    finding: Finding,
+    slice: &Slice<'_>,
+    pair: &Pair<'_>,
+    role: Role,
+    what: &str,
+) -> Finding {
+    let samples = slice.b.iter().map(|work| work.samples).sum();
+    let finding =
+        finding.fact(what, [pair.a.ns_of(role), pair.b.ns_of(role)], Unit::Nanos, samples);
+    let names: Vec<&str> = slice.b.iter().map(|work: &&Work| work.name.as_str()).collect();
+    let count = |side: &super::Seen| {
+        let calls = side.calls.as_ref()?;
+        let of_these = |call: &&super::Called| names.iter().any(|name| name.contains(&call.name));
+        Some(calls.iter().filter(of_these).map(|call| call.count).sum::<f64>())
+    };
+    match (count(pair.a), count(pair.b)) {
+        (Some(a), Some(b)) if b > 0.0 => finding.fact("calls", [a, b], Unit::Count, 1),
+        _ => finding,
+    }
+}

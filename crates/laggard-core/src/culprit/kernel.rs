@@ -1,0 +1,71 @@
+//! The judges of which code runs: `slow-path` and `slow-instruction`.
+
+use super::{Finding, Kind, Pair, Slice, Unit, Verdict, Work};
+use crate::model::code::{Mark, Mix};
+
+/// B runs a slower function of a library that has the one A runs.
+pub(super) fn judge_slow_path(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
+    if !slice.is_work() {
+        return Verdict::Innocent;
+    }
+    let Some(worst) = slice.worst() else { return Verdict::Innocent };
+    let is_faster = |work: &&Work| {
+        work.library == worst.library
+            && work.name != worst.name
+            && work.role == worst.role
+            // Neither side runs the other's function, though both could.
+            && !pair.a.work.iter().any(|own| own.name == worst.name && own.ns * 10.0 > worst.ns)
+            && !pair.b.work.iter().any(|other| other.name == work.name && other.ns > work.ns / 10.0)
+            && pair.b.available.iter().any(|(library, name)| *library == work.library && *name == work.name)
+    };
+    let faster = pair.a.work.iter().filter(is_faster).max_by(|x, y| x.ns.total_cmp(&y.ns));
+    let Some(faster) = faster.filter(|work| work.ns * 1.05 < worst.ns) else {
+        return Verdict::Innocent;
+    };
+    Finding::new(
+        Kind::SlowPath,
+        worst.at(),
+        format!(
+            "{} has {} for this, and A reaches it: look at how it chooses",
+            worst.library, faster.name
+        ),
+    )
+    .fact(
+        &format!("time in {} (A) and {} (B)", faster.name, worst.name),
+        [faster.ns, worst.ns],
+        Unit::Nanos,
+        worst.samples,
+    )
+    .guilty()
+}
+
+/// B divides where A does not.
+pub(super) fn judge_slow_instruction(slice: &Slice<'_>, _: &Pair<'_>) -> Verdict {
+    /// Divisions of all instructions, weighed by samples.
+    const SHARE_THAT_MATTERS: f64 = 0.03;
+    if !slice.is_work() {
+        return Verdict::Innocent;
+    }
+    let divisions = |work: &[&Work]| {
+        let mut sum = Mix::default();
+        work.iter().filter_map(|work| work.mix.as_ref()).for_each(|mix| sum.add(mix));
+        sum.with(Mark::Divide) as f64 / sum.working().max(1) as f64
+    };
+    let [of_a, of_b] = [divisions(&slice.a), divisions(&slice.b)];
+    if of_b - of_a < SHARE_THAT_MATTERS || of_b < of_a * 2.0 {
+        return Verdict::Innocent;
+    }
+    Finding::new(
+        Kind::SlowInstruction,
+        slice.worst().map(Work::at).unwrap_or_default(),
+        "multiply by the reciprocal where the divisor does not change, or divide whole vectors"
+            .to_owned(),
+    )
+    .fact(
+        "divisions and roots of all instructions",
+        [of_a, of_b],
+        Unit::Share,
+        slice.b.iter().map(|work| work.samples).sum(),
+    )
+    .guilty()
+}

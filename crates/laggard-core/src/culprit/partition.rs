@@ -1,0 +1,165 @@
+//! The cut: the time that B takes longer, over what it is spent for.
+//!
+//! With W the wall time of a call, C its CPU time and P the threads that worked at a time,
+//! W = C/P + waiting. So W_B - W_A is the sum of the differences of CPU time by function, at A's
+//! parallelism; of what B loses by working less parallel; and of waiting.
+
+use super::Role;
+use super::seen::{Pair, Work};
+use std::collections::BTreeMap;
+
+/// A part of the lag.
+#[derive(Clone, Debug)]
+pub struct Slice<'a> {
+    /// What the time is spent for.
+    pub part: Part,
+    /// Functions of A in it.
+    pub a: Vec<&'a Work>,
+    /// Functions of B in it.
+    pub b: Vec<&'a Work>,
+    /// Time of A, in nanoseconds of a call.
+    pub a_ns: f64,
+    /// Time of B.
+    pub b_ns: f64,
+}
+
+/// What time is spent for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// Functions of one role.
+    Functions(Role),
+    /// The kernel.
+    Kernel,
+    /// Nothing: no thread works.
+    Waiting,
+    /// Working less parallel than A.
+    Parallelism,
+}
+
+impl Slice<'_> {
+    /// What B takes longer; negative where it takes less.
+    pub fn gap_ns(&self) -> f64 {
+        self.b_ns - self.a_ns
+    }
+
+    /// The function of B that takes the most.
+    pub fn worst(&self) -> Option<&Work> {
+        self.b.iter().copied().max_by(|x, y| x.ns.total_cmp(&y.ns))
+    }
+
+    /// The function of A that takes the most.
+    pub fn best(&self) -> Option<&Work> {
+        self.a.iter().copied().max_by(|x, y| x.ns.total_cmp(&y.ns))
+    }
+
+    /// Whether its functions have this role.
+    pub fn is(&self, role: Role) -> bool {
+        self.part == Part::Functions(role)
+    }
+
+    /// Whether it is the work itself, whoever does it.
+    pub fn is_work(&self) -> bool {
+        matches!(self.part, Part::Functions(Role::Compute | Role::Blas | Role::Math))
+    }
+}
+
+/// Cuts the lag. Functions of one name and role are a slice; all others of a role, which only one
+/// side has, are one together.
+pub fn partition<'a>(pair: &Pair<'a>) -> Vec<Slice<'a>> {
+    let (a, b) = (pair.a, pair.b);
+    let (of_a, of_b) = (a.parallelism(), b.parallelism());
+    let mut named: BTreeMap<(Role, String), Slice<'a>> = BTreeMap::new();
+    for (side, is_b) in [(a, false), (b, true)] {
+        for work in &side.work {
+            let key = (work.role, shared_name(&work.name));
+            let slice = named.entry(key).or_insert_with(|| Slice::empty(work.role));
+            slice.add(work, is_b, of_a);
+        }
+    }
+    let (both, one): (Vec<_>, Vec<_>) =
+        named.into_values().partition(|slice| !slice.a.is_empty() && !slice.b.is_empty());
+    let mut alone: BTreeMap<Part, Slice<'a>> = BTreeMap::new();
+    for slice in one {
+        match alone.get_mut(&slice.part) {
+            Some(sum) => sum.join(slice),
+            None => {
+                alone.insert(slice.part, slice);
+            }
+        }
+    }
+    let plain = |part, a_ns, b_ns| Slice { part, a: vec![], b: vec![], a_ns, b_ns };
+    let mut slices: Vec<Slice<'a>> = both.into_iter().chain(alone.into_values()).collect();
+    slices.push(plain(Part::Kernel, a.system_ns / of_a, b.system_ns / of_a));
+    slices.push(plain(Part::Waiting, a.waiting_ns(), b.waiting_ns()));
+    slices.push(plain(Part::Parallelism, b.cpu_ns() / of_a, b.cpu_ns() / of_b));
+    slices
+}
+
+impl<'a> Slice<'a> {
+    fn empty(role: Role) -> Slice<'a> {
+        Slice { part: Part::Functions(role), a: vec![], b: vec![], a_ns: 0.0, b_ns: 0.0 }
+    }
+
+    fn add(&mut self, work: &'a Work, is_b: bool, parallelism: f64) {
+        let ns = work.ns / parallelism;
+        if is_b {
+            self.b.push(work);
+            self.b_ns += ns;
+        } else {
+            self.a.push(work);
+            self.a_ns += ns;
+        }
+    }
+
+    fn join(&mut self, other: Slice<'a>) {
+        self.a.extend(other.a);
+        self.b.extend(other.b);
+        self.a_ns += other.a_ns;
+        self.b_ns += other.b_ns;
+    }
+}
+
+/// The name that variants of a function share: without the processor it is for, what a compiler
+/// appended and the types of its arguments.
+pub(super) fn shared_name(name: &str) -> String {
+    let name = &name[..name.find(['(', '<', '.']).unwrap_or(name.len())];
+    let mut words: Vec<&str> = name.split('_').collect();
+    while words.len() > 1 && words.last().is_some_and(|word| is_variant(word)) {
+        words.pop();
+    }
+    words.join("_")
+}
+
+/// Whether a word at the end of a name says for which processor it is.
+fn is_variant(word: &str) -> bool {
+    const VARIANTS: [&str; 27] = [
+        "scalar",
+        "generic",
+        "baseline",
+        "sse",
+        "sse2",
+        "sse3",
+        "ssse3",
+        "sse41",
+        "sse42",
+        "avx",
+        "avx2",
+        "avx512",
+        "avx512f",
+        "fma",
+        "fma3",
+        "erms",
+        "unaligned",
+        "evex",
+        "prescott",
+        "nehalem",
+        "sandybridge",
+        "haswell",
+        "zen",
+        "skylakex",
+        "cooperlake",
+        "sapphirerapids",
+        "v3",
+    ];
+    VARIANTS.contains(&word.to_ascii_lowercase().as_str())
+}

@@ -1,0 +1,138 @@
+//! What a function is for, by its name, its library and who called it.
+
+use crate::model::code::Role as LibraryRole;
+
+/// What time is spent for. Times of one role on both sides are held against each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Role {
+    /// The work itself.
+    #[default]
+    Compute,
+    /// The work, done by a BLAS.
+    Blas,
+    /// Mathematical functions.
+    Math,
+    /// Moving bytes.
+    Copy,
+    /// Turning values into another type.
+    Conversion,
+    /// Asking for memory and giving it back, and clearing it.
+    Allocation,
+    /// Locks, barriers and idle loops.
+    Sync,
+    /// Python's evaluation loop and objects.
+    Interpreter,
+    /// Crossing between Python and native code.
+    Binding,
+    /// Loading and importing.
+    StartUp,
+}
+
+/// What is known of a function when its role is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Its name.
+    pub function: &'a str,
+    /// The file name of its library.
+    pub library: &'a str,
+    /// What that library is known to be.
+    pub library_role: Option<LibraryRole>,
+    /// Whether the work is done while something is imported or loaded.
+    pub is_loading: bool,
+}
+
+/// The role of a function.
+pub fn role(place: Place<'_>) -> Role {
+    let name = place.function.trim_start_matches('_');
+    if place.is_loading {
+        return Role::StartUp;
+    }
+    if starts(name, &["memcpy", "memmove", "mempcpy"]) {
+        return Role::Copy;
+    }
+    if starts(name, SYNC) || contains(name, &["_barrier", "spin_lock", "blas_thread_server"]) {
+        return Role::Sync;
+    }
+    if starts(name, ALLOCATION) || contains(name, &["alloc_cache", "_Arena"]) {
+        return Role::Allocation;
+    }
+    let library = place.library;
+    if contains(library, BINDINGS) || contains(name, &["pyo3::", "pybind11::", "Pyx_", "nanobind"])
+    {
+        return Role::Binding;
+    }
+    if starts(library, &["python", "libpython"]) || library == "[Python]" {
+        return Role::Interpreter;
+    }
+    match place.library_role {
+        Some(LibraryRole::Blas | LibraryRole::Lapack) => return Role::Blas,
+        Some(LibraryRole::Math) => return Role::Math,
+        Some(LibraryRole::Allocator) => return Role::Allocation,
+        _ => {}
+    }
+    let lower = name.to_ascii_lowercase();
+    if contains(&lower, &["cast", "convert", "astype"]) { Role::Conversion } else { Role::Compute }
+}
+
+const ALLOCATION: &[&str] = &[
+    "malloc",
+    "free",
+    "cfree",
+    "calloc",
+    "realloc",
+    "int_malloc",
+    "int_free",
+    "int_realloc",
+    "sysmalloc",
+    "systrim",
+    "unlink_chunk",
+    "tcache_",
+    "aligned_alloc",
+    "posix_memalign",
+    "libc_malloc",
+    "libc_free",
+    "libc_calloc",
+    "mmap",
+    "munmap",
+    "madvise",
+    "brk",
+    "sbrk",
+    "memset",
+    "operator new",
+    "operator delete",
+    "rust_alloc",
+    "rust_dealloc",
+    "rdl_alloc",
+    "rdl_dealloc",
+    "PyMem_",
+    "PyObject_Malloc",
+    "PyObject_Free",
+];
+
+const SYNC: &[&str] = &[
+    "pthread_mutex_",
+    "pthread_cond_",
+    "pthread_rwlock_",
+    "pthread_spin_",
+    "lll_lock",
+    "futex",
+    "sem_",
+    "new_sem_",
+    "sched_yield",
+    "take_gil",
+    "drop_gil",
+    "PyThread_acquire_lock",
+    "gomp_",
+    "kmp_",
+    "GI___lll_lock",
+];
+
+const BINDINGS: &[&str] = &["_ctypes", "libffi", "_cffi_backend", "pybind11", "nanobind"];
+
+fn starts(text: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| text.starts_with(word))
+}
+
+fn contains(text: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| text.contains(word))
+}

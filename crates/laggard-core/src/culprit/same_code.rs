@@ -1,0 +1,148 @@
+//! The judges of work of the same kind that takes longer: `more-instructions`, `more-calls`,
+//! `branch-misses`, `cache-misses`, `layout` and `denormals`.
+
+use super::seen::Simulated;
+use super::{Finding, Kind, Missing, Pair, Slice, Unit, Verdict, Work};
+use crate::model::code::{Mark, Mix};
+
+/// B does more: more instructions, or more calls of the same functions.
+pub(super) fn judge_more_work(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
+    /// The share of the slice's slowdown that more instructions must account for.
+    const SHARE_THAT_MATTERS: f64 = 0.6;
+    if !slice.is_work() {
+        return Verdict::Innocent;
+    }
+    let (Some(a), Some(b)) = (counted(&slice.a, pair.a.counted), counted(&slice.b, pair.b.counted))
+    else {
+        return Verdict::Unknown(Missing::Counts);
+    };
+    let slower = slice.b_ns / slice.a_ns.max(1.0);
+    let more = b.instructions / a.instructions.max(1.0);
+    if a.instructions <= 0.0 || more < 1.1 || more - 1.0 < (slower - 1.0) * SHARE_THAT_MATTERS {
+        return Verdict::Innocent;
+    }
+    let calls = calls_of(slice, pair).filter(|[a, b]| *b > a * 1.5);
+    let at = slice.worst().map(Work::at).unwrap_or_default();
+    let finding =
+        match calls {
+            Some(calls) => Finding::new(Kind::MoreCalls, at, "call it once and keep the result")
+                .fact("calls", calls, Unit::Count, 1),
+            None => Finding::new(
+                Kind::MoreInstructions,
+                at,
+                "look for work that is done twice, or that A's algorithm does without",
+            ),
+        };
+    finding
+        .fact("instructions", [a.instructions, b.instructions], Unit::Count, pair.b.samples())
+        .guilty()
+}
+
+/// The same instructions take longer.
+pub(super) fn judge_slower_code(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
+    /// What a jump that was not foreseen costs, what a miss of the first cache and of the last do:
+    /// cautious figures of processors of the last ten years.
+    const BRANCH_MISS_NS: f64 = 4.0;
+    const CACHE_MISS_NS: f64 = 2.0;
+    const MEMORY_NS: f64 = 20.0;
+    /// The share of the gap that they must account for.
+    const SHARE_THAT_MATTERS: f64 = 0.25;
+    if !slice.is_work() {
+        return Verdict::Innocent;
+    }
+    let (Some(a), Some(b)) = (counted(&slice.a, pair.a.counted), counted(&slice.b, pair.b.counted))
+    else {
+        return Verdict::Unknown(Missing::Counts);
+    };
+    let at = slice.worst().map(Work::at).unwrap_or_default();
+    let enough = slice.gap_ns() * SHARE_THAT_MATTERS;
+    let branches = (b.branch_misses - a.branch_misses) * BRANCH_MISS_NS;
+    let misses = [a.cache_misses, b.cache_misses];
+    let cache = (misses[1] - misses[0]) * CACHE_MISS_NS
+        + (b.memory_accesses - a.memory_accesses) * MEMORY_NS;
+    if branches >= enough && branches >= cache {
+        return Finding::new(
+            Kind::BranchMisses,
+            at,
+            "sort or group the data, or choose without a jump (select, mask, minimum and maximum)",
+        )
+        .fact("jumps not foreseen", [a.branch_misses, b.branch_misses], Unit::Count, 1)
+        .guilty();
+    }
+    if cache >= enough {
+        let rates = [a, b].map(|side| side.cache_misses / side.accesses.max(1.0));
+        return layout_or_cache(slice, at, misses, rates).guilty();
+    }
+    let same_work = (b.instructions / a.instructions.max(1.0) - 1.0).abs() < 0.1;
+    if same_work && floats(&slice.b) > 0.05 && slice.b_ns > slice.a_ns * 1.3 {
+        return Finding::new(
+            Kind::Denormals,
+            at,
+            "let the processor flush denormals to zero, or keep values away from 1e-38 (float32) and 1e-308 (float64)",
+        )
+        .fact("instructions", [a.instructions, b.instructions], Unit::Count, 1)
+        .fact("time for them", [slice.a_ns, slice.b_ns], Unit::Nanos, pair.b.samples())
+        .inferred()
+        .guilty();
+    }
+    Verdict::Innocent
+}
+
+/// Nearly every access of a walk across the rows misses; one that comes back to what was evicted
+/// misses now and then.
+fn layout_or_cache(slice: &Slice<'_>, at: String, misses: [f64; 2], rates: [f64; 2]) -> Finding {
+    /// Misses of an access.
+    const EVERY_FEW: f64 = 0.2;
+    let samples = slice.b.iter().map(|work| work.samples).sum();
+    let finding = if rates[1] > EVERY_FEW && rates[1] > rates[0] * 2.0 {
+        Finding::new(
+            Kind::Layout,
+            at,
+            "walk along the memory: swap the loops, or make a contiguous copy once",
+        )
+    } else {
+        Finding::new(Kind::CacheMisses, at, "work on blocks that fit into the cache")
+    };
+    finding.fact("misses of the first cache", misses, Unit::Count, samples).fact(
+        "of all accesses",
+        rates,
+        Unit::Share,
+        samples,
+    )
+}
+
+/// What was counted of these functions; of the whole side where functions were not told apart.
+fn counted(work: &[&Work], whole: Option<Simulated>) -> Option<Simulated> {
+    let mut sum = Simulated::default();
+    let mut any = false;
+    for one in work.iter().filter_map(|work| work.counted) {
+        any = true;
+        sum.instructions += one.instructions;
+        sum.branches += one.branches;
+        sum.branch_misses += one.branch_misses;
+        sum.accesses += one.accesses;
+        sum.cache_misses += one.cache_misses;
+        sum.memory_accesses += one.memory_accesses;
+    }
+    if any { Some(sum) } else { whole }
+}
+
+/// How often the functions of a slice are called on either side.
+fn calls_of(slice: &Slice<'_>, pair: &Pair<'_>) -> Option<[f64; 2]> {
+    let worst = slice.worst()?;
+    let count = |side: &super::Seen| {
+        let calls = side.calls.as_ref()?;
+        let these = calls.iter().filter(|call| call.name == worst.name);
+        Some(these.map(|call| call.count).sum::<f64>())
+    };
+    let both = [count(pair.a)?, count(pair.b)?];
+    (both[0] > 0.0).then_some(both)
+}
+
+/// The share of arithmetic on floats among instructions.
+fn floats(work: &[&Work]) -> f64 {
+    let mut sum = Mix::default();
+    work.iter().filter_map(|work| work.mix.as_ref()).for_each(|mix| sum.add(mix));
+    let math = sum.with(Mark::ScalarMath) + sum.with(Mark::PackedMath) + sum.with(Mark::Fma);
+    math as f64 / sum.working().max(1) as f64
+}

@@ -1,0 +1,237 @@
+//! Every judge on evidence whose cause is known.
+
+use super::*;
+use crate::model::code::{Class, Mark, Marks, Mix};
+use proptest::prelude::*;
+
+const LIBRARY: &str = "libwork.so";
+
+/// Work of a role for so many nanoseconds.
+fn work(role: Role, name: &str, ns: f64) -> Work {
+    Work {
+        role,
+        name: name.into(),
+        library: if role == Role::Interpreter { "python3.13" } else { LIBRARY }.into(),
+        ns,
+        samples: ns as u64 / 10,
+        ..Work::default()
+    }
+}
+
+/// Compute whose instructions are of a class and have these marks, next to as many plain ones.
+fn code(name: &str, ns: f64, class: Class, marks: &[Mark]) -> Work {
+    let mut mix = Mix::default();
+    mix.count(class, marks.iter().fold(Marks::default(), |all, mark| all.and(*mark)), 500);
+    mix.count(Class::Integer, Marks::default(), 500);
+    Work { mix: Some(mix), ..work(Role::Compute, name, ns) }
+}
+
+/// A side that does nothing but this, on one thread.
+fn side(work: Vec<Work>) -> Seen {
+    let user_ns = work.iter().map(|work| work.ns).sum();
+    Seen { wall_ns: user_ns, user_ns, threads: 1, rounds: 100, work, ..Seen::default() }
+}
+
+fn counts(instructions: f64, branch_misses: f64, cache_misses: f64) -> Option<Simulated> {
+    Some(Simulated {
+        instructions,
+        branches: instructions / 5.0,
+        branch_misses,
+        accesses: instructions / 3.0,
+        cache_misses,
+        memory_accesses: 0.0,
+    })
+}
+
+fn first(a: &Seen, b: &Seen) -> Option<(Kind, f64)> {
+    let judgement = judge(&Pair { a, b });
+    judgement.culprits.first().map(|culprit| (culprit.finding.kind, culprit.explains))
+}
+
+/// The first culprit is this, explains at least half, and has facts.
+fn check(a: &Seen, b: &Seen, kind: Kind) {
+    let judgement = judge(&Pair { a, b });
+    let Some(culprit) = judgement.culprits.first() else {
+        panic!("{kind:?}: nobody is named, {:?} is missing", judgement.missing);
+    };
+    assert_eq!(culprit.finding.kind, kind, "{judgement:?}");
+    assert!(culprit.explains > 0.5, "{kind:?} explains {}", culprit.explains);
+    assert!(!culprit.finding.facts.is_empty() && !culprit.finding.advice.is_empty());
+}
+
+#[test]
+fn vector_code_is_held_against_scalar_and_shorter_code() {
+    let wide = || code("kernel", 1000.0, Class::Avx512, &[Mark::PackedMath]);
+    let scalar = code("kernel", 9000.0, Class::Float, &[Mark::ScalarMath]);
+    check(&side(vec![wide()]), &side(vec![scalar]), Kind::ScalarLoop);
+    let other = Work {
+        library: "libother.so".into(),
+        ..code("own_loop", 9000.0, Class::Float, &[Mark::ScalarMath])
+    };
+    check(&side(vec![wide()]), &side(vec![other]), Kind::ScalarLoop);
+    let short = code("kernel", 3000.0, Class::Sse, &[Mark::PackedMath]);
+    check(&side(vec![wide()]), &side(vec![short]), Kind::NarrowSimd);
+    let divides = code("kernel", 4000.0, Class::Avx512, &[Mark::PackedMath, Mark::Divide]);
+    check(&side(vec![wide()]), &side(vec![divides]), Kind::SlowInstruction);
+}
+
+#[test]
+fn time_of_one_role_names_its_cause() {
+    let compute = || work(Role::Compute, "kernel", 1000.0);
+    let a = side(vec![compute()]);
+    for (role, name, kind) in [
+        (Role::Copy, "__memmove_avx_unaligned_erms", Kind::Copy),
+        (Role::Conversion, "cast_float_to_double", Kind::Conversion),
+        (Role::Allocation, "malloc", Kind::Allocation),
+        (Role::Interpreter, "_PyEval_EvalFrameDefault", Kind::Interpreter),
+        (Role::StartUp, "_dl_relocate_object", Kind::StartUp),
+        (Role::Sync, "pthread_mutex_lock", Kind::Waiting),
+    ] {
+        check(&a, &side(vec![compute(), work(role, name, 2000.0)]), kind);
+    }
+}
+
+#[test]
+fn crossing_the_border_often_is_told_from_a_slow_interpreter() {
+    let calls = |count| {
+        Some(vec![Called { name: "add".into(), library: LIBRARY.into(), count, ns: 10.0 * count }])
+    };
+    let loops = || vec![work(Role::Interpreter, "_PyEval_EvalFrameDefault", 9000.0)];
+    let a = Seen { calls: calls(1.0), ..side(vec![work(Role::Compute, "kernel", 1000.0)]) };
+    check(&a, &Seen { calls: calls(1000.0), ..side(loops()) }, Kind::CallOverhead);
+    check(&a, &Seen { calls: calls(1.0), ..side(loops()) }, Kind::Interpreter);
+    let glue = vec![work(Role::Binding, "ffi_call", 5000.0), work(Role::Compute, "kernel", 1000.0)];
+    check(&a, &Seen { calls: None, ..side(glue) }, Kind::CallOverhead);
+}
+
+#[test]
+fn linear_algebra_is_known_by_the_names_of_kernels() {
+    let kernel = |name: &str, ns| side(vec![work(Role::Blas, name, ns)]);
+    let new = kernel("sgemm_kernel_SKYLAKEX", 1000.0);
+    check(&new, &kernel("sgemm_kernel_NEHALEM", 4000.0), Kind::OldKernel);
+    check(&new, &side(vec![work(Role::Compute, "triple_loop", 90_000.0)]), Kind::LibraryNotUsed);
+    let zen = kernel("sgemm_kernel_ZEN", 4000.0);
+    assert_eq!(first(&kernel("sgemm_kernel_HASWELL", 1000.0), &zen), None, "of one generation");
+}
+
+#[test]
+fn a_faster_function_of_the_same_library_is_named() {
+    let available = vec![(LIBRARY.into(), "sum_contiguous".into())];
+    let a = side(vec![work(Role::Compute, "sum_contiguous", 1000.0)]);
+    let slow = vec![work(Role::Compute, "sum_strided", 5000.0)];
+    check(&a, &Seen { available, ..side(slow.clone()) }, Kind::SlowPath);
+    assert_eq!(first(&a, &side(slow)), None, "it is not there to be taken");
+}
+
+#[test]
+fn the_kernel_and_threads_are_judged_by_what_was_counted() {
+    let compute = || vec![work(Role::Compute, "kernel", 1000.0)];
+    let a = side(compute());
+    let faults = Seen { wall_ns: 3000.0, system_ns: 2000.0, faults: 10.0, ..side(compute()) };
+    check(&a, &faults, Kind::PageFaults);
+    let calls = Seen { wall_ns: 3000.0, system_ns: 2000.0, ..side(compute()) };
+    assert_eq!(judge(&Pair { a: &a, b: &calls }).missing, [Missing::SystemCalls]);
+    let waits = Seen { wall_ns: 9000.0, waits: 3.0, ..side(compute()) };
+    check(&a, &waits, Kind::Waiting);
+    let spread = Seen { wall_ns: 500.0, threads: 2, ..side(compute()) };
+    check(&spread, &side(compute()), Kind::NotParallel);
+    let busy = Seen { wall_ns: 9000.0, waits: 4.0, threads: 2, ..side(compute()) };
+    check(&a, &busy, Kind::TooParallel);
+}
+
+#[test]
+fn the_same_code_is_judged_by_counts() {
+    let kernel = |ns, counted| {
+        let work = code("kernel", ns, Class::Avx256, &[Mark::PackedMath]);
+        side(vec![Work { counted, ..work }])
+    };
+    let a = kernel(1000.0, counts(1e4, 10.0, 100.0));
+    check(&a, &kernel(2000.0, counts(2e4, 20.0, 200.0)), Kind::MoreInstructions);
+    check(&a, &kernel(5000.0, counts(1e4, 1500.0, 100.0)), Kind::BranchMisses);
+    check(&a, &kernel(5000.0, counts(1e4, 10.0, 3000.0)), Kind::Layout);
+    check(&a, &kernel(2000.0, counts(1e4, 10.0, 600.0)), Kind::CacheMisses);
+    check(&a, &kernel(9000.0, counts(1e4, 10.0, 100.0)), Kind::Denormals);
+    let unknown = judge(&Pair { a: &kernel(1000.0, None), b: &kernel(2000.0, None) });
+    assert_eq!((unknown.culprits.len(), unknown.not_explained), (0, 1.0));
+    assert_eq!(unknown.missing, [Missing::Counts]);
+}
+
+#[test]
+fn variants_of_a_function_are_one_slice() {
+    for (a, b) in [
+        ("broadcast_row_add_f32_avx512", "broadcast_row_add_f32_scalar"),
+        ("sgemm_kernel_SKYLAKEX", "sgemm_kernel_HASWELL"),
+        ("__memmove_avx_unaligned_erms", "__memmove_sse2_unaligned"),
+        ("work::sum<f32>", "work::sum<f64>"),
+        ("kernel.cold", "kernel"),
+    ] {
+        assert_eq!(partition::shared_name(a), partition::shared_name(b));
+    }
+    assert_ne!(partition::shared_name("sum_f32"), partition::shared_name("sum_f64"));
+}
+
+#[test]
+fn roles_follow_names_and_libraries() {
+    let of = |function, library| {
+        role(Place { function, library, library_role: None, is_loading: false })
+    };
+    assert_eq!(of("__memmove_avx_unaligned_erms", "libc.so.6"), Role::Copy);
+    assert_eq!(of("_int_malloc", "libc.so.6"), Role::Allocation);
+    assert_eq!(of("_PyEval_EvalFrameDefault", "python3.12"), Role::Interpreter);
+    assert_eq!(of("take_gil", "libpython3.12.so.1.0"), Role::Sync);
+    assert_eq!(of("ffi_call_int", "libffi.so.8"), Role::Binding);
+    assert_eq!(of("FLOAT_add", "_multiarray_umath.so"), Role::Compute);
+    assert_eq!(
+        of("_aligned_contig_cast_float_to_double", "_multiarray_umath.so"),
+        Role::Conversion
+    );
+    let blas = Some(crate::model::code::Role::Blas);
+    let place = Place {
+        function: "sgemm_",
+        library: "libopenblas.so",
+        library_role: blas,
+        is_loading: false,
+    };
+    assert_eq!(role(place), Role::Blas);
+    assert_eq!(role(Place { is_loading: true, ..place }), Role::StartUp);
+}
+
+fn any_role() -> impl Strategy<Value = Role> {
+    prop::sample::select(vec![
+        Role::Compute,
+        Role::Blas,
+        Role::Copy,
+        Role::Allocation,
+        Role::Sync,
+        Role::Interpreter,
+        Role::Binding,
+    ])
+}
+
+fn any_side() -> impl Strategy<Value = Seen> {
+    let one = (any_role(), "[a-d]_(avx2|scalar|x)", 0.0..1e6);
+    let all = prop::collection::vec(one, 0..8);
+    (all, 0.0..1e6, 0.0..2.0, 1u32..4, 0.0..9.0).prop_map(
+        |(all, system_ns, stretch, threads, waits)| {
+            let work = all.into_iter().map(|(role, name, ns)| work(role, &name, ns)).collect();
+            let side = side(work);
+            let wall_ns = (side.user_ns + system_ns) * (0.4 + stretch) + 1.0;
+            Seen { wall_ns, system_ns, threads, waits, ..side }
+        },
+    )
+}
+
+proptest! {
+    /// The slices are the lag, whatever the sides do, and shares add up.
+    #[test]
+    fn nothing_is_lost_between_slices(a in any_side(), b in any_side()) {
+        let pair = Pair { a: &a, b: &b };
+        let gap: f64 = partition(&pair).iter().map(Slice::gap_ns).sum();
+        prop_assert!((gap - (b.wall_ns - a.wall_ns)).abs() < 1e-3 * (1.0 + a.wall_ns + b.wall_ns));
+        let judgement = judge(&pair);
+        let explained: f64 = judgement.culprits.iter().map(|culprit| culprit.explains).sum();
+        let any = !judgement.culprits.is_empty();
+        prop_assert!(!any || (explained + judgement.not_explained - 1.0).abs() < 1e-9);
+        prop_assert!(judgement.culprits.iter().all(|culprit| !culprit.finding.facts.is_empty()));
+    }
+}
