@@ -10,6 +10,7 @@ mod blas;
 mod copies;
 mod interpreter;
 mod kernel;
+mod look;
 mod parallel;
 mod partition;
 mod role;
@@ -19,6 +20,7 @@ mod simd;
 #[cfg(test)]
 mod tests;
 
+pub use look::{add_work, times};
 pub use partition::{Part, Slice, partition};
 pub use role::{Place, Role, role};
 pub use seen::{Called, Pair, Seen, Simulated, Work};

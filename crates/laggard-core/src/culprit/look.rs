@@ -1,0 +1,205 @@
+//! From tables to what judges see: samples of the timed part by function, with roles and callers.
+
+use super::role::{Place, Role, role};
+use super::seen::{Seen, Work};
+use crate::model::NONE;
+use crate::model::code::{Code, CodeFile, Mix, Role as LibraryRole};
+use crate::model::profile::{Frame, FrameKind, Profile};
+use crate::model::timings::Series;
+use crate::profile::{file_name, frame_label, short_path};
+use crate::stats::summary::Summary;
+use rustc_hash::FxHashMap;
+
+/// What a side takes for a call, by its timings; where the time goes is not known yet.
+pub fn times(series: &Series) -> Seen {
+    let sum = |of: fn(&crate::model::timings::Batch) -> u64| {
+        series.batches.iter().map(of).sum::<u64>() as f64
+    };
+    let calls = sum(|batch| batch.calls).max(1.0);
+    let wall_ns = Summary::of(&series.wall()).median;
+    // Batches that something held up count for no more than others.
+    let usual = wall_ns / (sum(|batch| batch.wall_ns) / calls).max(f64::MIN_POSITIVE);
+    Seen {
+        wall_ns,
+        user_ns: sum(|batch| batch.user_ns) / calls * usual,
+        system_ns: sum(|batch| batch.system_ns) / calls * usual,
+        faults: sum(|batch| batch.minor_faults + batch.major_faults) / calls,
+        waits: sum(|batch| batch.waits) / calls,
+        threads: series.threads,
+        rounds: series.batches.len() as u64,
+        ..Seen::default()
+    }
+}
+
+/// Adds where the CPU time outside the kernel goes. Only samples below a Python function called
+/// `inside` count, or all of them when that is empty.
+pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, inside: &str) {
+    let files: FxHashMap<&str, &CodeFile> =
+        code.files.iter().map(|file| (file.path.as_str(), file)).collect();
+    let mut found: FxHashMap<(Role, u32, u32), Work> = FxHashMap::default();
+    let mut stack: Vec<&Frame> = vec![];
+    let mut whole = 0;
+    for sample in &profile.samples {
+        if !profile.events.get(sample.event as usize).is_some_and(|event| event.is_time) {
+            continue;
+        }
+        frames(profile, sample.stack, &mut stack);
+        let is_inside = |frame: &&Frame| {
+            frame.kind == FrameKind::Python && profile.texts.get(frame.function) == inside
+        };
+        if !inside.is_empty() && !stack.iter().any(is_inside) {
+            continue;
+        }
+        whole += sample.weight;
+        let loading = stack.iter().any(|frame| is_loading(profile, frame));
+        let Some(at) = stack.iter().position(|frame| frame.kind != FrameKind::Inlined) else {
+            continue;
+        };
+        let leaf = stack[at];
+        let what = role_of(profile, leaf, &files, loading);
+        let work = found.entry((what, leaf.module, leaf.function)).or_insert_with(|| Work {
+            name: label(profile, leaf),
+            library: file_name(profile.module_path(leaf)).to_owned(),
+            role: what,
+            place: place(profile, leaf),
+            caller: caller(profile, &stack[at + 1..], what, &files),
+            mix: executed(profile, leaf, &files, code),
+            ..Work::default()
+        });
+        work.ns += sample.weight as f64;
+        work.samples += 1;
+    }
+    seen.work = found.into_values().collect();
+    for work in &mut seen.work {
+        work.ns *= seen.user_ns / (whole as f64).max(1.0);
+    }
+    // One order, whatever the map's.
+    seen.work.sort_by(|a, b| b.ns.total_cmp(&a.ns).then_with(|| a.name.cmp(&b.name)));
+    seen.available = available(&seen.work, code);
+}
+
+/// Frames of a stack, innermost first.
+fn frames<'a>(profile: &'a Profile, mut node: u32, stack: &mut Vec<&'a Frame>) {
+    stack.clear();
+    while node != NONE
+        && let Some(here) = profile.stacks.get(node as usize)
+    {
+        stack.extend(profile.frames.get(here.frame as usize));
+        node = here.parent;
+    }
+}
+
+/// Whether a frame is Python's import system, or the dynamic linker loading something.
+fn is_loading(profile: &Profile, frame: &Frame) -> bool {
+    let name = profile.texts.get(frame.function);
+    match frame.kind {
+        FrameKind::Python => profile.texts.get(frame.file).contains("importlib"),
+        _ => matches!(
+            name,
+            "_dl_open" | "dl_open_worker" | "dlopen" | "PyImport_ImportModuleLevelObject"
+        ),
+    }
+}
+
+fn role_of(
+    profile: &Profile,
+    frame: &Frame,
+    files: &FxHashMap<&str, &CodeFile>,
+    is_loading: bool,
+) -> Role {
+    let path = profile.module_path(frame);
+    let known = files.get(path).and_then(|file| {
+        use LibraryRole::{Allocator, Blas, Lapack, Math};
+        [Blas, Lapack, Math, Allocator].into_iter().find(|role| file.role(*role).is_some())
+    });
+    let library = match frame.kind {
+        FrameKind::Python => "[Python]",
+        _ => file_name(path),
+    };
+    let by_name = || {
+        let has = |words: &[&str]| words.iter().any(|word| library.contains(word));
+        match () {
+            () if has(&["openblas", "libmkl_", "libblis", "libblas"]) => Some(LibraryRole::Blas),
+            () if library.starts_with("libm.so") => Some(LibraryRole::Math),
+            () => None,
+        }
+    };
+    let function = profile.texts.get(frame.function);
+    role(Place { function, library, library_role: known.or_else(by_name), is_loading })
+}
+
+/// Who has it done: the nearest frame of another role, or the Python line where there is none.
+fn caller(
+    profile: &Profile,
+    above: &[&Frame],
+    what: Role,
+    files: &FxHashMap<&str, &CodeFile>,
+) -> String {
+    let is_other = |frame: &&&Frame| match what {
+        Role::Interpreter | Role::StartUp => frame.kind == FrameKind::Python,
+        _ => frame.kind != FrameKind::Mark && role_of(profile, frame, files, false) != what,
+    };
+    above.iter().find(is_other).map_or_else(String::new, |frame| {
+        let place = place(profile, frame);
+        let name = frame_label(profile, frame);
+        if frame.kind == FrameKind::Python || place.is_empty() {
+            name
+        } else {
+            format!("{name}, {place}")
+        }
+    })
+}
+
+fn label(profile: &Profile, frame: &Frame) -> String {
+    match profile.texts.get(frame.function) {
+        "" => frame_label(profile, frame),
+        name => name.to_owned(),
+    }
+}
+
+/// Source file and line, without the directories.
+fn place(profile: &Profile, frame: &Frame) -> String {
+    match (profile.texts.get(frame.file), frame.line) {
+        ("", _) | (_, 0) => String::new(),
+        (file, line) => format!("{}:{line}", file_name(short_path(file))),
+    }
+}
+
+/// What was executed of a function, if its file was looked at.
+fn executed(
+    profile: &Profile,
+    frame: &Frame,
+    files: &FxHashMap<&str, &CodeFile>,
+    code: &Code,
+) -> Option<Mix> {
+    let file = files.get(profile.module_path(frame))?;
+    let name = profile.texts.get(frame.function);
+    let at = |address: u64| {
+        file.functions
+            .iter()
+            .position(|function| address.wrapping_sub(function.address) < function.size.max(1))
+    };
+    let function = at(frame.address)
+        .or_else(|| file.functions.iter().position(|f| code.texts.get(f.name) == name))?;
+    file.hot(function).map(|hot| hot.mix)
+}
+
+/// Functions of the libraries that do the work.
+fn available(work: &[Work], code: &Code) -> Vec<(String, String)> {
+    let mut all = vec![];
+    for file in &code.files {
+        let library = file_name(&file.path);
+        let is_work = |work: &Work| {
+            work.library == library && matches!(work.role, Role::Compute | Role::Blas | Role::Math)
+        };
+        if !work.iter().any(is_work) {
+            continue;
+        }
+        let names = file.functions.iter().filter(|function| !function.is_stub);
+        let names = names.map(|function| code.texts.get(function.name));
+        all.extend(
+            names.filter(|name| !name.is_empty()).map(|name| (library.to_owned(), name.to_owned())),
+        );
+    }
+    all
+}
