@@ -8,6 +8,7 @@
 pub mod calls;
 pub mod classify;
 pub mod culprit;
+pub mod compare;
 pub mod model;
 pub mod profile;
 pub mod stats;
