@@ -5,7 +5,7 @@ use super::order::Order;
 use super::plan::{CasePlan, Plan, Rounds, WarmUp};
 use super::progress::{Stage, Teller};
 use super::runner::{About, Runner};
-use super::size::{self, Size};
+use super::size::{self, Clocks, Size};
 use super::steady::is_steady;
 use super::trouble::Trouble;
 use crate::error::Error;
@@ -33,8 +33,8 @@ pub(super) struct Field<'a> {
     pub(super) origin: Instant,
     pub(super) warnings: Vec<String>,
     series: Vec<Series>,
-    /// What reading the clocks adds to a batch, in nanoseconds.
-    clocks: f64,
+    /// What reading the clocks adds to a batch of every side.
+    clocks: Vec<Clocks>,
 }
 
 impl<'a> Field<'a> {
@@ -46,7 +46,7 @@ impl<'a> Field<'a> {
         origin: Instant,
     ) -> Field<'a> {
         let series = vec![Series::default(); runners.len()];
-        Field { plan, case, runners, counters, origin, warnings: vec![], series, clocks: 0.0 }
+        Field { plan, case, runners, counters, origin, warnings: vec![], series, clocks: vec![] }
     }
 
     /// Measures for at most so long, and says what is known of the sides.
@@ -76,18 +76,22 @@ impl<'a> Field<'a> {
 
     fn find_sizes(&mut self, budget: Duration) -> Result<Vec<Size>, Error> {
         let enough = budget.mul_f64(WARM_UP_SHARE) / self.runners.len() as u32;
-        let (mut calls, mut clocks) = (vec![], 0.0_f64);
+        let mut calls = vec![];
         for (side, runner) in self.runners.iter_mut().enumerate() {
             let run = &mut self.series[side].warm_up;
-            let found = size::cost_of_clocks(runner.as_mut())
-                .and_then(|cost| Ok((cost, size::time_of_call(runner.as_mut(), enough, run)?)));
+            let found = Clocks::of(runner.as_mut())
+                .and_then(|clocks| Ok((clocks, size::time_of_call(runner.as_mut(), enough, run)?)));
             runner.rest();
-            let (cost, call) = found.map_err(|trouble| named(self.plan, side, trouble))?;
-            clocks = clocks.max(cost);
+            let (clocks, call) = found.map_err(|trouble| named(self.plan, side, trouble))?;
+            self.clocks.push(clocks);
             calls.push((call, runner.is_batched()));
         }
-        self.clocks = clocks;
-        Ok(size::sizes(&calls, clocks))
+        Ok(size::sizes(&calls, self.clock()))
+    }
+
+    /// The slowest clock.
+    fn clock(&self) -> u64 {
+        self.clocks.iter().map(|clocks| clocks.wall).max().unwrap_or(0)
     }
 
     /// One batch of every side, in the order given.
@@ -107,6 +111,7 @@ impl<'a> Field<'a> {
             if let Some(counters) = counters {
                 counters.after(calls + lead);
             }
+            let batch = self.clocks[side].taken_off(batch);
             batches[side] = Batch { round, place, start_ns, ..batch };
         }
         Ok(batches)
@@ -165,11 +170,14 @@ impl<'a> Field<'a> {
         if times.iter().any(|times| times.len() < FEW) {
             return;
         }
-        let recent = |times: &Vec<f64>| Summary::of(&times[times.len() - FEW..]).median;
+        // The least: whatever disturbs, adds.
+        let recent = |times: &Vec<f64>| {
+            times[times.len() / 2..].iter().copied().fold(f64::INFINITY, f64::min)
+        };
         let both = times.iter().zip(&self.runners);
         let calls: Vec<(f64, bool)> =
             both.map(|(times, runner)| (recent(times), runner.is_batched())).collect();
-        sizes.copy_from_slice(&size::sizes(&calls, self.clocks));
+        sizes.copy_from_slice(&size::sizes(&calls, self.clock()));
     }
 
     /// How long a round will take, by what calls took so far.

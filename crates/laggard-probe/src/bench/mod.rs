@@ -238,3 +238,45 @@ fn add_facts(sides: &mut [Side], abouts: Vec<About>) {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test fails by panicking
+mod tests {
+    use super::*;
+    use perf_event_open_sys::bindings as name;
+
+    /// Events that every kernel counts, in place of the processor's.
+    const SOFTWARE: [counters::Event; 2] = [
+        ("task-clock", name::PERF_TYPE_SOFTWARE, name::PERF_COUNT_SW_TASK_CLOCK),
+        ("page-faults", name::PERF_TYPE_SOFTWARE, name::PERF_COUNT_SW_PAGE_FAULTS),
+    ];
+
+    #[test]
+    fn events_are_counted_for_a_call() {
+        let limits = Limits { rounds: Rounds::Exactly(5), ..Limits::default() };
+        let commands = Runs::Command { words: vec!["true".into()], prepare: None };
+        let sides = vec![
+            SidePlan::new("A", Runs::statement("sum(range(1000))")),
+            SidePlan::new("B", Runs::statement("pass")),
+            SidePlan::new("C", commands),
+        ];
+        let plan = Plan { sides, limits, ..Plan::default() };
+        let timings = measure_with(&plan, &SOFTWARE, &mut |_| ()).unwrap();
+        if let Some((_, why)) = timings.facts.iter().find(|(name, _)| name == "hardware counters") {
+            assert!(why.starts_with("none: "), "not allowed here: {why}");
+            return;
+        }
+        let counted = |side: usize, at: usize| {
+            let counters = &timings.cases[0].series[side].counters;
+            assert_eq!(counters.len(), SOFTWARE.len());
+            assert_eq!(
+                (&*counters[at].name, &*counters[at].source),
+                (SOFTWARE[at].0, "perf_event")
+            );
+            counters[at].per_call
+        };
+        assert!(counted(0, 0) > counted(1, 0), "a call that does more takes more");
+        assert!(counted(0, 1) < 1.0, "the worker's own work is not counted: {}", counted(0, 1));
+        assert!(counted(2, 1) > 10.0, "a new process has to get its memory");
+    }
+}

@@ -10,6 +10,7 @@ def _laggard_work():
     import ast
     import builtins
     import faulthandler
+    import fcntl
     import gc
     import itertools
     import os
@@ -30,9 +31,11 @@ def _laggard_work():
     pack, unpack = struct.pack, struct.unpack
     repeat, collecting, collect, dont_collect = itertools.repeat, gc.isenabled, gc.enable, gc.disable
     modules, print_exception = sys.modules, traceback.format_exception
-    socket = int(sys.argv[1])
-    sys.argv[1:] = []
+    # Out of the way of a statement that closes the files it knows nothing of.
+    socket = fcntl.fcntl(int(sys.argv[1]), fcntl.F_DUPFD, 200)
+    os.close(int(sys.argv[1]))
     os.set_inheritable(socket, False)
+    sys.argv[1:] = []
     try:
         faulthandler.enable(2)
     except Exception:
@@ -56,7 +59,11 @@ def _laggard_work():
         for piece in (pack("<Q", sum(map(len, pieces))),) + pieces:
             at = 0
             while at < len(piece):
-                at += write(socket, piece[at : at + (1 << 20)])
+                try:
+                    at += write(socket, piece[at : at + (1 << 20)])
+                except OSError as error:
+                    write(2, b"the connection to laggard is broken: %s\n" % str(error).encode())
+                    os._exit(1)
 
     def text(words):
         data = str(words).encode("utf-8", "backslashreplace")
