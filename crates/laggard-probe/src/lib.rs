@@ -3,8 +3,10 @@
 //! You give a command, you get evidence. For [`sample`] and [`calls`] the program runs with an agent
 //! inside it, loaded by the dynamic linker: no root, no ptrace, no change to its files. [`inside`]
 //! counts calls within a library, by valgrind or the kernel, and [`syscalls`] watches a program by
-//! ptrace.
+//! ptrace. [`bench`] times two or more sides against each other.
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod bench;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub mod calls;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

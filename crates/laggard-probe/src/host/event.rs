@@ -123,7 +123,7 @@ fn counts(attr: name::perf_event_attr) -> Attempt {
 }
 
 /// What a refusal of the kernel means for events.
-pub(super) fn refused(error: &io::Error) -> Attempt {
+pub(crate) fn refused(error: &io::Error) -> Attempt {
     let errno = error.raw_os_error().unwrap_or(0);
     let why = match errno {
         libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP => "there is no such counter".into(),

@@ -9,7 +9,7 @@
 mod counters;
 mod cpu;
 #[cfg(target_os = "linux")]
-mod event;
+pub(crate) mod event;
 mod load;
 mod noise;
 mod python;

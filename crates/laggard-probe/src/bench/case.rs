@@ -1,0 +1,312 @@
+//! Measures one case: all sides alternately, round by round, until enough is known.
+
+use super::counters::Counters;
+use super::order::Order;
+use super::plan::{CasePlan, Plan, Rounds, WarmUp};
+use super::progress::{Stage, Teller};
+use super::runner::{About, Runner};
+use super::size::{self, Clocks, Size};
+use super::steady::is_steady;
+use super::trouble::Trouble;
+use crate::error::Error;
+use laggard_core::model::timings::{Batch, Case, Counter, Series};
+use laggard_core::stats::ratio::ratio_of_medians;
+use laggard_core::stats::summary::{Summary, bootstrap_median_interval};
+use std::time::{Duration, Instant};
+
+/// Fewer rounds say little.
+const FEW: usize = 5;
+/// The share of the time that may go into warming up.
+const WARM_UP_SHARE: f64 = 0.2;
+/// Draws for the interval that decides whether to go on; it need not be exact.
+const RESAMPLES: usize = 400;
+/// The interval is looked at again when there are this many times as many rounds.
+const LOOK_AGAIN: f64 = 1.2;
+
+/// The sides of a case, ready to run.
+pub(super) struct Field<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) case: &'a CasePlan,
+    pub(super) runners: Vec<Box<dyn Runner>>,
+    pub(super) counters: Vec<Option<Counters>>,
+    /// When the first batch of all cases began.
+    pub(super) origin: Instant,
+    pub(super) warnings: Vec<String>,
+    series: Vec<Series>,
+    /// What reading the clocks adds to a batch of every side.
+    clocks: Vec<Clocks>,
+}
+
+impl<'a> Field<'a> {
+    pub(super) fn new(
+        plan: &'a Plan,
+        case: &'a CasePlan,
+        runners: Vec<Box<dyn Runner>>,
+        counters: Vec<Option<Counters>>,
+        origin: Instant,
+    ) -> Field<'a> {
+        let series = vec![Series::default(); runners.len()];
+        Field { plan, case, runners, counters, origin, warnings: vec![], series, clocks: vec![] }
+    }
+
+    /// Measures for at most so long, and says what is known of the sides.
+    pub(super) fn measure(
+        mut self,
+        budget: Duration,
+        order: &mut Order,
+        teller: &mut Teller,
+    ) -> Result<(Case, Vec<About>, Vec<String>), Error> {
+        let started = Instant::now();
+        teller.stage(Stage::WarmUp);
+        let mut sizes = self.find_sizes(budget)?;
+        self.look();
+        self.warm_up(started, budget, &mut sizes, order, teller)?;
+        self.look();
+        self.calibrate_counters()?;
+        teller.stage(Stage::Sampling);
+        self.sample(started, budget, &sizes, order, teller)?;
+        let abouts = self.abouts()?;
+        let case = Case {
+            name: self.case.name.clone(),
+            parameters: self.case.parameters.clone(),
+            series: self.series,
+        };
+        Ok((case, abouts, self.warnings))
+    }
+
+    fn find_sizes(&mut self, budget: Duration) -> Result<Vec<Size>, Error> {
+        let enough = budget.mul_f64(WARM_UP_SHARE) / self.runners.len() as u32;
+        let mut calls = vec![];
+        for (side, runner) in self.runners.iter_mut().enumerate() {
+            let run = &mut self.series[side].warm_up;
+            let found = Clocks::of(runner.as_mut())
+                .and_then(|clocks| Ok((clocks, size::time_of_call(runner.as_mut(), enough, run)?)));
+            runner.rest();
+            let (clocks, call) = found.map_err(|trouble| named(self.plan, side, trouble))?;
+            self.clocks.push(clocks);
+            calls.push((call, runner.is_batched()));
+        }
+        Ok(size::sizes(&calls, self.clock()))
+    }
+
+    /// The slowest clock.
+    fn clock(&self) -> u64 {
+        self.clocks.iter().map(|clocks| clocks.wall).max().unwrap_or(0)
+    }
+
+    /// One batch of every side, in the order given.
+    fn round(&mut self, round: u32, sizes: &[Size], order: &[usize]) -> Result<Vec<Batch>, Error> {
+        let mut batches = vec![Batch::default(); self.runners.len()];
+        for (place, &side) in (0..).zip(order) {
+            let Size { calls, lead } = sizes[side];
+            let runner = &mut self.runners[side];
+            let counters = &mut self.counters[side];
+            if let Some(counters) = counters {
+                counters.before();
+            }
+            let start_ns = self.origin.elapsed().as_nanos() as u64;
+            let batch = runner.run(calls, lead);
+            runner.rest();
+            let batch = batch.map_err(|trouble| named(self.plan, side, trouble))?;
+            if let Some(counters) = counters {
+                counters.after(calls + lead);
+            }
+            let batch = self.clocks[side].taken_off(batch);
+            batches[side] = Batch { round, place, start_ns, ..batch };
+        }
+        Ok(batches)
+    }
+
+    /// Lets sides look after themselves.
+    fn look(&mut self) {
+        for runner in &mut self.runners {
+            runner.look();
+        }
+    }
+
+    fn warm_up(
+        &mut self,
+        started: Instant,
+        budget: Duration,
+        sizes: &mut [Size],
+        order: &mut Order,
+        teller: &mut Teller,
+    ) -> Result<(), Error> {
+        let first = self.series.iter().map(|series| series.warm_up.len()).max().unwrap_or(0) as u32;
+        let until = started + budget.mul_f64(WARM_UP_SHARE);
+        let sides = self.runners.len();
+        let mut times = vec![vec![]; sides];
+        let mut slowest_round = self.expected_round(sizes);
+        for round in 0.. {
+            let is_enough = match self.plan.limits.warm_up {
+                WarmUp::Rounds(rounds) => round >= rounds,
+                WarmUp::UntilSteady => {
+                    times.iter().all(|times: &Vec<f64>| is_steady(times))
+                        || Instant::now() + slowest_round > until
+                }
+            };
+            if is_enough {
+                break;
+            }
+            let began = Instant::now();
+            let batches = self.round(first + round, sizes, &order.next(sides))?;
+            slowest_round = slowest_round.max(began.elapsed());
+            for (side, batch) in batches.into_iter().enumerate() {
+                times[side].push(batch.per_call(batch.wall_ns));
+                self.series[side].warm_up.push(batch);
+            }
+            teller.round(round + 1, started.elapsed());
+        }
+        let is_steady = times.iter().all(|times| is_steady(times));
+        if self.plan.limits.warm_up == WarmUp::UntilSteady && !is_steady && times[0].len() >= FEW {
+            self.warn("times were still changing when the warm-up had to end");
+        }
+        self.resize(sizes, &times);
+        Ok(())
+    }
+
+    /// Sizes for what calls take now that the sides are warm.
+    fn resize(&self, sizes: &mut [Size], times: &[Vec<f64>]) {
+        if times.iter().any(|times| times.len() < FEW) {
+            return;
+        }
+        // The least: whatever disturbs, adds.
+        let recent = |times: &Vec<f64>| {
+            times[times.len() / 2..].iter().copied().fold(f64::INFINITY, f64::min)
+        };
+        let both = times.iter().zip(&self.runners);
+        let calls: Vec<(f64, bool)> =
+            both.map(|(times, runner)| (recent(times), runner.is_batched())).collect();
+        sizes.copy_from_slice(&size::sizes(&calls, self.clock()));
+    }
+
+    /// How long a round will take, by what calls took so far.
+    fn expected_round(&self, sizes: &[Size]) -> Duration {
+        let time = |(series, size): (&Series, &Size)| {
+            let last = series.warm_up.last().map_or(0.0, |batch| batch.per_call(batch.wall_ns));
+            last * (size.calls + size.lead) as f64
+        };
+        Duration::from_nanos(self.series.iter().zip(sizes).map(time).sum::<f64>() as u64)
+    }
+
+    fn calibrate_counters(&mut self) -> Result<(), Error> {
+        for (side, (runner, counters)) in
+            self.runners.iter_mut().zip(&mut self.counters).enumerate()
+        {
+            let Some(counters) = counters else { continue };
+            let done = counters.calibrate(&mut || runner.run(0, 0).map(|_| ()));
+            runner.rest();
+            done.map_err(|trouble| named(self.plan, side, trouble))?;
+        }
+        Ok(())
+    }
+
+    fn sample(
+        &mut self,
+        started: Instant,
+        budget: Duration,
+        sizes: &[Size],
+        order: &mut Order,
+        teller: &mut Teller,
+    ) -> Result<(), Error> {
+        let limits = &self.plan.limits;
+        let (min, max, is_exact) = match limits.rounds {
+            Rounds::AsNeeded { min, max } => (min.max(FEW as u32), max.max(1), false),
+            Rounds::Exactly(rounds) => (rounds.max(1), rounds.max(1), true),
+        };
+        let sides = self.runners.len();
+        let mut look_at = min;
+        let mut width = None;
+        let mut longest = self.expected_round(sizes);
+        for round in 0..max {
+            let is_late = started.elapsed() + longest > budget;
+            if is_late && round > 0 && !is_exact {
+                break;
+            }
+            let began = Instant::now();
+            let batches = self.round(round, sizes, &order.next(sides))?;
+            // Of late: one that was disturbed does not tell how long the next will take.
+            longest = (longest * 3 + began.elapsed()) / 4;
+            for (series, batch) in self.series.iter_mut().zip(batches) {
+                series.batches.push(batch);
+            }
+            let rounds = round + 1;
+            if rounds == look_at && !is_exact {
+                look_at = (f64::from(rounds) * LOOK_AGAIN).ceil() as u32;
+                width = self.width();
+                teller.now.width = width;
+                if width.is_some_and(|width| width <= limits.precision) {
+                    break;
+                }
+            }
+            if teller.round(rounds, started.elapsed()) {
+                self.look();
+            }
+        }
+        self.judge(is_exact, width);
+        Ok(())
+    }
+
+    /// How far the ends of the widest interval are from its middle, as a share: of the ratio of
+    /// every later side to the first, or of the median if there is one side.
+    fn width(&self) -> Option<f64> {
+        let wide = |middle: f64, low: f64, high: f64| (high - middle).max(middle - low) / middle;
+        let seed = self.plan.seed;
+        let first = self.series[0].wall();
+        if self.series.len() == 1 {
+            let (low, high) = bootstrap_median_interval(&first, RESAMPLES, seed);
+            return (first.len() > 1).then(|| wide(Summary::of(&first).median, low, high));
+        }
+        self.series[1..].iter().try_fold(0.0, |widest: f64, series| {
+            let ratio = ratio_of_medians(&first, &series.wall(), RESAMPLES, seed)?;
+            Some(widest.max(wide(ratio.middle, ratio.low, ratio.high)))
+        })
+    }
+
+    /// Says what is short of what was asked for.
+    fn judge(&mut self, is_exact: bool, width: Option<f64>) {
+        let rounds = self.series[0].batches.len();
+        let precision = self.plan.limits.precision;
+        if rounds < FEW {
+            let many = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
+            let why =
+                if is_exact { "as asked for" } else { "calls take long for the time allowed" };
+            self.warn(&format!("only {many} measured ({why}): this says little"));
+        } else if !is_exact && width.is_none_or(|width| width > precision) {
+            let width = self.width().unwrap_or(f64::INFINITY);
+            if width > precision {
+                self.warn(&format!(
+                    "time was up before the precision of ±{} % was reached: it is ±{:.1} %",
+                    precision * 100.0,
+                    width * 100.0
+                ));
+            }
+        }
+    }
+
+    fn warn(&mut self, what: &str) {
+        let name = &self.case.name;
+        let warning =
+            if name.is_empty() { what.to_owned() } else { format!("case {name}: {what}") };
+        self.warnings.push(warning);
+    }
+
+    fn abouts(&mut self) -> Result<Vec<About>, Error> {
+        let mut abouts = vec![];
+        for (side, runner) in self.runners.iter_mut().enumerate() {
+            let about = runner.about().map_err(|trouble| named(self.plan, side, trouble))?;
+            let series = &mut self.series[side];
+            (series.threads, series.peak_memory) = (about.threads, about.peak_memory);
+            if let Some(counters) = &self.counters[side] {
+                series.counters = counters.per_call().collect::<Vec<Counter>>();
+            }
+            abouts.push(about);
+        }
+        Ok(abouts)
+    }
+}
+
+/// A trouble with the name of its side.
+pub(super) fn named(plan: &Plan, side: usize, trouble: Trouble) -> Error {
+    Error::Side { side: plan.sides[side].name.clone(), trouble }
+}

@@ -1,0 +1,282 @@
+//! Times sides against each other, fairly.
+//!
+//! You say what to measure, you get [`Timings`]: every batch as it was measured. Each side has a
+//! process of its own (a statement) or one for every call (a command), and they take turns in
+//! random order, so that what disturbs the machine disturbs all of them. Nothing else is done while
+//! a call runs: no words, no ticks, no other side. Judging the figures is not done here, apart from
+//! whether they are enough.
+
+mod case;
+mod command;
+mod compare;
+mod counters;
+mod groups;
+mod order;
+mod pin;
+mod plan;
+mod process;
+mod progress;
+mod runner;
+mod said;
+mod side;
+mod size;
+mod spawn;
+mod steady;
+mod trouble;
+mod value;
+mod wire;
+mod worker;
+
+pub use plan::{CasePlan, Limits, Plan, Rounds, Runs, SidePlan, WarmUp};
+pub use progress::{Progress, Stage};
+pub use trouble::Trouble;
+
+use crate::error::Error;
+use crate::host;
+use crate::host::event;
+use case::{Field, named};
+use command::Command;
+use compare::{Verdict, Which, compare};
+use counters::{Counters, HARDWARE};
+use groups::Group;
+use laggard_core::model::timings::{Side, Timings};
+use order::Order;
+use pin::{Aside, Cpus};
+use progress::Teller;
+use runner::{About, Runner};
+use std::time::{Instant, SystemTime};
+use worker::Worker;
+
+/// Measures all cases of all sides, one case after the other.
+///
+/// `progress` is called between rounds, at most a few times a second. An error names the side.
+/// No process that was started is left when this returns, nor when it is interrupted.
+pub fn measure(plan: &Plan, progress: &mut dyn FnMut(&Progress)) -> Result<Timings, Error> {
+    measure_with(plan, &HARDWARE, progress)
+}
+
+fn measure_with(
+    plan: &Plan,
+    events: &[counters::Event],
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<Timings, Error> {
+    check_plan(plan)?;
+    // Answers to signals are put in place once, not for every process.
+    let _group = Group::reserve();
+    let taken: Vec<usize> = plan.sides.iter().flat_map(|side| side.cpus.iter().copied()).collect();
+    let aside = Aside::step(&taken);
+    let mut timings = begin(plan);
+    let lone = [CasePlan::default()];
+    let cases = if plan.cases.is_empty() { &lone[..] } else { &plan.cases };
+    let mut teller = Teller::new(cases.len(), progress);
+    let mut left = plan.limits.time;
+    let mut origin = None;
+    for (number, case) in cases.iter().enumerate() {
+        let budget = left / (cases.len() - number) as u32;
+        teller.case(number, &case.name, budget);
+        let (mut runners, counters) = start(plan, case, aside.as_ref(), events, &mut timings)?;
+        teller.stage(Stage::Check);
+        check_results(plan, case, &mut runners, &mut timings.warnings)?;
+        let began = Instant::now();
+        let origin = *origin.get_or_insert(began);
+        let mut order = Order::new(plan.seed.wrapping_add(number as u64));
+        let field = Field::new(plan, case, runners, counters, origin);
+        let (measured, abouts, warnings) = field.measure(budget, &mut order, &mut teller)?;
+        left = left.saturating_sub(began.elapsed());
+        timings.cases.push(measured);
+        timings.warnings.extend(warnings);
+        add_facts(&mut timings.sides, abouts);
+    }
+    Ok(timings)
+}
+
+fn check_plan(plan: &Plan) -> Result<(), Error> {
+    if plan.sides.is_empty() {
+        return Err(Error::Nothing("there is no side to measure".into()));
+    }
+    for (number, side) in plan.sides.iter().enumerate() {
+        if plan.sides[..number].iter().any(|other| other.name == side.name) {
+            return Err(Error::Nothing(format!("two sides are called {}", side.name)));
+        }
+    }
+    Ok(())
+}
+
+/// What is known before anything has run.
+fn begin(plan: &Plan) -> Timings {
+    let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let mut facts = host::facts();
+    let has_command = plan.sides.iter().any(|side| matches!(side.runs, Runs::Command { .. }));
+    if has_command && let Some(cost) = command::cost_of_start(plan) {
+        let ms = cost.as_secs_f64() * 1e3;
+        facts.push(("start of an empty process".into(), format!("{ms:.2} ms at least")));
+    }
+    let side = |side: &SidePlan| Side {
+        name: side.name.clone(),
+        runs: side.runs.text(),
+        facts: side::facts(side),
+    };
+    Timings {
+        tool: concat!("laggard ", env!("CARGO_PKG_VERSION")).into(),
+        started_unix: unix.as_secs_f64(),
+        facts,
+        sides: plan.sides.iter().map(side).collect(),
+        ..Timings::default()
+    }
+}
+
+type Started = (Vec<Box<dyn Runner>>, Vec<Option<Counters>>);
+
+/// Starts every side of a case and runs its set-up, one after the other.
+fn start(
+    plan: &Plan,
+    case: &CasePlan,
+    aside: Option<&Aside>,
+    events: &[counters::Event],
+    timings: &mut Timings,
+) -> Result<Started, Error> {
+    let (mut runners, mut counters) = (vec![], vec![]);
+    for (number, side) in plan.sides.iter().enumerate() {
+        let mut count = |pid| {
+            let opened = plan.counters.then(|| Counters::open(events, pid))?;
+            opened.inspect_err(|error| say_not_counted(timings, error)).ok()
+        };
+        let started = start_one(plan, side, case, aside, &mut count);
+        let (runner, counted) = started.map_err(|trouble| named(plan, number, trouble))?;
+        runners.push(runner);
+        counters.push(counted);
+    }
+    Ok((runners, counters))
+}
+
+fn start_one(
+    plan: &Plan,
+    side: &SidePlan,
+    case: &CasePlan,
+    aside: Option<&Aside>,
+    count: &mut dyn FnMut(Option<i32>) -> Option<Counters>,
+) -> Result<(Box<dyn Runner>, Option<Counters>), Trouble> {
+    let cpus: Option<Cpus> = side::cpus(side)?.or(aside.map(Aside::before));
+    match &side.runs {
+        Runs::Statement { code, setup } => {
+            let mut worker = Worker::start(plan, side, cpus)?;
+            // Before the set-up, so that its threads are counted.
+            let counters = count(worker.pid());
+            worker.set_up(plan, code, setup, case)?;
+            worker.rest();
+            Ok((Box::new(worker), counters))
+        }
+        Runs::Command { words, prepare } => {
+            let words = (&words[..], prepare.as_deref());
+            Ok((Box::new(Command::new(plan, side, case, words, cpus)?), count(None)))
+        }
+    }
+}
+
+/// Says once that there are no counters.
+fn say_not_counted(timings: &mut Timings, error: &std::io::Error) {
+    const NAME: &str = "hardware counters";
+    if timings.facts.iter().all(|(name, _)| name != NAME) {
+        let refused = event::refused(error);
+        let why = refused.why().unwrap_or("refused");
+        timings.facts.push((NAME.into(), format!("none: {why}")));
+    }
+}
+
+/// Runs every side once, and compares what they give with what the first gives.
+fn check_results(
+    plan: &Plan,
+    case: &CasePlan,
+    runners: &mut [Box<dyn Runner>],
+    warnings: &mut Vec<String>,
+) -> Result<(), Error> {
+    let mut reference = None;
+    let name = |side: usize| plan.sides[side].name.clone();
+    for (number, runner) in runners.iter_mut().enumerate() {
+        let value = if plan.check && plan.sides.len() > 1 {
+            runner.value().map(Some)
+        } else {
+            runner.run(1, 0).map(|_| None)
+        };
+        runner.rest();
+        let Some(value) = value.map_err(|trouble| named(plan, number, trouble))? else { continue };
+        let Some(reference) = &reference else {
+            reference = Some(value);
+            continue;
+        };
+        match compare(reference, &value, plan.tolerance) {
+            Verdict::Same => {}
+            Verdict::Differ(found) => {
+                return Err(Error::Differ {
+                    sides: (name(0), name(number)),
+                    case: case.name.clone(),
+                    at: found.at,
+                    values: (found.first, found.second),
+                });
+            }
+            Verdict::Unknown(which, what) => {
+                let side = name(if which == Which::First { 0 } else { number });
+                let warning = format!("results are not compared: side {side} gives {what}");
+                let is_known = |known: &String| known.starts_with("results are not compared");
+                let are_commands = matches!(plan.sides[number].runs, Runs::Command { .. });
+                if !are_commands && !warnings.iter().any(is_known) {
+                    warnings.push(warning);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Adds what became known of the sides, once.
+fn add_facts(sides: &mut [Side], abouts: Vec<About>) {
+    for (side, about) in sides.iter_mut().zip(abouts) {
+        for (name, value) in about.facts {
+            if side.facts.iter().all(|(known, _)| *known != name) {
+                side.facts.push((name, value));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test fails by panicking
+mod tests {
+    use super::*;
+    use perf_event_open_sys::bindings as name;
+
+    /// Events that every kernel counts, in place of the processor's.
+    const SOFTWARE: [counters::Event; 2] = [
+        ("task-clock", name::PERF_TYPE_SOFTWARE, name::PERF_COUNT_SW_TASK_CLOCK),
+        ("page-faults", name::PERF_TYPE_SOFTWARE, name::PERF_COUNT_SW_PAGE_FAULTS),
+    ];
+
+    #[test]
+    fn events_are_counted_for_a_call() {
+        let limits = Limits { rounds: Rounds::Exactly(5), ..Limits::default() };
+        let commands = Runs::Command { words: vec!["true".into()], prepare: None };
+        let sides = vec![
+            SidePlan::new("A", Runs::statement("sum(range(1000))")),
+            SidePlan::new("B", Runs::statement("pass")),
+            SidePlan::new("C", commands),
+        ];
+        let plan = Plan { sides, limits, ..Plan::default() };
+        let timings = measure_with(&plan, &SOFTWARE, &mut |_| ()).unwrap();
+        if let Some((_, why)) = timings.facts.iter().find(|(name, _)| name == "hardware counters") {
+            assert!(why.starts_with("none: "), "not allowed here: {why}");
+            return;
+        }
+        let counted = |side: usize, at: usize| {
+            let counters = &timings.cases[0].series[side].counters;
+            assert_eq!(counters.len(), SOFTWARE.len());
+            assert_eq!(
+                (&*counters[at].name, &*counters[at].source),
+                (SOFTWARE[at].0, "perf_event")
+            );
+            counters[at].per_call
+        };
+        assert!(counted(0, 0) > counted(1, 0), "a call that does more takes more");
+        assert!(counted(0, 1) < 1.0, "the worker's own work is not counted: {}", counted(0, 1));
+        assert!(counted(2, 1) > 10.0, "a new process has to get its memory");
+    }
+}

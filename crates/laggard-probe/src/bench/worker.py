@@ -1,0 +1,324 @@
+"""The worker of a bench: runs a statement when it is told to, and answers with figures.
+
+Started with -c and the number of a socket. Runs on Python 3.6 and later. Standard input and output
+are the statement's own. Every message is a length (8 bytes) and that many bytes; numbers are
+little-endian. The driver is src/bench/worker.rs.
+"""
+
+
+def _laggard_work():
+    import ast
+    import builtins
+    import faulthandler
+    import fcntl
+    import gc
+    import itertools
+    import os
+    import resource
+    import struct
+    import sys
+    import time
+    import traceback
+
+    # Taken now, so that a statement that patches a module does not patch the measurement.
+    read, write = os.read, os.write
+    clock = getattr(time, "perf_counter_ns", None) or (lambda: int(time.perf_counter() * 1e9))
+    getrusage, itself, children = (
+        resource.getrusage,
+        resource.RUSAGE_SELF,
+        resource.RUSAGE_CHILDREN,
+    )
+    pack, unpack = struct.pack, struct.unpack
+    repeat, collecting, collect, dont_collect = itertools.repeat, gc.isenabled, gc.enable, gc.disable
+    modules, print_exception = sys.modules, traceback.format_exception
+    # Out of the way of a statement that closes the files it knows nothing of.
+    socket = fcntl.fcntl(int(sys.argv[1]), fcntl.F_DUPFD, 200)
+    os.close(int(sys.argv[1]))
+    os.set_inheritable(socket, False)
+    sys.argv[1:] = []
+    try:
+        faulthandler.enable(2)
+    except Exception:
+        pass
+
+    def receive(length):
+        parts = []
+        while length:
+            part = read(socket, min(length, 1 << 20))
+            if not part:
+                # The driver is gone.
+                os._exit(0)
+            parts.append(part)
+            length -= len(part)
+        return b"".join(parts)
+
+    def message():
+        return receive(unpack("<Q", receive(8))[0])
+
+    def send(*pieces):
+        for piece in (pack("<Q", sum(map(len, pieces))),) + pieces:
+            at = 0
+            while at < len(piece):
+                try:
+                    at += write(socket, piece[at : at + (1 << 20)])
+                except OSError as error:
+                    write(2, b"the connection to laggard is broken: %s\n" % str(error).encode())
+                    os._exit(1)
+
+    def text(words):
+        data = str(words).encode("utf-8", "backslashreplace")
+        return pack("<Q", len(data)) + data
+
+    def taker(data):
+        at = [0]
+
+        def take():
+            (length,) = unpack("<Q", data[at[0] : at[0] + 8])
+            at[0] += 8 + length
+            return data[at[0] - length : at[0]].decode()
+
+        return take
+
+    # What a statement gives, for the driver to compare.
+
+    LARGEST = 64 << 20
+    KINDS = {"?": "b", "e": "f", "f": "f", "d": "f", "Zf": "c", "Zd": "c"}
+    KINDS.update(dict.fromkeys("bhilqn", "i"))
+    KINDS.update(dict.fromkeys("BHILQN", "u"))
+
+    class Incomparable(Exception):
+        pass
+
+    def describe(value):
+        pieces, size = [], [0]
+
+        def put(piece):
+            size[0] += len(piece)
+            if size[0] > LARGEST:
+                raise Incomparable("a value of more than 64 MiB")
+            pieces.append(piece)
+
+        def walk(value, depth):
+            if depth > 40:
+                raise Incomparable("a value that is nested too deep")
+            if value is None:
+                put(b"N")
+            elif isinstance(value, bool):
+                put(b"b" + pack("<B", value))
+            elif isinstance(value, int):
+                # Not as text: longer ones may not be written out.
+                sign = b"-" if value < 0 else b"+"
+                size_of = (abs(value).bit_length() + 7) // 8
+                put(b"i" + sign + pack("<Q", size_of) + abs(value).to_bytes(size_of, "little"))
+            elif isinstance(value, float):
+                put(b"f" + pack("<d", value))
+            elif isinstance(value, complex):
+                put(b"c" + pack("<dd", value.real, value.imag))
+            elif isinstance(value, str):
+                put(b"s" + text(value))
+            elif isinstance(value, (bytes, bytearray)):
+                put(b"y" + pack("<Q", len(value)))
+                put(bytes(value))
+            elif isinstance(value, (list, tuple)):
+                put(b"l" + pack("<Q", len(value)))
+                for item in value:
+                    walk(item, depth + 1)
+            elif isinstance(value, dict):
+                put(b"d" + pack("<Q", len(value)))
+                for key, item in sorted(value.items(), key=lambda item: repr(item[0])):
+                    walk(key, depth + 1)
+                    walk(item, depth + 1)
+            elif isinstance(value, (set, frozenset)):
+                # The order of a set means nothing.
+                put(b"l" + pack("<Q", len(value)))
+                try:
+                    items = sorted(value)
+                except TypeError:
+                    items = sorted(value, key=repr)
+                for item in items:
+                    walk(item, depth + 1)
+            else:
+                array(value)
+
+        def array(value):
+            name = "%s.%s" % (type(value).__module__, type(value).__qualname__)
+            try:
+                try:
+                    view = memoryview(value)
+                except (TypeError, ValueError, BufferError):
+                    view = memoryview(value.__array__())
+            except Exception:
+                raise Incomparable("a value of type " + name.replace("builtins.", ""))
+            kind = KINDS.get(view.format.lstrip("@=<"))
+            if kind is None or view.ndim is None:
+                raise Incomparable("a %s of elements %r" % (name, view.format))
+            if view.nbytes > LARGEST:
+                raise Incomparable("a value of more than 64 MiB")
+            put(b"a" + kind.encode() + pack("<BQ", view.itemsize, view.ndim))
+            put(b"".join(pack("<Q", length) for length in view.shape))
+            put(pack("<Q", view.nbytes))
+            if view.c_contiguous and view.nbytes:
+                # Without a copy, so that the most memory ever used stays the statement's.
+                put(view.cast("B"))
+            else:
+                put(view.tobytes())
+
+        try:
+            walk(value, 0)
+        except Incomparable as why:
+            return [b"x" + text(why)]
+        return pieces
+
+    # The statement and its set-up become one generator: variables of the set-up are its local
+    # variables, as with timeit, and stay from batch to batch.
+
+    FRAME = """
+def _laggard_inner(_laggard_clock):
+    SETUP
+    _laggard_calls = yield
+    while True:
+        if _laggard_calls is None:
+            _laggard_value = _laggard_nothing
+            ONCE
+            _laggard_calls = yield _laggard_value
+            _laggard_value = None
+            continue
+        _laggard_start = _laggard_clock()
+        for _laggard_call in _laggard_calls:
+            STATEMENT
+        _laggard_calls = yield _laggard_clock() - _laggard_start
+"""
+    nothing = object()
+
+    def assign(node, value):
+        target = ast.Name(id="_laggard_value", ctx=ast.Store())
+        return ast.copy_location(ast.Assign(targets=[target], value=value), node)
+
+    def once(body):
+        """The statement with its value kept: that of a last expression or of a last assignment."""
+        last = body[-1] if body else None
+        if isinstance(last, ast.Expr):
+            return body[:-1] + [assign(last, last.value)]
+        if isinstance(last, ast.Assign) and len(last.targets) == 1:
+            target = last.targets[0]
+            if isinstance(target, ast.Name):
+                return body + [assign(last, ast.Name(id=target.id, ctx=ast.Load()))]
+        return body
+
+    def build(setup, statement):
+        parts = {"SETUP": setup, "STATEMENT": statement.body, "ONCE": once(statement.body)}
+
+        class Fill(ast.NodeTransformer):
+            def visit_Expr(self, node):
+                if isinstance(node.value, ast.Name) and node.value.id in parts:
+                    return parts[node.value.id] or [ast.copy_location(ast.Pass(), node)]
+                return self.generic_visit(node)
+
+        tree = Fill().visit(ast.parse(FRAME))
+        return compile(ast.fix_missing_locations(tree), "<statement>", "exec")
+
+    def parsed(source, name):
+        # Compiled on its own first, which finds `return` and `break` where there is nothing to
+        # return from, and gives errors the lines of the user.
+        compile(source, name, "exec", dont_inherit=True)
+        return ast.parse(source, name)
+
+    before = set(modules)
+
+    def prepare(take):
+        statement, setup, keep_gc = take(), take(), take() == "1"
+        names = {"__name__": "__main__", "__builtins__": builtins, "_laggard_nothing": nothing}
+        for _ in range(int(take())):
+            name, value = take(), take()
+            try:
+                names[name] = ast.literal_eval(value)
+            except (ValueError, SyntaxError):
+                names[name] = value
+        body, tree = parsed(setup, "<setup>").body, parsed(statement, "<statement>")
+        parameters = [
+            ast.parse("%s = globals()[%r]" % (name, name)).body[0]
+            for name in names
+            if not name.startswith("_")
+        ]
+        try:
+            code = build(parameters + body, tree)
+        except SyntaxError:
+            # A set-up that only a module can have, as `from math import *`.
+            exec(compile(setup, "<setup>", "exec", dont_inherit=True), names)
+            code = build([], tree)
+        exec(code, names)
+        inner = names["_laggard_inner"](clock)
+        next(inner)
+        return inner, keep_gc
+
+    def failed(error):
+        lines = print_exception(type(error), error, error.__traceback__)
+        last = "".join(lines[-1:]).strip().splitlines()
+        kind = b"S" if isinstance(error, SyntaxError) else b"E"
+        if kind == b"S" and error.text:
+            where = ", in %r" % error.text.strip()
+        else:
+            where = ""
+        # The traceback without the worker's own frames.
+        shown = [line for line in lines if 'File "<string>"' not in line]
+        send(kind + text((last[-1] if last else "") + where) + text("".join(shown)))
+
+    def facts():
+        found = [
+            ("python", sys.executable or ""),
+            ("version", sys.version.split()[0]),
+            ("implementation", sys.implementation.name),
+        ]
+        for name in sorted(set(modules) - before):
+            version = "" if "." in name else getattr(modules.get(name), "__version__", "")
+            if isinstance(version, str) and version and name.partition(".")[0] not in STANDARD:
+                found.append((name, version))
+        return found[:3 + 12]
+
+    STANDARD = getattr(sys, "stdlib_module_names", ())
+
+    def usage():
+        used, of_children = getrusage(itself), getrusage(children)
+        return [used[at] + of_children[at] for at in (0, 1, 6, 7, 14, 15)]
+
+    inner, keep_gc = None, False
+    send(b"H")
+    while True:
+        request = message()
+        what = request[:1]
+        try:
+            if what == b"S":
+                inner, keep_gc = prepare(taker(request[1:]))
+                send(b"O")
+            elif what == b"V":
+                value = inner.send(None)
+                if value is nothing:
+                    pieces = [b"x" + text("nothing: the statement has no value")]
+                else:
+                    pieces = describe(value)
+                send(b"V", *pieces)
+                value = pieces = None
+            elif what == b"F":
+                send(b"F" + b"".join(text(name) + text(value) for name, value in facts()))
+            else:
+                calls, lead = unpack("<QQ", request[1:])
+                # As timeit does: a collection of all garbage in the middle of a batch is noise
+                # that other code made.
+                was_collecting = collecting()
+                if not keep_gc:
+                    dont_collect()
+                if lead:
+                    inner.send(repeat(None, lead))
+                start = usage()
+                wall = inner.send(repeat(None, calls))
+                end = usage()
+                if was_collecting:
+                    collect()
+                used = [after - before_it for after, before_it in zip(end, start)]
+                used[:2] = [int(seconds * 1e9 + 0.5) for seconds in used[:2]]
+                send(b"B" + pack("<7Q", wall, *(max(0, int(number)) for number in used)))
+        except BaseException as error:
+            failed(error)
+
+
+_laggard_work()

@@ -1,0 +1,232 @@
+//! A side that is a Python statement: its process, and what is said to it.
+//!
+//! The process is started once and stays. It waits to be told what to do, so it does nothing while
+//! another side is measured; one that has more threads than one is stopped as well, as those may
+//! wait by spinning.
+
+use super::pin::Cpus;
+use super::plan::{CasePlan, Plan, SidePlan};
+use super::process::Process;
+use super::runner::{About, Runner};
+use super::said::Said;
+use super::side;
+use super::spawn::Launch;
+use super::trouble::Trouble;
+use super::value::Value;
+use super::wire::{Silence, Taken, Wire, Written};
+use laggard_core::model::timings::Batch;
+use std::io;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+const SCRIPT: &str = include_str!("worker.py");
+/// The number of the connection in the worker: the first after the standard ones.
+const SOCKET: &str = "3";
+
+const SETUP: &str = "its set-up";
+const CALL: &str = "a call";
+
+/// A worker that has run its set-up.
+pub(super) struct Worker {
+    process: Option<Process>,
+    wire: Wire,
+    said: Said,
+    timeout: Duration,
+    is_stopped: bool,
+    has_threads: bool,
+}
+
+impl Worker {
+    /// Starts the interpreter, and hears from it before anything of the user's has run.
+    pub(super) fn start(
+        plan: &Plan,
+        side: &SidePlan,
+        cpus: Option<Cpus>,
+    ) -> Result<Worker, Trouble> {
+        let program = side::interpreter(side)?;
+        let args = ["-c".into(), SCRIPT.into(), SOCKET.into()];
+        let env = side::environment(plan, side);
+        let start = |step, source| Trouble::Start { program: program.clone(), step, source };
+        let launch = Launch::new(&program, &args, &env, side.directory.as_deref(), cpus)
+            .map_err(|source| start("its words", source))?;
+        let (wire, theirs) = Wire::pair().map_err(Trouble::Wire)?;
+        let said = Said::new().map_err(Trouble::Wire)?;
+        let nowhere = side::nowhere().map_err(Trouble::Wire)?;
+        let stderr = io::stderr();
+        let (out, error) = if plan.show_output {
+            (stderr.as_fd(), stderr.as_fd())
+        } else {
+            (nowhere.as_fd(), said.fd())
+        };
+        let process = launch
+            .start(&[nowhere.as_fd(), out, error, theirs.as_fd()])
+            .map_err(|(step, source)| start(step, source))?;
+        drop(theirs);
+        let mut worker = Worker {
+            process: Some(process),
+            wire,
+            said,
+            timeout: plan.limits.timeout,
+            is_stopped: false,
+            has_threads: false,
+        };
+        worker.hear(None, "before it could be told what to do")?;
+        Ok(worker)
+    }
+
+    /// Runs the set-up.
+    pub(super) fn set_up(
+        &mut self,
+        plan: &Plan,
+        code: &str,
+        setup: &str,
+        case: &CasePlan,
+    ) -> Result<(), Trouble> {
+        let mut message = Written::new(b'S')
+            .text(code)
+            .text(setup)
+            .text(if plan.collect_garbage { "1" } else { "0" })
+            .text(&case.parameters.len().to_string());
+        for (name, value) in &case.parameters {
+            message = message.text(name).text(value);
+        }
+        self.hear(Some((&message.0, SETUP)), "in its set-up").map(|_| ())
+    }
+
+    /// Asks, if there is something to ask (and what for), and hears the answer.
+    fn hear(
+        &mut self,
+        request: Option<(&[u8], &'static str)>,
+        when: &'static str,
+    ) -> Result<Vec<u8>, Trouble> {
+        let Some(process) = &self.process else {
+            return Err(Trouble::Plan("has ended already".into()));
+        };
+        if self.is_stopped {
+            process.signal(libc::SIGCONT);
+            self.is_stopped = false;
+        }
+        let deadline = Instant::now() + self.timeout;
+        let (answer, what) = match request {
+            Some((message, what)) => (self.wire.ask(message, process, deadline), what),
+            None => (self.wire.hear(process, deadline), "its start"),
+        };
+        match answer {
+            Ok(answer) => understood(&answer, what).map(|()| answer),
+            Err(silence) => Err(self.ended(silence, what, when)),
+        }
+    }
+
+    /// Why it is silent. It is ended.
+    fn ended(&mut self, silence: Silence, what: &'static str, when: &'static str) -> Trouble {
+        let Some(process) = self.process.take() else {
+            return Trouble::Plan("has ended already".into());
+        };
+        match silence {
+            Silence::Late => Trouble::Timeout { what, limit: self.timeout },
+            Silence::Failed(error) => Trouble::Wire(error),
+            Silence::Ended => {
+                // One that has closed the connection may live on.
+                if !process.has_ended_by(Instant::now() + Duration::from_secs(1)) {
+                    return Trouble::Plan("has closed the connection to its driver".into());
+                }
+                Trouble::of(process.end().status, when, self.said.tail())
+            }
+        }
+    }
+
+    /// A line of what the system knows of the process.
+    fn status(&self, name: &str) -> Option<u64> {
+        let pid = self.process.as_ref()?.pid();
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        line.split_whitespace().next()?.parse().ok()
+    }
+}
+
+impl Runner for Worker {
+    fn value(&mut self) -> Result<Value, Trouble> {
+        let answer = self.hear(Some((b"V", CALL)), "in its first call")?;
+        // The copy that was sent is not the statement's memory. Where the system does not let the
+        // highest mark be reset, it stays in it.
+        if let Some(process) = &self.process {
+            let _ = std::fs::write(format!("/proc/{}/clear_refs", process.pid()), "5");
+        }
+        Value::read(&answer[1..]).ok_or_else(nonsense)
+    }
+
+    fn run(&mut self, calls: u64, lead: u64) -> Result<Batch, Trouble> {
+        let message = Written::new(b'R').number(calls).number(lead);
+        let answer = self.hear(Some((&message.0, CALL)), "before a call was done")?;
+        let mut taken = Taken(&answer[1..]);
+        let mut next = || taken.number().ok_or_else(nonsense);
+        Ok(Batch {
+            calls,
+            wall_ns: next()?,
+            user_ns: next()?,
+            system_ns: next()?,
+            minor_faults: next()?,
+            major_faults: next()?,
+            waits: next()?,
+            preemptions: next()?,
+            ..Batch::default()
+        })
+    }
+
+    fn rest(&mut self) {
+        if self.has_threads
+            && !self.is_stopped
+            && let Some(process) = &self.process
+        {
+            process.signal(libc::SIGSTOP);
+            self.is_stopped = true;
+        }
+    }
+
+    fn look(&mut self) {
+        self.has_threads = self.status("Threads").is_some_and(|threads| threads > 1);
+        self.said.keep_small();
+    }
+
+    fn about(&mut self) -> Result<About, Trouble> {
+        let answer = self.hear(Some((b"F", CALL)), "after its calls")?;
+        let mut taken = Taken(&answer[1..]);
+        let mut facts = vec![];
+        while let (Some(name), Some(value)) = (taken.text(), taken.text()) {
+            facts.push((name, value));
+        }
+        Ok(About {
+            facts,
+            threads: self.status("Threads").unwrap_or(0) as u32,
+            peak_memory: self.status("VmHWM").unwrap_or(0) * 1024,
+        })
+    }
+
+    fn is_batched(&self) -> bool {
+        true
+    }
+
+    fn pid(&self) -> Option<i32> {
+        self.process.as_ref().map(Process::pid)
+    }
+}
+
+/// Whether an answer is one, or says that Python failed.
+fn understood(answer: &[u8], what: &'static str) -> Result<(), Trouble> {
+    let place = if what == SETUP { "its set-up" } else { "its statement" };
+    let mut taken = Taken(answer);
+    match taken.byte() {
+        Some(b'S') => Err(Trouble::Syntax(taken.text().unwrap_or_default())),
+        Some(b'E') => Err(Trouble::Raised {
+            place,
+            last: taken.text().unwrap_or_default(),
+            traceback: taken.text().unwrap_or_default(),
+        }),
+        Some(_) => Ok(()),
+        None => Err(nonsense()),
+    }
+}
+
+fn nonsense() -> Trouble {
+    Trouble::Wire(io::Error::other("an answer that makes no sense"))
+}

@@ -1,0 +1,608 @@
+//! Real interpreters and commands timed against each other: the order of batches, what is reported,
+//! and what is said of a side that crashes, hangs, prints, fails or gives another result.
+//!
+//! How long anything took decides nothing here.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{has, pythons, words};
+use laggard_core::model::timings::{Batch, Timings};
+use laggard_probe::Error;
+use laggard_probe::bench::{
+    CasePlan, Limits, Plan, Rounds, Runs, SidePlan, Stage, Trouble, WarmUp, measure,
+};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+const ROUNDS: u32 = 12;
+
+/// An interpreter itself, not a script that finds one.
+fn python() -> PathBuf {
+    pythons().remove(0)
+}
+
+fn statement(name: &str, code: &str, setup: &str) -> SidePlan {
+    let runs = Runs::Statement { code: code.into(), setup: setup.into() };
+    SidePlan { python: Some(python()), ..SidePlan::new(name, runs) }
+}
+
+fn command(name: &str, program: &str, rest: &[&str]) -> SidePlan {
+    SidePlan::new(name, Runs::Command { words: words(program, rest), prepare: None })
+}
+
+/// A few rounds, whatever time they take.
+fn plan(sides: Vec<SidePlan>) -> Plan {
+    let limits = Limits {
+        time: Duration::from_millis(500),
+        rounds: Rounds::Exactly(ROUNDS),
+        warm_up: WarmUp::Rounds(2),
+        ..Limits::default()
+    };
+    Plan { sides, limits, seed: 7, ..Plan::default() }
+}
+
+fn run(plan: &Plan) -> Timings {
+    measure(plan, &mut |_| ()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn statements(a: &str, b: &str, setup: &str) -> Plan {
+    plan(vec![statement("A", a, setup), statement("B", b, setup)])
+}
+
+/// What is wrong with a plan, in words.
+fn wrong(plan: &Plan) -> String {
+    measure(plan, &mut |_| ()).unwrap_err().to_string()
+}
+
+fn fact<'a>(facts: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+}
+
+/// Whether a process has this in its command line or environment.
+fn is_running(marker: &str) -> bool {
+    let has_it = |path: PathBuf| {
+        std::fs::read(path).is_ok_and(|text| String::from_utf8_lossy(&text).contains(marker))
+    };
+    std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+        let is_process = entry.file_name().to_string_lossy().bytes().all(|c| c.is_ascii_digit());
+        let is_us = entry.file_name().to_string_lossy() == std::process::id().to_string();
+        is_process
+            && !is_us
+            && (has_it(entry.path().join("environ")) || has_it(entry.path().join("cmdline")))
+    })
+}
+
+/// Puts a marker into the environment of all sides that says whose processes they are.
+fn mark(plan: &mut Plan, marker: &str) {
+    for side in &mut plan.sides {
+        side.env.push(("LAGGARD_TEST_MARK".into(), marker.into()));
+    }
+}
+
+/// What has ended may need a moment to be gone.
+fn assert_nothing_left(marker: &str) {
+    for _ in 0..50 {
+        if !is_running(marker) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("something marked {marker} still runs");
+}
+
+#[test]
+fn sides_take_turns_in_random_order() {
+    let side = |name| statement(name, "sum(x)", "x = list(range(100))");
+    let mut plan = plan(vec![side("A"), side("B"), side("C")]);
+    plan.limits.rounds = Rounds::Exactly(40);
+    let timings = run(&plan);
+    assert_eq!(timings.cases.len(), 1);
+    let series = &timings.cases[0].series;
+    assert_eq!(series.len(), 3);
+    let mut places = std::collections::BTreeSet::new();
+    for round in 0..40 {
+        let batches: Vec<Batch> = series.iter().map(|series| series.batches[round]).collect();
+        assert!(batches.iter().all(|batch| batch.round == round as u32));
+        let mut in_turn = batches.clone();
+        in_turn.sort_by_key(|batch| batch.place);
+        assert!(in_turn.iter().zip(0..).all(|(batch, place)| batch.place == place));
+        for pair in in_turn.windows(2) {
+            let end = pair[0].start_ns + pair[0].wall_ns;
+            assert!(end <= pair[1].start_ns, "one at a time: {in_turn:?}");
+        }
+        places.insert(batches.iter().map(|batch| batch.place).collect::<Vec<u32>>());
+    }
+    assert_eq!(places.len(), 6, "all orders of three come up");
+    let again = run(&plan);
+    let order = |timings: &Timings| -> Vec<u32> {
+        timings.cases[0].series[0].batches.iter().map(|batch| batch.place).collect()
+    };
+    assert_eq!(order(&timings), order(&again), "the same seed gives the same order");
+}
+
+#[test]
+fn figures_and_facts_are_there() {
+    let plan = statements("sum(x)", "x.count(3)", "x = list(range(1000))");
+    let mut plan = Plan { check: false, ..plan };
+    plan.sides[1].threads = Some(3);
+    plan.sides[1].env.push(("MY_OPTION".into(), "on".into()));
+    let timings = run(&plan);
+    assert!(timings.tool.starts_with("laggard "));
+    assert!(timings.started_unix > 1.7e9);
+    assert!(fact(&timings.facts, "kernel").is_some());
+    let names: Vec<&str> = timings.sides.iter().map(|side| side.name.as_str()).collect();
+    assert_eq!(names, ["A", "B"]);
+    assert_eq!(timings.sides[1].runs, "x.count(3)");
+    assert_eq!(fact(&timings.sides[1].facts, "env MY_OPTION"), Some("on"));
+    assert_eq!(fact(&timings.sides[1].facts, "threads asked for"), Some("3"));
+    for side in &timings.sides {
+        assert!(fact(&side.facts, "version").unwrap().starts_with('3'));
+        assert!(fact(&side.facts, "implementation").is_some());
+        assert!(fact(&side.facts, "python").unwrap().starts_with('/'));
+    }
+    for series in &timings.cases[0].series {
+        assert_eq!(series.batches.len(), ROUNDS as usize);
+        assert!(series.warm_up.len() > 2);
+        assert!(series.peak_memory > 1 << 20);
+        assert!(series.threads >= 1);
+        let calls = series.batches[0].calls;
+        assert!(calls > 1, "short calls are timed together");
+        assert!(series.batches.iter().all(|batch| batch.calls == calls && batch.wall_ns > 0));
+        let cpu: u64 = series.batches.iter().map(|batch| batch.user_ns + batch.system_ns).sum();
+        assert!(cpu > 0);
+    }
+}
+
+#[test]
+fn a_side_that_does_three_times_the_work_takes_longer() {
+    let timings = run(&statements("sum(x)", "sum(x); sum(x); sum(x)", "x = list(range(1000))"));
+    let median = |side: usize| {
+        let mut times = timings.cases[0].series[side].wall();
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    };
+    assert!(median(1) / median(0) > 1.0);
+    let calls = |side: usize| timings.cases[0].series[side].batches[0].calls;
+    assert!(calls(0) > calls(1), "batches take about the same time");
+}
+
+#[test]
+fn statements_see_what_their_set_up_made() {
+    let setups = [
+        // Local variables, and functions that use each other and themselves.
+        ("f(5)", "n = 1\ndef f(k):\n    return n if k < 2 else k * f(k - 1)"),
+        // What only a module may have.
+        ("sqrt(16.0)", "from math import *"),
+        ("y", "text = '''a\n b'''\nassert len(text) == 4\ny = len(text)"),
+        ("total = 0\nfor i in range(10):\n    if i % 2:\n        total += i\ntotal", ""),
+        ("k = k + 1", "k = 0"),
+        ("", ""),
+    ];
+    for (code, setup) in setups {
+        run(&Plan { limits: short(), ..statements(code, code, setup) });
+    }
+}
+
+fn short() -> Limits {
+    Limits { rounds: Rounds::Exactly(2), ..plan(vec![]).limits }
+}
+
+#[test]
+fn a_statement_may_print_close_its_input_and_go_elsewhere() {
+    let code = "print('x' * 1000); import os, sys; sys.stdin.close(); os.chdir('/'); os.closerange(3, 100)";
+    let timings = run(&statements(code, "print(1, flush=True)", ""));
+    assert_eq!(timings.cases[0].series[0].batches.len(), ROUNDS as usize);
+    // One that patches the clock does not change what is measured.
+    let code = "import time; time.perf_counter_ns = lambda: 0";
+    assert!(run(&statements(code, code, "")).cases[0].series[0].wall()[0] > 0.0);
+}
+
+#[test]
+fn every_interpreter_can_be_a_side() {
+    let sides: Vec<SidePlan> = pythons()
+        .iter()
+        .chain(&pythons())
+        .enumerate()
+        .map(|(number, python)| SidePlan {
+            python: Some(python.clone()),
+            ..statement(&format!("side {number}"), "x = [n * n for n in range(100)]", "")
+        })
+        .collect();
+    let timings = run(&plan(sides.clone()));
+    assert_eq!(timings.sides.len(), sides.len());
+    assert!(timings.warnings.is_empty(), "{:?}", timings.warnings);
+}
+
+#[test]
+fn sides_have_their_own_environment_and_directory() {
+    let mut plan = plan(vec![
+        statement("A", "os.environ.get('WHO'), os.getcwd()", "import os"),
+        statement("B", "'me', '/usr'", ""),
+    ]);
+    plan.sides[0].env.push(("WHO".into(), "me".into()));
+    plan.sides[0].directory = Some("/usr".into());
+    let timings = run(&plan);
+    assert_eq!(fact(&timings.sides[0].facts, "directory"), Some("/usr"));
+    plan.sides[0].directory = Some("/nowhere".into());
+    let error = wrong(&plan);
+    assert!(error.starts_with("side A cannot start /"), "{error}");
+    assert!(error.contains("its directory"), "{error}");
+}
+
+#[test]
+fn crashes_name_the_side_and_what_it_said() {
+    let check = |code: &str, expected: &str| {
+        let mut plan = statements("1", code, "import os, sys, signal");
+        mark(&mut plan, "crash");
+        let error = wrong(&plan);
+        assert!(error.starts_with(expected), "{code}: {error}");
+        error
+    };
+    let code = "sys.stderr.write('last words\\n'); os.kill(os.getpid(), signal.SIGSEGV)";
+    let error = check(code, "side B was killed by signal 11 (SIGSEGV); it said:\n");
+    assert!(error.contains("last words"), "{error}");
+    check("os._exit(3)", "side B ended with code 3 in its first call");
+    check("os.kill(os.getpid(), 9)", "side B was killed by signal 9 (SIGKILL)");
+    check(
+        "os.closerange(3, 1000)",
+        "side B ended with code 1 in its first call; it said:
+",
+    );
+    check("sys.exit('enough')", "side B failed in its statement: SystemExit: enough");
+    check("1 / 0", "side B failed in its statement: ZeroDivisionError: division by zero");
+    assert_nothing_left("LAGGARD_TEST_MARK=crash");
+}
+
+#[test]
+fn a_crash_in_the_middle_is_found() {
+    let code = "n += 1\nif n > 2000: os._exit(4)";
+    let error = wrong(&statements("1", code, "import os\nn = 0"));
+    assert_eq!(error, "side B ended with code 4 before a call was done");
+}
+
+#[test]
+fn a_hanging_side_is_ended_with_all_it_started() {
+    let setup = "import subprocess, time";
+    let code = "subprocess.Popen(['sleep', '600']); time.sleep(600)";
+    let mut plan = statements("1", code, setup);
+    plan.limits.timeout = Duration::from_millis(1500);
+    mark(&mut plan, "hang");
+    assert_eq!(wrong(&plan), "side B did not finish a call within 1.5 s");
+    assert_nothing_left("LAGGARD_TEST_MARK=hang");
+    plan.sides[0] = statement("A", "1", "import time; time.sleep(600)");
+    assert_eq!(wrong(&plan), "side A did not finish its set-up within 1.5 s");
+}
+
+#[test]
+fn wrong_python_is_reported_with_its_text() {
+    let check = |code: &str, setup: &str, expected: &[&str]| {
+        let mut plan = statements("1", "1", "");
+        plan.sides[1] = statement("B", code, setup);
+        let error = wrong(&plan);
+        assert!(expected.iter().all(|part| error.contains(part)), "{code}: {error}");
+    };
+    check("1 +", "", &["side B is not valid Python: SyntaxError: ", "'1 +'"]);
+    check("return 3", "", &["side B is not valid Python", "'return' outside function"]);
+    check("break", "", &["side B is not valid Python", "'break' outside loop"]);
+    check("1", "x ==", &["side B is not valid Python", "'x =='"]);
+    check(
+        "1",
+        "import no_such_module",
+        &["side B failed in its set-up", "No module named 'no_such_module'"],
+    );
+    check("unknown", "", &["side B failed in its statement: NameError", "'unknown'"]);
+}
+
+#[test]
+fn what_is_not_there_is_named() {
+    let mut plan = statements("1", "1", "");
+    plan.sides[1].python = Some("/nowhere/python".into());
+    assert_eq!(wrong(&plan), "side B cannot start: there is no program /nowhere/python");
+    plan.sides[1] = command("B", "no-such-program", &[]);
+    assert_eq!(wrong(&plan), "side B cannot start: there is no program no-such-program");
+    plan.sides[1] = statement("B", "1", "");
+    plan.sides[1].cpus = vec![100_000];
+    assert_eq!(wrong(&plan), "side B cannot run on CPU 100000: there is none");
+    plan.sides[1].cpus = vec![1000];
+    let error = wrong(&plan);
+    assert!(error.contains("the processors it is to run on"), "{error}");
+    plan.sides[1] = statement("A", "1", "");
+    assert_eq!(wrong(&plan), "two sides are called A");
+    plan.sides.clear();
+    assert_eq!(wrong(&plan), "there is no side to measure");
+    // A program that is no Python.
+    plan.sides = vec![statement("A", "1", "")];
+    plan.sides[0].python = Some("/bin/false".into());
+    assert_eq!(wrong(&plan), "side A ended with code 1 before it could be told what to do");
+}
+
+#[test]
+fn results_that_differ_are_an_error() {
+    let check = |a: &str, b: &str, expected: Option<&str>| {
+        let plan = Plan { limits: short(), ..statements(a, b, "") };
+        let found = measure(&plan, &mut |_| ()).err().map(|error| error.to_string());
+        assert_eq!(found.as_deref(), expected, "{a} and {b}");
+    };
+    check("[1, 2.0, 'x']", "(1, 2.0, 'x')", None);
+    check("1.0", "1.0 + 1e-13", None);
+    check("float('nan')", "float('nan')", None);
+    check("2 ** 200", "2 ** 200", None);
+    check("{1: 2, 'a': [3]}", "{'a': [3], 1: 2}", None);
+    check("{3, 1, 2}", "{1, 2, 3}", None);
+    let say = "sides A and B give different results";
+    check("1", "2", Some(&format!("{say}: 1 and 2")));
+    check("y = 1.5", "y = 2.5", Some(&format!("{say}: 1.5 and 2.5")));
+    check("[1, [2, 3]]", "[1, [2, 4]]", Some(&format!("{say} at [1][1]: 3 and 4")));
+    check("{'a': 1}", "{'a': 2}", Some(&format!("{say} at [\"a\"]: 1 and 2")));
+    let array = "__import__('array').array";
+    let (a, b) = (format!("{array}('f', [1, 2])"), format!("{array}('d', [1, 2.00001])"));
+    check(&a, &b, None);
+    check(&format!("{array}('i', [1, -2])"), "[1, -3]", Some(&format!("{say} at [1]: -2 and -3")));
+    let plan = statements("1", "2", "");
+    run(&Plan { check: false, limits: short(), ..plan.clone() });
+    let error = measure(&plan, &mut |_| ()).unwrap_err();
+    assert!(matches!(error, Error::Differ { sides: (a, b), .. } if a == "A" && b == "B"));
+}
+
+#[test]
+fn a_tolerance_can_be_given() {
+    let plan = Plan { limits: short(), ..statements("1.0", "1.01", "") };
+    assert!(wrong(&plan).contains("1.0 and 1.01"));
+    run(&Plan { tolerance: Some(0.1), ..plan });
+}
+
+#[test]
+fn what_cannot_be_compared_is_said_once() {
+    let plan = Plan { limits: short(), ..statements("object()", "object()", "") };
+    let warnings = run(&plan).warnings;
+    let expected = "results are not compared: side A gives a value of type object";
+    assert_eq!(warnings.iter().filter(|warning| *warning == expected).count(), 1, "{warnings:?}");
+}
+
+#[test]
+fn arrays_are_compared_element_by_element() {
+    let pythons: Vec<PathBuf> = pythons().into_iter().filter(|path| has(path, "numpy")).collect();
+    for python in pythons {
+        let check = |a: &str, b: &str, expected: Option<&str>| {
+            let mut plan =
+                statements(a, b, "import numpy as np\nx = np.arange(12.0).reshape(3, 4)");
+            plan.limits = short();
+            for side in &mut plan.sides {
+                side.python = Some(python.clone());
+            }
+            match (measure(&plan, &mut |_| ()), expected) {
+                (Ok(timings), None) => {
+                    assert!(fact(&timings.sides[0].facts, "numpy").is_some());
+                    let warned = timings.warnings.iter().any(|text| text.contains("not compared"));
+                    assert!(!warned, "{a} and {b}: {:?}", timings.warnings);
+                }
+                (Err(error), Some(expected)) => assert_eq!(error.to_string(), expected),
+                (Ok(_), Some(expected)) => panic!("{a} and {b} are the same, not: {expected}"),
+                (Err(error), None) => panic!("{a} and {b}: {error}"),
+            }
+        };
+        check("x + 1", "1 + x", None);
+        check("x.T", "x.T.copy()", None);
+        check("x", "x.tolist()", None);
+        check("x.astype('f4') * np.float32(1.000001)", "x", None);
+        check("x.astype('f2')", "x", None);
+        check("x > 3", "x > 3", None);
+        check("x + 1j", "1j + x", None);
+        check("x.sum()", "float(x.sum())", None);
+        check("np.float32(x.sum())", "x.sum()", None);
+        check("x[:0]", "x[:0]", None);
+        let say = "sides A and B give different results";
+        check("x", "x + (x == 6)", Some(&format!("{say} at [1, 2]: 6.0 and 7.0")));
+        check("x", "x.T", Some(&format!("{say}: the shape [3, 4] and the shape [4, 3]")));
+        check("x.astype('i4')", "x.astype('i8') - 1", Some(&format!("{say} at [0, 0]: 0 and -1")));
+    }
+}
+
+#[test]
+fn parameters_make_cases() {
+    let case = |n: &str| CasePlan {
+        name: format!("n={n}"),
+        parameters: vec![("n".into(), n.into()), ("kind".into(), "float32".into())],
+    };
+    let mut plan = statements("x", "[n, kind]", "x = [n, 'float32']");
+    plan.cases = vec![case("1"), case("10")];
+    plan.sides.truncate(2);
+    let timings = run(&plan);
+    assert_eq!(timings.cases.len(), 2);
+    assert_eq!(timings.cases[1].name, "n=10");
+    assert_eq!(timings.cases[1].parameters[0], ("n".into(), "10".into()));
+    let first = timings.cases[1].series[0].batches[0].start_ns;
+    assert!(first > timings.cases[0].series[0].batches[0].start_ns, "one clock for all cases");
+    // Words of a command.
+    let mut plan = self::plan(vec![command("A", "test", &["{n}", "-lt", "5"])]);
+    plan.cases = vec![case("1")];
+    run(&plan);
+    plan.cases = vec![case("10")];
+    assert_eq!(wrong(&plan), "side A ended with code 1 instead of 0");
+    plan.sides[0].ignore_failure = true;
+    run(&plan);
+}
+
+#[test]
+fn commands_are_prepared_and_run_once_a_call() {
+    let room = tempfile::tempdir().unwrap();
+    let script = "test -e ready && rm ready && echo called >> calls";
+    let mut plan = plan(vec![command("A", "sh", &["-c", script]), command("B", "true", &[])]);
+    plan.sides[0].directory = Some(room.path().into());
+    let Runs::Command { prepare, .. } = &mut plan.sides[0].runs else { panic!() };
+    *prepare = Some(words("touch", &["ready"]));
+    let timings = run(&plan);
+    let series = &timings.cases[0].series;
+    assert!(series.iter().all(|series| series.batches.len() == ROUNDS as usize));
+    assert!(series[0].batches.iter().all(|batch| batch.calls == 1));
+    let calls = std::fs::read_to_string(room.path().join("calls")).unwrap().lines().count();
+    assert_eq!(calls, 1 + series[0].warm_up.len() + ROUNDS as usize, "the first, and all timed");
+    assert_eq!(
+        fact(&timings.sides[0].facts, "wall time"),
+        Some("includes the start of the process")
+    );
+    assert!(fact(&timings.facts, "start of an empty process").is_some());
+    plan.sides[0].runs = Runs::Command {
+        words: words("true", &[]),
+        prepare: Some(words("sh", &["-c", "echo no room >&2; exit 5"])),
+    };
+    assert_eq!(wrong(&plan), "side A ended with code 5 in its preparation; it said:\n  no room");
+}
+
+#[test]
+fn commands_that_fail_hang_or_leave_others_behind() {
+    let check = |script: &str, expected: Option<&str>| {
+        let mut plan = plan(vec![command("A", "true", &[]), command("B", "sh", &["-c", script])]);
+        plan.limits.timeout = Duration::from_millis(1000);
+        mark(&mut plan, "left");
+        let error = measure(&plan, &mut |_| ()).err().map(|error| error.to_string());
+        assert_eq!(error.as_deref(), expected, "{script}");
+        assert_nothing_left("LAGGARD_TEST_MARK=left");
+    };
+    check(
+        "echo out; echo why >&2; exit 3",
+        Some("side B ended with code 3 instead of 0; it said:\n  why"),
+    );
+    check("kill -6 $$", Some("side B was killed by signal 6 (SIGABRT)"));
+    check("sleep 600 & sleep 600", Some("side B did not finish a call within 1 s"));
+    check("sleep 600 & true", None);
+}
+
+#[test]
+fn a_statement_can_be_timed_against_a_command() {
+    let timings = run(&plan(vec![statement("A", "sum(range(10))", ""), command("B", "true", &[])]));
+    assert!(timings.cases[0].series[0].batches[0].calls > 1);
+    assert_eq!(timings.cases[0].series[1].batches[0].calls, 1);
+}
+
+#[test]
+fn one_side_is_measured_alone() {
+    let mut plan = plan(vec![statement("A", "sum(range(100))", "")]);
+    plan.limits.rounds = Rounds::AsNeeded { min: 5, max: 20 };
+    plan.limits.precision = 1e9;
+    let timings = run(&plan);
+    assert_eq!(timings.cases[0].series[0].batches.len(), 5, "precise enough at once");
+    assert!(timings.warnings.is_empty(), "{:?}", timings.warnings);
+}
+
+#[test]
+fn calls_too_long_for_the_time_are_measured_once() {
+    let mut plan = statements("time.sleep(0.2)", "time.sleep(0.2)", "import time");
+    plan.limits = Limits { time: Duration::from_millis(100), ..Limits::default() };
+    let timings = run(&plan);
+    assert_eq!(timings.cases[0].series[1].batches.len(), 1);
+    let warned = timings.warnings.iter().any(|text| text.starts_with("only 1 round measured"));
+    assert!(warned, "{:?}", timings.warnings);
+}
+
+#[test]
+fn progress_is_told_stage_by_stage() {
+    let mut stages = vec![];
+    let plan = statements("1", "1", "");
+    measure(&plan, &mut |progress| {
+        if stages.last() != Some(&progress.stage) {
+            stages.push(progress.stage);
+        }
+        assert_eq!((progress.case, progress.cases), (0, 1));
+    })
+    .unwrap();
+    assert_eq!(stages, [Stage::SetUp, Stage::Check, Stage::WarmUp, Stage::Sampling]);
+}
+
+#[test]
+fn sides_run_on_the_processors_they_are_given() {
+    let before = allowed();
+    let mut plan = plan(vec![
+        statement("A", "sorted(os.sched_getaffinity(0))", "import os"),
+        statement("B", "[0]", ""),
+    ]);
+    plan.sides[0].cpus = vec![0];
+    let timings = run(&plan);
+    assert_eq!(fact(&timings.sides[0].facts, "cpus"), Some("0"));
+    assert_eq!(allowed(), before, "the driver is back where it was");
+}
+
+/// The processors of this thread, as Linux writes them.
+fn allowed() -> String {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    status.lines().find(|line| line.starts_with("Cpus_allowed:")).unwrap().to_owned()
+}
+
+#[test]
+fn threads_that_spin_do_not_disturb_the_other_side() {
+    let setup = "import threading\n\
+        state = {'n': 0, 'go': True}\n\
+        def spin():\n    while state['go']: state['n'] += 1\n\
+        threading.Thread(target=spin, daemon=True).start()";
+    let mut plan = statements("1", "1", "");
+    plan.sides[1] = statement("B", "1", setup);
+    let timings = run(&plan);
+    assert_eq!(timings.cases[0].series[0].threads, 1);
+    assert_eq!(timings.cases[0].series[1].threads, 2);
+}
+
+/// Started by `nothing_is_left_when_the_driver_ends` as another process.
+#[test]
+#[ignore = "runs for ever"]
+fn for_ever() {
+    let mut plan = statements("subprocess.run(['sleep', '600'])", "1", "import subprocess");
+    plan.sides.push(command("C", "sleep", &["600"]));
+    let marker: OsString = std::env::var_os("LAGGARD_TEST_MARK").unwrap();
+    mark(&mut plan, marker.to_str().unwrap());
+    run(&plan);
+}
+
+#[test]
+fn nothing_is_left_when_the_driver_ends() {
+    for signal in [libc_signals::INT, libc_signals::TERM] {
+        let marker = format!("driver-{signal}");
+        let mut driver = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "for_ever", "--ignored", "--nocapture"])
+            .env("LAGGARD_TEST_MARK", &marker)
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let sleeps = || {
+            let found = Command::new("pgrep").args(["-f", "sleep 600"]).output().unwrap();
+            String::from_utf8_lossy(&found.stdout).lines().any(|pid| {
+                std::fs::read(format!("/proc/{pid}/environ"))
+                    .is_ok_and(|text| String::from_utf8_lossy(&text).contains(&marker))
+            })
+        };
+        for _ in 0..500 {
+            if sleeps() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(sleeps(), "the statement runs");
+        let kill = ["-s".to_owned(), signal.to_owned(), driver.id().to_string()];
+        assert!(Command::new("kill").args(kill).status().unwrap().success());
+        assert!(!driver.wait().unwrap().success());
+        assert_nothing_left(&format!("LAGGARD_TEST_MARK={marker}"));
+    }
+}
+
+/// Signals by the names that `kill` knows.
+mod libc_signals {
+    pub(super) const INT: &str = "INT";
+    pub(super) const TERM: &str = "TERM";
+}
+
+#[test]
+fn a_trouble_says_what_python_said() {
+    let error = measure(&statements("1", "f()", "def f():\n    raise KeyError('k')"), &mut |_| ());
+    match error.unwrap_err() {
+        Error::Side { side, trouble: Trouble::Raised { last, traceback, .. } } => {
+            assert_eq!((side.as_str(), last.as_str()), ("B", "KeyError: 'k'"));
+            assert!(traceback.contains("in f"), "{traceback}");
+            assert!(!traceback.contains("_laggard_work"), "{traceback}");
+        }
+        other => panic!("{other}"),
+    }
+}
