@@ -7,8 +7,8 @@
 
 pub mod calls;
 pub mod classify;
-pub mod culprit;
 pub mod compare;
+pub mod culprit;
 pub mod model;
 pub mod profile;
 pub mod stats;
