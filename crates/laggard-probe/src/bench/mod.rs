@@ -24,12 +24,14 @@ mod spawn;
 mod steady;
 mod trouble;
 mod value;
+mod watch;
 mod wire;
 mod worker;
 
 pub use plan::{CasePlan, Limits, Plan, Rounds, Runs, SidePlan, WarmUp};
 pub use progress::{Progress, Stage};
 pub use trouble::Trouble;
+pub use watch::record_side;
 
 use crate::error::Error;
 use crate::host;

@@ -71,6 +71,11 @@ impl Collector {
         }
     }
 
+    /// Start of the run by `CLOCK_MONOTONIC`.
+    pub(crate) fn origin_ns(&self) -> u64 {
+        self.origin_ns
+    }
+
     /// Takes one record of the ring.
     pub(crate) fn take(&mut self, kind: u64, payload: &[u8]) {
         // A record that does not hold what it says was written over: nothing can be made of it.

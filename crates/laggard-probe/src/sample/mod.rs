@@ -17,10 +17,12 @@ use crate::started::{self, Started};
 use crate::{program, unpack};
 use collect::Collector;
 use laggard_agent::wire::{RING_VARIABLE, Trigger, options};
-use laggard_core::model::profile::{Event, Profile};
+use laggard_core::model::profile::{About, Event, Profile};
 use shared::SharedFile;
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};
 
@@ -148,59 +150,119 @@ pub fn record(
     batch: &mut dyn FnMut(&Profile),
 ) -> Result<(Profile, Ended), Error> {
     let program = program::check_sampled(command)?;
-    let agent = unpack::library("sample", laggard_agent::SAMPLE).map_err(Error::Unpack)?;
-    let shared = Arc::new(SharedFile::create(options.ring_size).map_err(Error::Shared)?);
-    configure(&shared, options);
+    let mut sampling = Sampling::open(options)?;
     let mut child = started::command(command, options.quiet);
-    child.env("LD_PRELOAD", with_agent(agent.as_os_str(), std::env::var_os("LD_PRELOAD")));
-    child.env(RING_VARIABLE, shared.path());
-    let (origin_ns, started) = (monotonic_ns(), Started::now(command));
-    let bell = Arc::clone(&shared);
+    child.envs(sampling.environment(std::env::var_os(PRELOAD)));
+    let started = Started::now(command);
+    let bell = Arc::clone(&sampling.shared);
     let mut child = Child::start(child, &options.cpus, move || bell.wake())
         .map_err(|source| Error::Start { program: program.path.clone(), source })?;
-    let (event, weight) = counted(options);
-    let mut collector = Collector::new(origin_ns, event, weight);
-    collector.profile.about = started.so_far();
+    sampling.collector.profile.about = started.so_far();
     let mut last_batch = Instant::now();
-    let mut interpreters = 0;
     let ended = loop {
         let ended = child.ended();
-        let skipped = shared.drain(ended.is_some(), |kind, payload| collector.take(kind, payload));
-        collector.profile.quality.lost += skipped;
+        sampling.take(ended.is_some());
         if let Some(ended) = ended {
             break ended;
         }
-        for (pid, born_ns, interpreter) in collector.new_interpreters() {
-            let posted = interpreter.post(shared.header(), pid, born_ns, interpreters);
-            interpreters += usize::from(posted);
-        }
         if last_batch.elapsed() >= BATCH {
-            batch(&collector.profile);
+            batch(&sampling.collector.profile);
             last_batch = Instant::now();
         }
         if let Some(most) = options.duration {
             child.end_after(most, started.elapsed());
         }
-        shared.wait(NAP);
+        sampling.shared.wait(NAP);
     };
-    // Processes that live on have nobody to write for.
-    shared.header().options.fetch_or(options::EMPTY, Relaxed);
-    let spent = (ended.user_ns + ended.system_ns).max(1);
-    let corrected = collector.correct_inherited(ended.user_ns as f64 / spent as f64);
-    let (mut profile, _) = collector.finish();
-    if let Some((threads, factor)) = corrected {
-        profile.quality.warnings.push(format!(
-            "{threads} threads shared one event, as is cheaper where there are many; their samples \
-             were given {factor:.2} times the weight, to fit the CPU time they used"
-        ));
-    }
-    if shared.header().root_pid.load(Relaxed) == 0 {
+    if !sampling.was_loaded() {
         return Err(Error::NotLoaded { program: program.path });
     }
-    profile.about = started.about(&ended, started.elapsed(), "agent");
-    profile.about.rate = options.rate;
-    count(&shared, &mut profile);
-    Ok((profile, ended))
+    let about = started.about(&ended, started.elapsed(), "agent");
+    let spent = (ended.user_ns + ended.system_ns).max(1);
+    Ok((sampling.finish(about, ended.user_ns as f64 / spent as f64), ended))
+}
+
+/// Samples of whatever is started in its environment.
+pub(crate) struct Sampling {
+    shared: Arc<SharedFile>,
+    collector: Collector,
+    agent: PathBuf,
+    options: Options,
+    /// Interpreters that agents were told of.
+    interpreters: usize,
+}
+
+const PRELOAD: &str = "LD_PRELOAD";
+
+impl Sampling {
+    pub(crate) fn open(options: &Options) -> Result<Sampling, Error> {
+        let agent = unpack::library("sample", laggard_agent::SAMPLE).map_err(Error::Unpack)?;
+        let shared = Arc::new(SharedFile::create(options.ring_size).map_err(Error::Shared)?);
+        configure(&shared, options);
+        let (event, weight) = counted(options);
+        let collector = Collector::new(monotonic_ns(), event, weight);
+        Ok(Sampling { shared, collector, agent, options: options.clone(), interpreters: 0 })
+    }
+
+    /// Variables that a program must have to be sampled, when it has these preloaded already.
+    pub(crate) fn environment(&self, preloaded: Option<OsString>) -> [(OsString, OsString); 2] {
+        [
+            (PRELOAD.into(), with_agent(self.agent.as_os_str(), preloaded)),
+            (RING_VARIABLE.into(), self.shared.path().into()),
+        ]
+    }
+
+    /// Takes the samples that there are by now; when all `is_over`, also those that were not
+    /// finished.
+    pub(crate) fn take(&mut self, is_over: bool) {
+        let collector = &mut self.collector;
+        let skipped = self.shared.drain(is_over, |kind, payload| collector.take(kind, payload));
+        collector.profile.quality.lost += skipped;
+        if is_over {
+            return;
+        }
+        for (pid, born_ns, interpreter) in collector.new_interpreters() {
+            let posted = interpreter.post(self.shared.header(), pid, born_ns, self.interpreters);
+            self.interpreters += usize::from(posted);
+        }
+    }
+
+    /// Takes samples from time to time until it is told to stop.
+    pub(crate) fn take_until(&mut self, is_over: &AtomicBool) {
+        while !is_over.load(Acquire) {
+            self.take(false);
+            self.shared.wait(NAP);
+        }
+        self.take(true);
+    }
+
+    /// Time since sampling began, as samples have it.
+    pub(crate) fn now_ns(&self) -> u64 {
+        monotonic_ns().saturating_sub(self.collector.origin_ns())
+    }
+
+    /// Whether an agent was ever heard of.
+    pub(crate) fn was_loaded(&self) -> bool {
+        self.shared.header().root_pid.load(Relaxed) != 0
+    }
+
+    /// The profile, of a run about which this is said. `user_share` is the part of its CPU time
+    /// outside the kernel.
+    pub(crate) fn finish(mut self, about: About, user_share: f64) -> Profile {
+        // Processes that live on have nobody to write for.
+        self.shared.header().options.fetch_or(options::EMPTY, Relaxed);
+        let corrected = self.collector.correct_inherited(user_share);
+        let (mut profile, _) = self.collector.finish();
+        if let Some((threads, factor)) = corrected {
+            profile.quality.warnings.push(format!(
+                "{threads} threads shared one event, as is cheaper where there are many; their \
+                 samples were given {factor:.2} times the weight, to fit the CPU time they used"
+            ));
+        }
+        profile.about = About { rate: self.options.rate, ..about };
+        count(&self.shared, &mut profile);
+        profile
+    }
 }
 
 /// Runs a command without an agent, for comparison.

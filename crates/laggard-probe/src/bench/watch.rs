@@ -1,0 +1,92 @@
+//! One side by itself, while it is sampled.
+
+use super::case::named;
+use super::plan::{CasePlan, Plan, Runs};
+use super::{Group, start_one};
+use crate::error::Error;
+use crate::sample::{Options, Sampling};
+use laggard_core::model::profile::{About, Profile};
+use std::ffi::OsStr;
+use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::time::{Duration, Instant};
+
+/// No batch is longer, so that time is up when it is.
+const LONGEST_BATCH: Duration = Duration::from_millis(100);
+/// Calls before any is sampled.
+const WARM: f64 = 0.1;
+
+/// Calls a side again and again for about so long, and samples it. Of a statement only its calls
+/// are kept, not its set-up; of a command, all it does. Returns the samples and the number of
+/// calls.
+pub fn record_side(
+    plan: &Plan,
+    side: usize,
+    case: &CasePlan,
+    time: Duration,
+    options: &Options,
+) -> Result<(Profile, u64), Error> {
+    let _group = Group::reserve();
+    let is_command = matches!(plan.sides[side].runs, Runs::Command { .. });
+    // Every call of a command is another process.
+    let options = Options { children: options.children || is_command, ..options.clone() };
+    let mut sampling = Sampling::open(&options)?;
+    let mut own = plan.sides[side].clone();
+    let preloaded = |(name, _): &&(_, _)| name == OsStr::new("LD_PRELOAD");
+    let preloaded = own.env.iter().rev().find(preloaded).map(|(_, value)| value.clone());
+    own.env.extend(sampling.environment(preloaded.or_else(|| std::env::var_os("LD_PRELOAD"))));
+    let is_over = AtomicBool::new(false);
+    let origin = Instant::now();
+    let origin_ns = sampling.now_ns();
+    let ran = std::thread::scope(|scope| {
+        scope.spawn(|| sampling.take_until(&is_over));
+        let ran = run(plan, &own, case, time);
+        is_over.store(true, Release);
+        ran
+    });
+    let (began, ended, calls) = ran.map_err(|trouble| named(plan, side, trouble))?;
+    if !sampling.was_loaded() {
+        return Err(Error::Unavailable {
+            what: "the sampling agent",
+            why: format!("side {} ran without it", own.name),
+        });
+    }
+    let about = About {
+        command: vec![own.runs.text()],
+        duration_ns: (ended - began).as_nanos() as u64,
+        method: "agent".into(),
+        tool: concat!("laggard ", env!("CARGO_PKG_VERSION")).into(),
+        ..About::default()
+    };
+    let mut profile = sampling.finish(about, 1.0);
+    let at = |moment: Instant| origin_ns + (moment - origin).as_nanos() as u64;
+    let timed = at(began)..at(ended);
+    profile.samples.retain(|sample| timed.contains(&sample.time_ns));
+    Ok((profile, calls))
+}
+
+/// When calls began and ended, and how many there were.
+fn run(
+    plan: &Plan,
+    side: &super::SidePlan,
+    case: &CasePlan,
+    time: Duration,
+) -> Result<(Instant, Instant, u64), super::Trouble> {
+    let (mut runner, _) = start_one(plan, side, case, None, &mut |_| None)?;
+    let warm = Instant::now();
+    let mut batch = 1;
+    let mut run = |most: Duration, batch: &mut u64| {
+        let began = Instant::now();
+        let mut calls = 0;
+        while calls == 0 || began.elapsed() < most {
+            let started = Instant::now();
+            runner.run(*batch, 0)?;
+            calls += *batch;
+            if runner.is_batched() && started.elapsed() * 2 < LONGEST_BATCH {
+                *batch *= 2;
+            }
+        }
+        Ok((began, Instant::now(), calls))
+    };
+    run(time.mul_f64(WARM).saturating_sub(warm.elapsed()), &mut batch)?;
+    run(time, &mut batch)
+}
