@@ -545,6 +545,31 @@ fn threads_that_spin_do_not_disturb_the_other_side() {
     assert_eq!(timings.cases[0].series[1].threads, 2);
 }
 
+#[test]
+fn instructions_are_counted_without_the_start() {
+    if !Command::new("valgrind").arg("--version").output().is_ok_and(|said| said.status.success()) {
+        return;
+    }
+    let one = "[n * n for n in range(100)]";
+    let mut plan = statements(one, &[one; 3].join("; "), "");
+    plan.sides.push(command("C", "true", &[]));
+    plan.instructions = true;
+    let timings = run(&plan);
+    let counted: Vec<f64> = timings.cases[0]
+        .series
+        .iter()
+        .map(|series| {
+            let counter = series.counters.iter().find(|counter| counter.source == "callgrind");
+            let counter = counter.unwrap_or_else(|| panic!("{:?}", timings.warnings));
+            assert_eq!(counter.name, "instructions");
+            counter.per_call
+        })
+        .collect();
+    assert!((2.5..3.5).contains(&(counted[1] / counted[0])), "{counted:?}");
+    assert!(counted[0] < 100_000.0, "a start of Python has millions: {counted:?}");
+    assert!(counted[2] > 10_000.0, "{counted:?}");
+}
+
 /// Started by `nothing_is_left_when_the_driver_ends` as another process.
 #[test]
 #[ignore = "runs for ever"]

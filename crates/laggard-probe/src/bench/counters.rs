@@ -28,7 +28,6 @@ pub(super) const HARDWARE: [Event; 6] = [
 pub(super) struct Counters {
     events: Vec<Counted>,
     calls: u64,
-    is_worker: bool,
 }
 
 struct Counted {
@@ -41,7 +40,8 @@ struct Counted {
 }
 
 impl Counters {
-    /// Counts for a process, or with none for commands that this thread starts.
+    /// Counts for a process, or with none for commands that this thread starts. The thread's own
+    /// part in those is small: it waits.
     pub(super) fn open(events: &[Event], pid: Option<i32>) -> io::Result<Counters> {
         let mut opened: Vec<Counted> = vec![];
         for &(name, kind, config) in events {
@@ -55,7 +55,7 @@ impl Counters {
                 Err(error) => return Err(error),
             }
         }
-        Ok(Counters { events: opened, calls: 0, is_worker: pid.is_some() })
+        Ok(Counters { events: opened, calls: 0 })
     }
 
     /// Begins to count, and finds what a batch of no calls counts.
@@ -64,7 +64,8 @@ impl Counters {
         empty: &mut dyn FnMut() -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
         const TIMES: usize = 11;
-        for event in self.events.iter().filter(|_| self.is_worker) {
+        // The first last: it is put on the processor with all that are on by then.
+        for event in self.events.iter().rev() {
             // SAFETY: a request of this event that takes no pointer.
             unsafe { perf::ioctls::ENABLE(event.file.as_raw_fd(), 0) };
         }
@@ -141,7 +142,6 @@ fn open(kind: u32, config: u32, pid: Option<i32>, leader: i32) -> io::Result<Own
     attr.set_inherit(1);
     attr.set_exclude_kernel(1);
     attr.set_exclude_hv(1);
-    attr.set_enable_on_exec(u64::from(pid.is_none()));
     let flags = u64::from(name::PERF_FLAG_FD_CLOEXEC);
     // SAFETY: the attributes are a whole structure that lives through the call.
     let fd =

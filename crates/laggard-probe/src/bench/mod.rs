@@ -11,6 +11,7 @@ mod command;
 mod compare;
 mod counters;
 mod groups;
+mod instructions;
 mod order;
 mod pin;
 mod plan;
@@ -41,7 +42,8 @@ use command::Command;
 use compare::{Verdict, Which, compare};
 use counters::{Counters, HARDWARE};
 use groups::Group;
-use laggard_core::model::timings::{Side, Timings};
+use laggard_core::model::timings::{Case, Side, Timings};
+use laggard_core::stats::summary::Summary;
 use order::Order;
 use pin::{Aside, Cpus};
 use progress::Teller;
@@ -83,10 +85,14 @@ fn measure_with(
         let origin = *origin.get_or_insert(began);
         let mut order = Order::new(plan.seed.wrapping_add(number as u64));
         let field = Field::new(plan, case, runners, counters, origin);
-        let (measured, abouts, warnings) = field.measure(budget, &mut order, &mut teller)?;
+        let (mut measured, abouts, warnings) = field.measure(budget, &mut order, &mut teller)?;
         left = left.saturating_sub(began.elapsed());
-        timings.cases.push(measured);
         timings.warnings.extend(warnings);
+        if plan.instructions {
+            teller.stage(Stage::Instructions);
+            count_instructions(plan, case, aside.as_ref(), &mut measured, &mut timings.warnings);
+        }
+        timings.cases.push(measured);
         add_facts(&mut timings.sides, abouts);
     }
     Ok(timings)
@@ -161,7 +167,7 @@ fn start_one(
     let cpus: Option<Cpus> = side::cpus(side)?.or(aside.map(Aside::before));
     match &side.runs {
         Runs::Statement { code, setup } => {
-            let mut worker = Worker::start(plan, side, cpus)?;
+            let mut worker = Worker::start(plan, side, cpus, &[])?;
             // Before the set-up, so that its threads are counted.
             let counters = count(worker.pid());
             worker.set_up(plan, code, setup, case)?;
@@ -170,7 +176,9 @@ fn start_one(
         }
         Runs::Command { words, prepare } => {
             let words = (&words[..], prepare.as_deref());
-            Ok((Box::new(Command::new(plan, side, case, words, cpus)?), count(None)))
+            // Events of all that we start are counted, and so would those of the preparation be.
+            let counters = if prepare.is_none() { count(None) } else { None };
+            Ok((Box::new(Command::new(plan, side, case, words, cpus)?), counters))
         }
     }
 }
@@ -228,6 +236,30 @@ fn check_results(
         }
     }
     Ok(())
+}
+
+/// Counts the instructions of every side. One that cannot be counted is a warning.
+fn count_instructions(
+    plan: &Plan,
+    case: &CasePlan,
+    aside: Option<&Aside>,
+    measured: &mut Case,
+    warnings: &mut Vec<String>,
+) {
+    for (side, series) in plan.sides.iter().zip(&mut measured.series) {
+        let call_ns = Summary::of(&series.wall()).median;
+        let counted = side::cpus(side).and_then(|cpus| {
+            let cpus = cpus.or(aside.map(Aside::before));
+            instructions::count(plan, side, case, cpus, call_ns)
+        });
+        match counted {
+            Ok(counter) => series.counters.push(counter),
+            Err(trouble) => warnings.push(format!(
+                "instructions are not counted: side {} {trouble} (under callgrind)",
+                side.name
+            )),
+        }
+    }
 }
 
 /// Adds what became known of the sides, once.

@@ -15,8 +15,10 @@ use super::trouble::Trouble;
 use super::value::Value;
 use super::wire::{Silence, Taken, Wire, Written};
 use laggard_core::model::timings::Batch;
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 const SCRIPT: &str = include_str!("worker.py");
@@ -37,17 +39,21 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Starts the interpreter, and hears from it before anything of the user's has run.
+    /// Starts the interpreter, with these words before its own, and hears from it before anything
+    /// of the user's has run.
     pub(super) fn start(
         plan: &Plan,
         side: &SidePlan,
         cpus: Option<Cpus>,
+        under: &[OsString],
     ) -> Result<Worker, Trouble> {
-        let program = side::interpreter(side)?;
-        let args = ["-c".into(), SCRIPT.into(), SOCKET.into()];
+        let mut words = under.to_vec();
+        let worker = ["-c".into(), SCRIPT.into(), SOCKET.into()];
+        words.extend([side::interpreter(side)?.into()].into_iter().chain(worker));
+        let program = PathBuf::from(words.remove(0));
         let env = side::environment(plan, side);
         let start = |step, source| Trouble::Start { program: program.clone(), step, source };
-        let launch = Launch::new(&program, &args, &env, side.directory.as_deref(), cpus)
+        let launch = Launch::new(&program, &words, &env, side.directory.as_deref(), cpus)
             .map_err(|source| start("its words", source))?;
         let (wire, theirs) = Wire::pair().map_err(Trouble::Wire)?;
         let said = Said::new().map_err(Trouble::Wire)?;
@@ -91,6 +97,16 @@ impl Worker {
             message = message.text(name).text(value);
         }
         self.hear(Some((&message.0, SETUP)), "in its set-up").map(|_| ())
+    }
+
+    /// Lets it end by itself.
+    pub(super) fn finish(mut self) -> Result<(), Trouble> {
+        let Some(process) = self.process.take() else { return Ok(()) };
+        drop(self.wire);
+        if process.has_ended_by(Instant::now() + self.timeout) {
+            return Ok(());
+        }
+        Err(Trouble::Timeout { what: "its end", limit: self.timeout })
     }
 
     /// Asks, if there is something to ask (and what for), and hears the answer.
