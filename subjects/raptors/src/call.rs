@@ -147,7 +147,13 @@ pub(crate) fn sum_of_two(py: Python<'_>, a: &Array, b: &Array) -> PyResult<Array
     by_kind!(a.kind, T => {
         let (left, right) = (a.view::<T>(), b.view::<T>());
         let larger = if a.extent.len() < b.extent.len() { b } else { a };
-        let out = unlocked(py, larger, || ops::add(left, right)).map_err(raised)?;
+        let out = unlocked(py, larger, || ops::add(left, right)).map_err(|mismatch| match mismatch {
+            Mismatch::Shapes { .. } => {
+                let (a, b) = (a.extent.sizes(), b.extent.sizes());
+                PyValueError::new_err(format!("shapes {a:?} and {b:?} do not fit together"))
+            }
+            Mismatch::Memory(_) => raised(mismatch),
+        })?;
         Ok(Array::of_out(out, a.kind, a.extent.dimensions.max(b.extent.dimensions)))
     })
 }

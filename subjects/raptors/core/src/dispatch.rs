@@ -90,6 +90,8 @@ pub struct Backend {
     pub blas: Option<Blas>,
     /// Most bytes of freed results that are kept.
     pub cache_bytes: usize,
+    /// Work on so many bytes writes past the caches.
+    pub stream_from_bytes: usize,
 }
 
 /// A variable of the environment that asks for what is not there.
@@ -120,7 +122,16 @@ pub(crate) fn current() -> &'static Backend {
 impl Backend {
     fn new(isa: Isa, otherwise: &'static Tables) -> Self {
         let &Tables { f32, f64, i32 } = table(isa).unwrap_or(otherwise);
-        Self { isa, f32, f64, i32, threads: 1, blas: None, cache_bytes: 64 << 20 }
+        Self {
+            isa,
+            f32,
+            f64,
+            i32,
+            threads: 1,
+            blas: None,
+            cache_bytes: 64 << 20,
+            stream_from_bytes: last_cache_bytes(),
+        }
     }
 
     fn by_settings(get: impl Fn(&'static str) -> Option<String>) -> Result<Self, BadSetting> {
@@ -141,6 +152,18 @@ impl Backend {
         }
         Ok(backend)
     }
+}
+
+/// The size of the last cache; a guess where the system does not tell.
+fn last_cache_bytes() -> usize {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    for level in [libc::_SC_LEVEL3_CACHE_SIZE, libc::_SC_LEVEL2_CACHE_SIZE] {
+        // SAFETY: it only asks.
+        if let Ok(bytes @ 1..) = usize::try_from(unsafe { libc::sysconf(level) }) {
+            return bytes;
+        }
+    }
+    32 << 20
 }
 
 fn isa_of((name, value): (&'static str, String)) -> Result<Isa, BadSetting> {

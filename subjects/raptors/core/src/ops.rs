@@ -102,19 +102,19 @@ pub fn scale<T: Element>(view: View<T>, factor: T) -> Result<Out, Mismatch> {
     let (view, is_turned) = upright(view);
     let (block, out) = room::<T>(view.len())?;
     let bytes = view.len() * size_of::<T>();
-    let kernels = T::kernels();
+    let writers = T::kernels().writers(2 * bytes);
     if view.is_run() {
         threads::split(view.len(), 64, bytes, &|range| {
             // SAFETY: the range lies within the run, and the result is as long.
             unsafe {
                 let (src, out) = (view.from(range.start), out.at().add(range.start));
-                (kernels.scale)(src, factor, out, range.len());
+                (writers.scale)(src, factor, out, range.len());
             }
         });
     } else {
         each_row(view, out, |_, src, out| {
             // SAFETY: a row has that many elements, and so has the result's.
-            unsafe { (kernels.scale)(src, factor, out, view.cols) }
+            unsafe { (writers.scale)(src, factor, out, view.cols) }
         });
     }
     Ok(Out { block, shape, is_turned })
@@ -142,13 +142,14 @@ pub fn add<T: Element>(a: View<T>, b: View<T>) -> Result<Out, Mismatch> {
 /// Adds views of equal shape, where `a` has runs if it can.
 fn add_upright<T: Element>(a: View<T>, b: View<T>, out: Place<T>) {
     let bytes = a.len() * size_of::<T>();
-    let kernels = T::kernels();
+    let is_repeated = b.row_stride == 0 && a.rows > 1 || b.col_stride == 0 && a.cols > 1;
+    let writers = T::kernels().writers(bytes * if is_repeated { 2 } else { 3 });
     if a.is_run() && b.is_run() {
         threads::split(a.len(), 64, bytes, &|range| {
             // SAFETY: the range lies within both runs, and the result is as long.
             unsafe {
                 let (a, b) = (a.from(range.start), b.from(range.start));
-                (kernels.add)(a, b, out.at().add(range.start), range.len());
+                (writers.add)(a, b, out.at().add(range.start), range.len());
             }
         });
         return;
@@ -158,7 +159,7 @@ fn add_upright<T: Element>(a: View<T>, b: View<T>, out: Place<T>) {
         if b.has_runs() {
             return b.at;
         }
-        b.copy_row(0, &mut packed_row);
+        b.extend_with_row(0, &mut packed_row);
         packed_row.as_ptr()
     });
     let row = row.map(|at| Place(at.cast_mut()));
@@ -172,17 +173,17 @@ fn add_upright<T: Element>(a: View<T>, b: View<T>, out: Place<T>) {
             let b = b.some_rows(first, rows);
             match row {
                 _ if b_is_column => {
-                    (kernels.broadcast_col_add)(at, rows, cols, stride, b.at, b.row_stride, out);
+                    (writers.broadcast_col_add)(at, rows, cols, stride, b.at, b.row_stride, out);
                 }
                 Some(row) => {
-                    (kernels.broadcast_row_add)(at, rows, cols, stride, row.at(), out);
+                    (writers.broadcast_row_add)(at, rows, cols, stride, row.at(), out);
                 }
                 None => {
                     in_bands(b, |first, b| {
                         for row in 0..b.rows {
                             let a = band.some_rows(first + row, 1).at;
                             let out = out.add((first + row) * cols);
-                            (kernels.add)(a, b.some_rows(row, 1).at, out, cols);
+                            (writers.add)(a, b.some_rows(row, 1).at, out, cols);
                         }
                     });
                 }
@@ -386,7 +387,7 @@ fn in_bands<T: Element>(view: View<T>, mut work: impl FnMut(usize, View<T>)) {
 fn pack_strided<T: Element>(view: View<T>, packed: &mut Vec<T>) {
     packed.clear();
     for row in 0..view.rows {
-        packed.extend((0..view.cols).map(|col| view.get(row, col)));
+        view.extend_with_row(row, packed);
     }
 }
 

@@ -1,7 +1,7 @@
 //! AVX2: 256 bits.
 
 use super::lanes::{self, Vector, kernels};
-use super::{Kernels, Tables};
+use super::{Kernels, Tables, Writers};
 use crate::Element;
 use std::arch::x86_64::*;
 
@@ -10,16 +10,22 @@ pub(crate) static TABLES: Tables = Tables { f32: &F32, f64: &F64, i32: &I32 };
 kernels!(
     F32, "avx,avx2", f32, __m256, 8:
     add_f32_avx2 broadcast_row_add_f32_avx2 broadcast_col_add_f32_avx2 scale_f32_avx2
+    add_f32_avx2_stream broadcast_row_add_f32_avx2_stream broadcast_col_add_f32_avx2_stream
+    scale_f32_avx2_stream
     sum_f32_avx2 sum_axis0_f32_avx2 sum_axis1_f32_avx2
 );
 kernels!(
     F64, "avx,avx2", f64, __m256d, 8:
     add_f64_avx2 broadcast_row_add_f64_avx2 broadcast_col_add_f64_avx2 scale_f64_avx2
+    add_f64_avx2_stream broadcast_row_add_f64_avx2_stream broadcast_col_add_f64_avx2_stream
+    scale_f64_avx2_stream
     sum_f64_avx2 sum_axis0_f64_avx2 sum_axis1_f64_avx2
 );
 kernels!(
     I32, "avx,avx2", i32, __m256i, 4:
     add_i32_avx2 broadcast_row_add_i32_avx2 broadcast_col_add_i32_avx2 scale_i32_avx2
+    add_i32_avx2_stream broadcast_row_add_i32_avx2_stream broadcast_col_add_i32_avx2_stream
+    scale_i32_avx2_stream
     sum_i32_avx2 sum_axis0_i32_avx2 sum_axis1_i32_avx2
 );
 
@@ -37,6 +43,11 @@ impl Vector for __m256 {
     unsafe fn store(self, at: *mut f32) {
         // SAFETY: the caller's.
         unsafe { _mm256_storeu_ps(at, self) }
+    }
+    #[inline(always)]
+    unsafe fn stream(self, at: *mut f32) {
+        // SAFETY: the caller's.
+        unsafe { _mm256_stream_ps(at, self) }
     }
     #[inline(always)]
     unsafe fn splat(element: f32) -> Self {
@@ -97,6 +108,11 @@ impl Vector for __m256d {
         unsafe { _mm256_storeu_pd(at, self) }
     }
     #[inline(always)]
+    unsafe fn stream(self, at: *mut f64) {
+        // SAFETY: the caller's.
+        unsafe { _mm256_stream_pd(at, self) }
+    }
+    #[inline(always)]
     unsafe fn splat(element: f64) -> Self {
         // SAFETY: the caller's.
         unsafe { _mm256_set1_pd(element) }
@@ -154,6 +170,11 @@ impl Vector for __m256i {
     unsafe fn store(self, at: *mut i32) {
         // SAFETY: the caller's.
         unsafe { _mm256_storeu_si256(at.cast(), self) }
+    }
+    #[inline(always)]
+    unsafe fn stream(self, at: *mut i32) {
+        // SAFETY: the caller's.
+        unsafe { _mm256_stream_si256(at.cast(), self) }
     }
     #[inline(always)]
     unsafe fn splat(element: i32) -> Self {

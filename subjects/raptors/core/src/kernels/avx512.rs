@@ -1,7 +1,7 @@
 //! AVX-512: 512 bits; only its foundation is needed.
 
 use super::lanes::{self, Vector, kernels};
-use super::{Kernels, Tables};
+use super::{Kernels, Tables, Writers};
 use crate::Element;
 use std::arch::x86_64::*;
 
@@ -10,16 +10,22 @@ pub(crate) static TABLES: Tables = Tables { f32: &F32, f64: &F64, i32: &I32 };
 kernels!(
     F32, "avx512f", f32, __m512, 8:
     add_f32_avx512 broadcast_row_add_f32_avx512 broadcast_col_add_f32_avx512 scale_f32_avx512
+    add_f32_avx512_stream broadcast_row_add_f32_avx512_stream broadcast_col_add_f32_avx512_stream
+    scale_f32_avx512_stream
     sum_f32_avx512 sum_axis0_f32_avx512 sum_axis1_f32_avx512
 );
 kernels!(
     F64, "avx512f", f64, __m512d, 8:
     add_f64_avx512 broadcast_row_add_f64_avx512 broadcast_col_add_f64_avx512 scale_f64_avx512
+    add_f64_avx512_stream broadcast_row_add_f64_avx512_stream broadcast_col_add_f64_avx512_stream
+    scale_f64_avx512_stream
     sum_f64_avx512 sum_axis0_f64_avx512 sum_axis1_f64_avx512
 );
 kernels!(
     I32, "avx512f", i32, __m512i, 4:
     add_i32_avx512 broadcast_row_add_i32_avx512 broadcast_col_add_i32_avx512 scale_i32_avx512
+    add_i32_avx512_stream broadcast_row_add_i32_avx512_stream broadcast_col_add_i32_avx512_stream
+    scale_i32_avx512_stream
     sum_i32_avx512 sum_axis0_i32_avx512 sum_axis1_i32_avx512
 );
 
@@ -37,6 +43,11 @@ impl Vector for __m512 {
     unsafe fn store(self, at: *mut f32) {
         // SAFETY: the caller's.
         unsafe { _mm512_storeu_ps(at, self) }
+    }
+    #[inline(always)]
+    unsafe fn stream(self, at: *mut f32) {
+        // SAFETY: the caller's.
+        unsafe { _mm512_stream_ps(at, self) }
     }
     #[inline(always)]
     unsafe fn splat(element: f32) -> Self {
@@ -97,6 +108,11 @@ impl Vector for __m512d {
         unsafe { _mm512_storeu_pd(at, self) }
     }
     #[inline(always)]
+    unsafe fn stream(self, at: *mut f64) {
+        // SAFETY: the caller's.
+        unsafe { _mm512_stream_pd(at, self) }
+    }
+    #[inline(always)]
     unsafe fn splat(element: f64) -> Self {
         // SAFETY: the caller's.
         unsafe { _mm512_set1_pd(element) }
@@ -154,6 +170,11 @@ impl Vector for __m512i {
     unsafe fn store(self, at: *mut i32) {
         // SAFETY: the caller's.
         unsafe { _mm512_storeu_si512(at.cast(), self) }
+    }
+    #[inline(always)]
+    unsafe fn stream(self, at: *mut i32) {
+        // SAFETY: the caller's.
+        unsafe { _mm512_stream_si512(at.cast(), self) }
     }
     #[inline(always)]
     unsafe fn splat(element: i32) -> Self {

@@ -16,6 +16,8 @@ pub(super) trait Vector: Copy {
 
     unsafe fn load(at: *const Self::Element) -> Self;
     unsafe fn store(self, at: *mut Self::Element);
+    /// Stores past the caches; the address is a multiple of the vector's size.
+    unsafe fn stream(self, at: *mut Self::Element);
     unsafe fn splat(element: Self::Element) -> Self;
     unsafe fn plus(self, other: Self) -> Self;
     unsafe fn times(self, other: Self) -> Self;
@@ -35,7 +37,7 @@ const MOST_LANES: usize = 16;
 const UNROLLED: usize = 4;
 
 #[inline(always)]
-pub(super) unsafe fn add<V: Vector>(
+pub(super) unsafe fn add<V: Vector, const STREAM: bool>(
     a: *const V::Element,
     b: *const V::Element,
     out: *mut V::Element,
@@ -43,7 +45,7 @@ pub(super) unsafe fn add<V: Vector>(
 ) {
     // SAFETY: the caller's, and `write_run` asks only for what lies within `len`.
     unsafe {
-        write_run(
+        write_run::<V, STREAM>(
             out,
             len,
             |i| V::load(a.add(i)).plus(V::load(b.add(i))),
@@ -53,7 +55,7 @@ pub(super) unsafe fn add<V: Vector>(
 }
 
 #[inline(always)]
-pub(super) unsafe fn broadcast_row_add<V: Vector>(
+pub(super) unsafe fn broadcast_row_add<V: Vector, const STREAM: bool>(
     src: *const V::Element,
     rows: usize,
     cols: usize,
@@ -63,12 +65,12 @@ pub(super) unsafe fn broadcast_row_add<V: Vector>(
 ) {
     for i in 0..rows {
         // SAFETY: the caller's, row by row.
-        unsafe { add::<V>(src.offset(i as isize * stride), row, out.add(i * cols), cols) };
+        unsafe { add::<V, STREAM>(src.offset(i as isize * stride), row, out.add(i * cols), cols) };
     }
 }
 
 #[inline(always)]
-pub(super) unsafe fn broadcast_col_add<V: Vector>(
+pub(super) unsafe fn broadcast_col_add<V: Vector, const STREAM: bool>(
     src: *const V::Element,
     rows: usize,
     cols: usize,
@@ -83,7 +85,7 @@ pub(super) unsafe fn broadcast_col_add<V: Vector>(
             let a = src.offset(i as isize * stride);
             let beside = *col.offset(i as isize * step);
             let all = V::splat(beside);
-            write_run(
+            write_run::<V, STREAM>(
                 out.add(i * cols),
                 cols,
                 |j| V::load(a.add(j)).plus(all),
@@ -94,7 +96,7 @@ pub(super) unsafe fn broadcast_col_add<V: Vector>(
 }
 
 #[inline(always)]
-pub(super) unsafe fn scale<V: Vector>(
+pub(super) unsafe fn scale<V: Vector, const STREAM: bool>(
     a: *const V::Element,
     factor: V::Element,
     out: *mut V::Element,
@@ -103,13 +105,19 @@ pub(super) unsafe fn scale<V: Vector>(
     // SAFETY: the caller's, and `write_run` asks only for what lies within `len`.
     unsafe {
         let all = V::splat(factor);
-        write_run(out, len, |i| V::load(a.add(i)).times(all), |i| (*a.add(i)).times(factor));
+        write_run::<V, STREAM>(
+            out,
+            len,
+            |i| V::load(a.add(i)).times(all),
+            |i| (*a.add(i)).times(factor),
+        );
     }
 }
 
-/// Writes a run: whole vectors first, then single elements.
+/// Writes a run: whole vectors where it can, single elements before and after. Streaming begins where a vector's
+/// address does.
 #[inline(always)]
-unsafe fn write_run<V: Vector>(
+unsafe fn write_run<V: Vector, const STREAM: bool>(
     out: *mut V::Element,
     len: usize,
     vector: impl Fn(usize) -> V,
@@ -118,9 +126,20 @@ unsafe fn write_run<V: Vector>(
     let mut i = 0;
     // SAFETY: every index is below `len`.
     unsafe {
+        if STREAM {
+            while i < len && !out.add(i).addr().is_multiple_of(size_of::<V>()) {
+                *out.add(i) = element(i);
+                i += 1;
+            }
+        }
         while i + UNROLLED * V::LANES <= len {
             for k in 0..UNROLLED {
-                vector(i + k * V::LANES).store(out.add(i + k * V::LANES));
+                let at = i + k * V::LANES;
+                if STREAM {
+                    vector(at).stream(out.add(at));
+                } else {
+                    vector(at).store(out.add(at));
+                }
             }
             i += UNROLLED * V::LANES;
         }
@@ -270,59 +289,31 @@ pub(super) unsafe fn sum_axis1<V: Vector, const CHAINS: usize>(
 /// Names the kernels of one instruction set and type, and makes their table.
 macro_rules! kernels {
     ($table:ident, $feature:literal, $element:ty, $vector:ty, $chains:literal:
-     $add:ident $row:ident $col:ident $scale:ident $sum:ident $axis0:ident $axis1:ident) => {
+     $add:ident $row:ident $col:ident $scale:ident
+     $add_stream:ident $row_stream:ident $col_stream:ident $scale_stream:ident
+     $sum:ident $axis0:ident $axis1:ident) => {
         static $table: Kernels<$element> = Kernels {
-            add: $add,
-            broadcast_row_add: $row,
-            broadcast_col_add: $col,
-            scale: $scale,
+            cached: Writers {
+                add: $add,
+                broadcast_row_add: $row,
+                broadcast_col_add: $col,
+                scale: $scale,
+            },
+            streaming: Writers {
+                add: $add_stream,
+                broadcast_row_add: $row_stream,
+                broadcast_col_add: $col_stream,
+                scale: $scale_stream,
+            },
             sum: $sum,
             sum_axis0: $axis0,
             sum_axis1: $axis1,
         };
 
-        #[target_feature(enable = $feature)]
-        #[inline(never)]
-        unsafe fn $add(a: *const $element, b: *const $element, out: *mut $element, len: usize) {
-            // SAFETY: the caller's.
-            unsafe { lanes::add::<$vector>(a, b, out, len) }
-        }
-
-        #[target_feature(enable = $feature)]
-        #[inline(never)]
-        unsafe fn $row(
-            src: *const $element,
-            rows: usize,
-            cols: usize,
-            stride: isize,
-            row: *const $element,
-            out: *mut $element,
-        ) {
-            // SAFETY: the caller's.
-            unsafe { lanes::broadcast_row_add::<$vector>(src, rows, cols, stride, row, out) }
-        }
-
-        #[target_feature(enable = $feature)]
-        #[inline(never)]
-        unsafe fn $col(
-            src: *const $element,
-            rows: usize,
-            cols: usize,
-            stride: isize,
-            col: *const $element,
-            step: isize,
-            out: *mut $element,
-        ) {
-            // SAFETY: the caller's.
-            unsafe { lanes::broadcast_col_add::<$vector>(src, rows, cols, stride, col, step, out) }
-        }
-
-        #[target_feature(enable = $feature)]
-        #[inline(never)]
-        unsafe fn $scale(a: *const $element, factor: $element, out: *mut $element, len: usize) {
-            // SAFETY: the caller's.
-            unsafe { lanes::scale::<$vector>(a, factor, out, len) }
-        }
+        lanes::writers!($feature, $element, $vector, false: $add $row $col $scale);
+        lanes::writers!(
+            $feature, $element, $vector, true: $add_stream $row_stream $col_stream $scale_stream
+        );
 
         #[target_feature(enable = $feature)]
         #[inline(never)]
@@ -359,3 +350,71 @@ macro_rules! kernels {
     };
 }
 pub(super) use kernels;
+
+/// Names the kernels that write arrays. Streamed stores are fenced, so that other threads see them in order.
+macro_rules! writers {
+    ($feature:literal, $element:ty, $vector:ty, $stream:literal:
+     $add:ident $row:ident $col:ident $scale:ident) => {
+        #[target_feature(enable = $feature)]
+        #[inline(never)]
+        unsafe fn $add(a: *const $element, b: *const $element, out: *mut $element, len: usize) {
+            // SAFETY: the caller's.
+            unsafe { lanes::add::<$vector, $stream>(a, b, out, len) };
+            lanes::fence_if($stream);
+        }
+
+        #[target_feature(enable = $feature)]
+        #[inline(never)]
+        unsafe fn $row(
+            src: *const $element,
+            rows: usize,
+            cols: usize,
+            stride: isize,
+            row: *const $element,
+            out: *mut $element,
+        ) {
+            // SAFETY: the caller's.
+            unsafe {
+                lanes::broadcast_row_add::<$vector, $stream>(src, rows, cols, stride, row, out)
+            };
+            lanes::fence_if($stream);
+        }
+
+        #[target_feature(enable = $feature)]
+        #[inline(never)]
+        unsafe fn $col(
+            src: *const $element,
+            rows: usize,
+            cols: usize,
+            stride: isize,
+            col: *const $element,
+            step: isize,
+            out: *mut $element,
+        ) {
+            // SAFETY: the caller's.
+            unsafe {
+                lanes::broadcast_col_add::<$vector, $stream>(
+                    src, rows, cols, stride, col, step, out,
+                )
+            };
+            lanes::fence_if($stream);
+        }
+
+        #[target_feature(enable = $feature)]
+        #[inline(never)]
+        unsafe fn $scale(a: *const $element, factor: $element, out: *mut $element, len: usize) {
+            // SAFETY: the caller's.
+            unsafe { lanes::scale::<$vector, $stream>(a, factor, out, len) };
+            lanes::fence_if($stream);
+        }
+    };
+}
+pub(super) use writers;
+
+#[inline(always)]
+pub(super) fn fence_if(streamed: bool) {
+    if streamed {
+        // SAFETY: every x86-64 processor has it.
+        unsafe { std::arch::x86_64::_mm_sfence() };
+    }
+}

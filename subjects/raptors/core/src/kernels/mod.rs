@@ -15,7 +15,7 @@ pub(crate) mod sse2;
 #[cfg(test)]
 mod tests;
 
-use crate::Element;
+use crate::{Element, dispatch};
 
 /// The kernels of one type.
 ///
@@ -23,6 +23,20 @@ use crate::Element;
 /// `rows` rows of `cols` elements that begin `stride` elements apart; `out` is valid for as many elements, rows of it
 /// without gaps, and overlaps no source.
 pub struct Kernels<T: Element> {
+    /// Those that write arrays, through the caches.
+    pub cached: Writers<T>,
+    /// The same past the caches, for results that do not fit into them.
+    pub streaming: Writers<T>,
+    /// The sum of a run: a, len.
+    pub sum: unsafe fn(*const T, usize) -> T::Sum,
+    /// Adds the sum of each column to `out`: src, rows, cols, stride, out.
+    pub sum_axis0: unsafe fn(*const T, usize, usize, isize, *mut T::Sum),
+    /// Writes the sum of each row to `out`: src, rows, cols, stride, out.
+    pub sum_axis1: unsafe fn(*const T, usize, usize, isize, *mut T::Sum),
+}
+
+/// The kernels that write arrays.
+pub struct Writers<T: Element> {
     /// `out = a + b`: a, b, out, len.
     pub add: unsafe fn(*const T, *const T, *mut T, usize),
     /// Adds one row to each row: src, rows, cols, stride, row, out.
@@ -31,12 +45,14 @@ pub struct Kernels<T: Element> {
     pub broadcast_col_add: unsafe fn(*const T, usize, usize, isize, *const T, isize, *mut T),
     /// `out = a * factor`: a, factor, out, len.
     pub scale: unsafe fn(*const T, T, *mut T, usize),
-    /// The sum of a run: a, len.
-    pub sum: unsafe fn(*const T, usize) -> T::Sum,
-    /// Adds the sum of each column to `out`: src, rows, cols, stride, out.
-    pub sum_axis0: unsafe fn(*const T, usize, usize, isize, *mut T::Sum),
-    /// Writes the sum of each row to `out`: src, rows, cols, stride, out.
-    pub sum_axis1: unsafe fn(*const T, usize, usize, isize, *mut T::Sum),
+}
+
+impl<T: Element> Kernels<T> {
+    /// Those for work that reads and writes so many bytes. Past the last cache, a store that goes through the caches
+    /// first reads what it overwrites.
+    pub(crate) fn writers(&self, bytes: usize) -> &Writers<T> {
+        if bytes < dispatch::current().stream_from_bytes { &self.cached } else { &self.streaming }
+    }
 }
 
 /// One table a type.

@@ -1,7 +1,7 @@
 //! SSE2: 128 bits.
 
 use super::lanes::{self, Vector, kernels};
-use super::{Kernels, Tables};
+use super::{Kernels, Tables, Writers};
 use crate::Element;
 use std::arch::x86_64::*;
 
@@ -10,16 +10,22 @@ pub(crate) static TABLES: Tables = Tables { f32: &F32, f64: &F64, i32: &I32 };
 kernels!(
     F32, "sse2", f32, __m128, 8:
     add_f32_sse2 broadcast_row_add_f32_sse2 broadcast_col_add_f32_sse2 scale_f32_sse2
+    add_f32_sse2_stream broadcast_row_add_f32_sse2_stream broadcast_col_add_f32_sse2_stream
+    scale_f32_sse2_stream
     sum_f32_sse2 sum_axis0_f32_sse2 sum_axis1_f32_sse2
 );
 kernels!(
     F64, "sse2", f64, __m128d, 8:
     add_f64_sse2 broadcast_row_add_f64_sse2 broadcast_col_add_f64_sse2 scale_f64_sse2
+    add_f64_sse2_stream broadcast_row_add_f64_sse2_stream broadcast_col_add_f64_sse2_stream
+    scale_f64_sse2_stream
     sum_f64_sse2 sum_axis0_f64_sse2 sum_axis1_f64_sse2
 );
 kernels!(
     I32, "sse2", i32, __m128i, 4:
     add_i32_sse2 broadcast_row_add_i32_sse2 broadcast_col_add_i32_sse2 scale_i32_sse2
+    add_i32_sse2_stream broadcast_row_add_i32_sse2_stream broadcast_col_add_i32_sse2_stream
+    scale_i32_sse2_stream
     sum_i32_sse2 sum_axis0_i32_sse2 sum_axis1_i32_sse2
 );
 
@@ -37,6 +43,11 @@ impl Vector for __m128 {
     unsafe fn store(self, at: *mut f32) {
         // SAFETY: the caller's.
         unsafe { _mm_storeu_ps(at, self) }
+    }
+    #[inline(always)]
+    unsafe fn stream(self, at: *mut f32) {
+        // SAFETY: the caller's.
+        unsafe { _mm_stream_ps(at, self) }
     }
     #[inline(always)]
     unsafe fn splat(element: f32) -> Self {
@@ -97,6 +108,11 @@ impl Vector for __m128d {
         unsafe { _mm_storeu_pd(at, self) }
     }
     #[inline(always)]
+    unsafe fn stream(self, at: *mut f64) {
+        // SAFETY: the caller's.
+        unsafe { _mm_stream_pd(at, self) }
+    }
+    #[inline(always)]
     unsafe fn splat(element: f64) -> Self {
         // SAFETY: the caller's.
         unsafe { _mm_set1_pd(element) }
@@ -154,6 +170,11 @@ impl Vector for __m128i {
     unsafe fn store(self, at: *mut i32) {
         // SAFETY: the caller's.
         unsafe { _mm_storeu_si128(at.cast(), self) }
+    }
+    #[inline(always)]
+    unsafe fn stream(self, at: *mut i32) {
+        // SAFETY: the caller's.
+        unsafe { _mm_stream_si128(at.cast(), self) }
     }
     #[inline(always)]
     unsafe fn splat(element: i32) -> Self {

@@ -59,51 +59,52 @@ where
     let beside = |i: usize| i as i32 % 17 - 8;
     for isa in Isa::ALL {
         let Some(kernels) = T::kernels_of(isa) else { continue };
-        let mut out = vec![T::from_small(99); count * cols + 1];
         let stride = stride as isize;
-        let len = src.len().min(out.len() - 1).min(other.len());
+        for writers in [&kernels.cached, &kernels.streaming] {
+            let mut out = vec![T::from_small(99); count * cols + 1];
+            let len = src.len().min(out.len() - 1).min(other.len());
 
-        // SAFETY: the source has `count` rows of `cols` elements, `other` enough for a row and a column, `out` has room.
-        unsafe {
-            (kernels.broadcast_row_add)(
-                src.as_ptr(),
-                count,
-                cols,
-                stride,
-                other.as_ptr(),
-                out.as_mut_ptr(),
-            );
+            // SAFETY: the source has `count` rows of `cols` elements, `other` enough for a row and a column, `out` has room.
+            unsafe {
+                (writers.broadcast_row_add)(
+                    src.as_ptr(),
+                    count,
+                    cols,
+                    stride,
+                    other.as_ptr(),
+                    out.as_mut_ptr(),
+                );
+            }
+            let expected = rows.map::<T>(|row, col| rows.get(row, col) + beside(col));
+            assert_eq!(out[..count * cols], expected, "broadcast_row_add {isa:?}");
+
+            // SAFETY: as above.
+            unsafe {
+                (writers.broadcast_col_add)(
+                    src.as_ptr(),
+                    count,
+                    cols,
+                    stride,
+                    other.as_ptr(),
+                    1,
+                    out.as_mut_ptr(),
+                );
+            }
+            let expected = rows.map::<T>(|row, col| rows.get(row, col) + beside(row));
+            assert_eq!(out[..count * cols], expected, "broadcast_col_add {isa:?}");
+
+            // SAFETY: all three have `len` elements.
+            unsafe { (writers.add)(src.as_ptr(), other.as_ptr(), out.as_mut_ptr(), len) };
+            let expected: Vec<T> =
+                (0..len).map(|i| T::from_small(rows.numbers[i] + beside(i))).collect();
+            assert_eq!(out[..len], expected, "add {isa:?}");
+
+            // SAFETY: both have `len` elements.
+            unsafe { (writers.scale)(src.as_ptr(), T::from_small(-3), out.as_mut_ptr(), len) };
+            let expected: Vec<T> = (0..len).map(|i| T::from_small(rows.numbers[i] * -3)).collect();
+            assert_eq!(out[..len], expected, "scale {isa:?}");
+            assert_eq!(out[count * cols], T::from_small(99), "written past the end, {isa:?}");
         }
-        let expected = rows.map::<T>(|row, col| rows.get(row, col) + beside(col));
-        assert_eq!(out[..count * cols], expected, "broadcast_row_add {isa:?}");
-
-        // SAFETY: as above.
-        unsafe {
-            (kernels.broadcast_col_add)(
-                src.as_ptr(),
-                count,
-                cols,
-                stride,
-                other.as_ptr(),
-                1,
-                out.as_mut_ptr(),
-            );
-        }
-        let expected = rows.map::<T>(|row, col| rows.get(row, col) + beside(row));
-        assert_eq!(out[..count * cols], expected, "broadcast_col_add {isa:?}");
-
-        // SAFETY: all three have `len` elements.
-        unsafe { (kernels.add)(src.as_ptr(), other.as_ptr(), out.as_mut_ptr(), len) };
-        let expected: Vec<T> =
-            (0..len).map(|i| T::from_small(rows.numbers[i] + beside(i))).collect();
-        assert_eq!(out[..len], expected, "add {isa:?}");
-
-        // SAFETY: both have `len` elements.
-        unsafe { (kernels.scale)(src.as_ptr(), T::from_small(-3), out.as_mut_ptr(), len) };
-        let expected: Vec<T> = (0..len).map(|i| T::from_small(rows.numbers[i] * -3)).collect();
-        assert_eq!(out[..len], expected, "scale {isa:?}");
-        assert_eq!(out[count * cols], T::from_small(99), "written past the end, {isa:?}");
-
         // SAFETY: that is its length.
         let sum = unsafe { (kernels.sum)(src.as_ptr(), src.len()) };
         let expected = rows.numbers.iter().map(|&number| i64::from(number)).sum();
@@ -168,7 +169,7 @@ fn integers_at_their_ends() {
             assert_eq!(unsafe { (kernels.sum)(many.as_ptr(), 1000) }, i64::from(extreme) * 1000);
             for factor in [2, -7, i32::MIN, i32::MAX] {
                 // SAFETY: both have that length.
-                unsafe { (kernels.scale)(many.as_ptr(), factor, out.as_mut_ptr(), 1000) };
+                unsafe { (kernels.cached.scale)(many.as_ptr(), factor, out.as_mut_ptr(), 1000) };
                 assert!(out.iter().all(|&product| product == extreme.wrapping_mul(factor)));
             }
         }
