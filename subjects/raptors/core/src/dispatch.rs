@@ -130,7 +130,8 @@ impl Backend {
             threads: 1,
             blas: None,
             cache_bytes: 64 << 20,
-            stream_from_bytes: last_cache_bytes(),
+            // Half of it: something else wants its share.
+            stream_from_bytes: last_cache_bytes() / 2,
         }
     }
 
@@ -154,16 +155,19 @@ impl Backend {
     }
 }
 
-/// The size of the last cache; a guess where the system does not tell.
+/// The size of the last cache; a guess where the system does not tell. `sysconf` is not asked: on some processors of
+/// AMD it gives a multiple.
 fn last_cache_bytes() -> usize {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    for level in [libc::_SC_LEVEL3_CACHE_SIZE, libc::_SC_LEVEL2_CACHE_SIZE] {
-        // SAFETY: it only asks.
-        if let Ok(bytes @ 1..) = usize::try_from(unsafe { libc::sysconf(level) }) {
-            return bytes;
-        }
-    }
-    32 << 20
+    (2..=4)
+        .rev()
+        .filter_map(|index| {
+            let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
+            let size = std::fs::read_to_string(path).ok()?;
+            let kib: usize = size.trim().strip_suffix('K')?.parse().ok()?;
+            kib.checked_mul(1 << 10)
+        })
+        .next()
+        .unwrap_or(32 << 20)
 }
 
 fn isa_of((name, value): (&'static str, String)) -> Result<Isa, BadSetting> {

@@ -30,7 +30,7 @@ impl<T: Copy> View<T> {
 
     /// The rows of a slice without gaps; none when the slice is too short.
     pub fn of_slice(slice: &[T], rows: usize, cols: usize) -> Option<Self> {
-        (slice.len() >= rows.checked_mul(cols)?).then(|| Self {
+        (slice.len() >= rows.checked_mul(cols)?).then_some(Self {
             at: slice.as_ptr(),
             rows,
             cols,
