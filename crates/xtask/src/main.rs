@@ -14,6 +14,7 @@ mod goldens;
 mod man;
 mod project;
 mod python;
+mod subjects;
 mod system;
 mod test;
 

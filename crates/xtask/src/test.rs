@@ -1,6 +1,6 @@
 //! `cargo xtask test`: every test there is, with what it needs set up first.
 
-use crate::{project, python, system};
+use crate::{project, python, subjects, system};
 use anyhow::Result;
 use std::process::{Command, ExitCode, ExitStatus};
 
@@ -14,35 +14,41 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let python = python::ready()?;
-    let subjects = if cfg!(target_os = "linux") {
+    let interpreters = if cfg!(target_os = "linux") {
         ensure_compilers()?;
         python::subjects(if args.quick { 1 } else { usize::MAX })?
     } else {
         Vec::new()
     };
-    let subjects = std::env::join_paths(subjects)?;
+    let interpreters = std::env::join_paths(interpreters)?;
+    subjects::install_raptors(&python)?;
     let program = project::laggard()?;
     let mut cargo = project::cargo();
-    cargo.args(["test", "--release", "--workspace"]).env(python::LIST, &subjects);
+    cargo.args(["test", "--release", "--workspace"]).env(python::LIST, &interpreters);
     let mut pytest = Command::new(&python);
     pytest
         .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/python"])
         .current_dir(project::root())
         .env("LAGGARD_BIN", &program)
-        .env(python::LIST, &subjects);
+        .env(python::LIST, &interpreters);
     if args.quick {
         cargo.env("LAGGARD_QUICK", "1");
         pytest.args(["-m", "not slow"]);
     }
-    let results =
-        [("cargo test", project::run(&mut cargo)?), ("pytest", project::run(&mut pytest)?)];
+    let mut of_subjects = subjects::cargo()?;
+    of_subjects.args(["test", "--quiet", "--release", "--workspace"]);
+    let results = [
+        ("cargo test", project::run(&mut cargo)?),
+        ("cargo test of subjects", project::run(&mut of_subjects)?),
+        ("pytest", project::run(&mut pytest)?),
+    ];
     let failed: Vec<String> = results
         .iter()
         .filter(|(_, status)| !status.success())
         .map(|(name, status)| format!("{name} ({status})"))
         .collect();
     if failed.is_empty() {
-        println!("test: passed (cargo test, pytest)");
+        println!("test: passed (cargo test, also of subjects, and pytest)");
     } else {
         println!("test: failed: {}", failed.join(", "));
     }

@@ -1,0 +1,116 @@
+//! Memory for results. Large blocks that are given back are kept for the next result of the same size.
+//!
+//! A fresh block of a megabyte costs a page fault every 4 KiB, which takes longer than filling it. So blocks from
+//! [`KEPT_FROM`] on are kept, up to `RAPTORS_CACHE_MB` in total, and blocks of 2 MiB and more ask for huge pages.
+
+use crate::dispatch;
+use std::alloc::Layout;
+use std::ptr::NonNull;
+use std::sync::Mutex;
+
+/// Begin of every block: a cache line, and the widest vector.
+const ALIGNMENT: usize = 64;
+const PAGE: usize = 4096;
+const HUGE_PAGE: usize = 2 << 20;
+/// Smaller blocks are malloc's business, which keeps them at hand itself.
+pub const KEPT_FROM: usize = 32 << 10;
+
+/// Memory of its own, not initialised when it is new.
+#[derive(Debug)]
+pub struct Block {
+    at: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: a block is the only owner of its memory.
+unsafe impl Send for Block {}
+// SAFETY: a shared block is only read.
+unsafe impl Sync for Block {}
+
+impl Block {
+    /// A block for `len` elements; none when there is not enough memory.
+    pub fn of<T>(len: usize) -> Option<Self> {
+        let layout = layout(len.checked_mul(size_of::<T>())?)?;
+        if layout.size() >= KEPT_FROM
+            && let Some(at) = CACHE.lock().ok()?.take(layout.size())
+        {
+            return Some(Self { at, layout });
+        }
+        // SAFETY: no layout here has size zero.
+        let at = NonNull::new(unsafe { std::alloc::alloc(layout) })?;
+        if layout.size() >= HUGE_PAGE {
+            ask_for_huge_pages(at, layout.size());
+        }
+        Some(Self { at, layout })
+    }
+
+    /// Where it begins.
+    pub fn as_ptr<T>(&self) -> *mut T {
+        self.at.as_ptr().cast()
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        let Self { at, layout } = *self;
+        if layout.size() >= KEPT_FROM
+            && let Ok(mut cache) = CACHE.lock()
+        {
+            cache.keep(at, layout);
+        } else {
+            // SAFETY: it was allocated with this layout and nobody else has it.
+            unsafe { std::alloc::dealloc(at.as_ptr(), layout) };
+        }
+    }
+}
+
+/// Sizes are rounded, so that equal shapes find each other's blocks.
+fn layout(bytes: usize) -> Option<Layout> {
+    let (unit, alignment) = match bytes {
+        HUGE_PAGE.. => (PAGE, HUGE_PAGE),
+        KEPT_FROM.. => (PAGE, PAGE),
+        _ => (ALIGNMENT, ALIGNMENT),
+    };
+    Layout::from_size_align(bytes.max(1).checked_next_multiple_of(unit)?, alignment).ok()
+}
+
+fn ask_for_huge_pages(at: NonNull<u8>, bytes: usize) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the range is ours. Advice that is not taken changes nothing.
+    unsafe {
+        libc::madvise(at.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (at, bytes);
+}
+
+static CACHE: Mutex<Cache> = Mutex::new(Cache { blocks: Vec::new(), bytes: 0 });
+
+/// Blocks that are free, oldest first.
+struct Cache {
+    blocks: Vec<(NonNull<u8>, Layout)>,
+    bytes: usize,
+}
+
+// SAFETY: the cache is the only owner of the memory in it.
+unsafe impl Send for Cache {}
+
+impl Cache {
+    fn take(&mut self, size: usize) -> Option<NonNull<u8>> {
+        let found = self.blocks.iter().rposition(|(_, layout)| layout.size() == size)?;
+        self.bytes -= size;
+        Some(self.blocks.remove(found).0)
+    }
+
+    /// Keeps a block, and gives the oldest back to the system where it gets too much.
+    fn keep(&mut self, at: NonNull<u8>, layout: Layout) {
+        self.blocks.push((at, layout));
+        self.bytes += layout.size();
+        while self.bytes > dispatch::current().cache_bytes && !self.blocks.is_empty() {
+            let (at, layout) = self.blocks.remove(0);
+            self.bytes -= layout.size();
+            // SAFETY: it was allocated with this layout and nobody else has it.
+            unsafe { std::alloc::dealloc(at.as_ptr(), layout) };
+        }
+    }
+}
