@@ -1,0 +1,193 @@
+//! The evidence of a bench and what was found in it, for programs and to be read again.
+
+use crate::shape::pretty_columns;
+use laggard_core::model::timings::{Batch, Case, Series, Timings};
+use laggard_core::stats::summary::Summary;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Shape<'a> {
+    /// Name and version of this shape.
+    schema: &'static str,
+    command: &'a [String],
+    /// Who measured, with its version.
+    tool: &'a str,
+    started_unix: f64,
+    facts: Vec<Pair<'a>>,
+    /// The first is the reference.
+    sides: Vec<Side<'a>>,
+    cases: Vec<CaseShape<'a>>,
+    warnings: &'a [String],
+}
+
+#[derive(Serialize)]
+pub(crate) struct Pair<'a> {
+    name: &'a str,
+    value: &'a str,
+}
+
+#[derive(Serialize)]
+struct Side<'a> {
+    name: &'a str,
+    /// The statement or command.
+    runs: &'a str,
+    facts: Vec<Pair<'a>>,
+}
+
+#[derive(Serialize)]
+struct CaseShape<'a> {
+    name: &'a str,
+    parameters: Vec<Pair<'a>>,
+    /// In the order of sides.
+    series: Vec<SeriesShape<'a>>,
+}
+
+#[derive(Serialize)]
+struct SeriesShape<'a> {
+    side: &'a str,
+    /// Wall time of a call.
+    wall_ns: Spread,
+    /// CPU time of a call, of all threads; null when it was not measured.
+    cpu_ns: Option<Spread>,
+    /// Page faults of a call; null when none was counted.
+    page_faults: Option<f64>,
+    /// Null, as threads, when it is not known.
+    peak_memory_bytes: Option<u64>,
+    threads: Option<u32>,
+    counters: Vec<Counter<'a>>,
+    batches: Columns,
+    warm_up: Columns,
+}
+
+#[derive(Serialize)]
+struct Counter<'a> {
+    name: &'a str,
+    per_call: f64,
+    source: &'a str,
+}
+
+/// Where values of batches lie.
+#[derive(Serialize)]
+struct Spread {
+    n: u64,
+    min: f64,
+    p25: f64,
+    median: f64,
+    p75: f64,
+    max: f64,
+    mean: f64,
+    /// Median of the distances from the median.
+    mad: f64,
+}
+
+/// Batches by column; one that is all 0 is not there.
+#[derive(Serialize)]
+struct Columns {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    round: Vec<u64>,
+    #[serde(skip_serializing_if = "is_zero")]
+    place: Vec<u64>,
+    #[serde(skip_serializing_if = "is_zero")]
+    start_ns: Vec<u64>,
+    calls: Vec<u64>,
+    wall_ns: Vec<u64>,
+    #[serde(skip_serializing_if = "is_zero")]
+    user_ns: Vec<u64>,
+    #[serde(skip_serializing_if = "is_zero")]
+    system_ns: Vec<u64>,
+    #[serde(skip_serializing_if = "is_zero")]
+    minor_faults: Vec<u64>,
+    #[serde(skip_serializing_if = "is_zero")]
+    major_faults: Vec<u64>,
+    #[serde(skip_serializing_if = "is_zero")]
+    waits: Vec<u64>,
+    #[serde(skip_serializing_if = "is_zero")]
+    preemptions: Vec<u64>,
+}
+
+#[allow(clippy::ptr_arg)] // what serde calls
+fn is_zero(column: &Vec<u64>) -> bool {
+    column.iter().all(|&value| value == 0)
+}
+
+/// JSON of the schema `laggard.bench/1`. `laggard-formats` reads the evidence in it again.
+pub fn evidence_json(timings: &Timings) -> String {
+    pretty_columns(&Shape {
+        schema: "laggard.bench/1",
+        command: &timings.command,
+        tool: &timings.tool,
+        started_unix: timings.started_unix,
+        facts: pairs(&timings.facts),
+        sides: timings
+            .sides
+            .iter()
+            .map(|side| Side { name: &side.name, runs: &side.runs, facts: pairs(&side.facts) })
+            .collect(),
+        cases: timings.cases.iter().map(|case| shape(timings, case)).collect(),
+        warnings: &timings.warnings,
+    })
+}
+
+fn shape<'a>(timings: &'a Timings, case: &'a Case) -> CaseShape<'a> {
+    let name = |side: usize| timings.sides.get(side).map_or("", |side| side.name.as_str());
+    CaseShape {
+        name: &case.name,
+        parameters: pairs(&case.parameters),
+        series: case.series.iter().enumerate().map(|(at, of)| series(name(at), of)).collect(),
+    }
+}
+
+fn series<'a>(side: &'a str, series: &'a Series) -> SeriesShape<'a> {
+    let cpu = super::cpu(series);
+    SeriesShape {
+        side,
+        wall_ns: (&Summary::of(&series.wall())).into(),
+        cpu_ns: cpu.as_ref().map(Into::into),
+        page_faults: super::faults(series),
+        peak_memory_bytes: Some(series.peak_memory).filter(|&bytes| bytes > 0),
+        threads: Some(series.threads).filter(|&threads| threads > 0),
+        counters: series
+            .counters
+            .iter()
+            .map(|of| Counter { name: &of.name, per_call: of.per_call, source: &of.source })
+            .collect(),
+        batches: columns(&series.batches),
+        warm_up: columns(&series.warm_up),
+    }
+}
+
+impl From<&Summary> for Spread {
+    fn from(of: &Summary) -> Spread {
+        Spread {
+            n: of.n as u64,
+            min: of.min,
+            p25: of.p25,
+            median: of.median,
+            p75: of.p75,
+            max: of.max,
+            mean: of.mean,
+            mad: of.mad,
+        }
+    }
+}
+
+fn columns(batches: &[Batch]) -> Columns {
+    let column = |of: fn(&Batch) -> u64| batches.iter().map(of).collect();
+    Columns {
+        round: column(|batch| batch.round.into()),
+        place: column(|batch| batch.place.into()),
+        start_ns: column(|batch| batch.start_ns),
+        calls: column(|batch| batch.calls),
+        wall_ns: column(|batch| batch.wall_ns),
+        user_ns: column(|batch| batch.user_ns),
+        system_ns: column(|batch| batch.system_ns),
+        minor_faults: column(|batch| batch.minor_faults),
+        major_faults: column(|batch| batch.major_faults),
+        waits: column(|batch| batch.waits),
+        preemptions: column(|batch| batch.preemptions),
+    }
+}
+
+pub(crate) fn pairs(pairs: &[(String, String)]) -> Vec<Pair<'_>> {
+    pairs.iter().map(|(name, value)| Pair { name, value }).collect()
+}
