@@ -7,6 +7,7 @@
 
 pub mod calls;
 pub mod classify;
+pub mod compare;
 pub mod model;
 pub mod profile;
 pub mod stats;

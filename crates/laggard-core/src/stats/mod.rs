@@ -1,4 +1,12 @@
-//! Robust summaries of samples, and how sure a difference between two sets of them is.
+//! Robust summaries of samples, what is odd about them, and how sure a difference between two sets
+//! of them is.
 
+pub mod correct;
+pub mod dependence;
+pub mod rank;
 pub mod ratio;
+mod resample;
+pub mod shape;
+pub mod steady;
 pub mod summary;
+pub mod tail;

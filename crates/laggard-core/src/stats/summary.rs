@@ -100,7 +100,8 @@ fn nth_drawn(drawn: &[usize], nth: usize) -> usize {
     drawn.iter().position(reached).unwrap_or(drawn.len() - 1)
 }
 
-fn sorted(samples: &[f64]) -> Vec<f64> {
+/// The finite ones of the samples, smallest first.
+pub(super) fn sorted(samples: &[f64]) -> Vec<f64> {
     let mut sorted: Vec<f64> = samples.iter().copied().filter(|x| x.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);
     sorted
