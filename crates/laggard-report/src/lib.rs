@@ -12,6 +12,7 @@
 pub mod bench;
 pub mod calls;
 pub mod code;
+pub mod compare_bench;
 pub mod compare_calls;
 pub mod doctor;
 mod document;

@@ -1,7 +1,13 @@
 //! The evidence of a bench and what was found in it, for programs and to be read again.
 
+use super::BenchReport;
+use super::tables::of_case;
+use super::words::{kind, notice};
 use crate::shape::pretty_columns;
-use laggard_core::model::timings::{Batch, Case, Series, Timings};
+use laggard_core::compare::notice::Notice;
+use laggard_core::compare::timings::{CaseComparison, Verdict};
+use laggard_core::model::timings::{Batch, Series};
+use laggard_core::stats::ratio::{Interval, TakenFrom};
 use laggard_core::stats::summary::Summary;
 use serde::Serialize;
 
@@ -40,6 +46,71 @@ struct CaseShape<'a> {
     parameters: Vec<Pair<'a>>,
     /// In the order of sides.
     series: Vec<SeriesShape<'a>>,
+    /// Every side but the first against the first; found anew when the file is read.
+    comparisons: Vec<Comparison<'a>>,
+}
+
+#[derive(Serialize)]
+struct Comparison<'a> {
+    /// The reference.
+    a: &'a str,
+    b: &'a str,
+    /// How many rounds both have.
+    n: u64,
+    /// `slower`, `faster`, `same` (no detectable difference) or `unknown` (too few rounds).
+    verdict: &'static str,
+    /// Time of a call of B over that of A.
+    ratio: Option<Range>,
+    /// Time of a call of B minus that of A.
+    gap_ns: Option<Range>,
+    cpu_ratio: Option<Range>,
+    /// How likely so large a difference is by chance; belongs to the interval of the ratio.
+    p: f64,
+    /// The same, corrected over all comparisons. The verdict follows it.
+    adjusted_p: f64,
+    /// By the ranks of wall times, as if rounds were independent.
+    mann_whitney_p: Option<f64>,
+    cliffs_delta: Option<f64>,
+    /// Whether the ratio is that of `medians`, or the median of the ratios of `rounds`.
+    taken_from: &'static str,
+    notices: Vec<NoticeShape<'a>>,
+}
+
+#[derive(Serialize)]
+struct NoticeShape<'a> {
+    side: &'a str,
+    /// `outliers`, `drift`, `two-heaps`, `noisy`, `preempted` or `off-cpu`.
+    kind: &'static str,
+    text: String,
+}
+
+fn noticed<'a>(side: &'a str, all: &'a [Notice]) -> impl Iterator<Item = NoticeShape<'a>> {
+    let shape = move |&of: &Notice| NoticeShape { side, kind: kind(of), text: notice(side, of) };
+    all.iter().map(shape)
+}
+
+/// A value, and the range that holds it with 95 % confidence.
+#[derive(Serialize)]
+pub(crate) struct Range {
+    middle: f64,
+    low: f64,
+    high: f64,
+}
+
+impl From<Interval> for Range {
+    fn from(of: Interval) -> Range {
+        Range { middle: of.middle, low: of.low, high: of.high }
+    }
+}
+
+/// The word for a verdict.
+pub(crate) fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Slower => "slower",
+        Verdict::Faster => "faster",
+        Verdict::NoDetectableDifference { .. } => "same",
+        Verdict::TooFew => "unknown",
+    }
 }
 
 #[derive(Serialize)]
@@ -111,7 +182,8 @@ fn is_zero(column: &Vec<u64>) -> bool {
 }
 
 /// JSON of the schema `laggard.bench/1`. `laggard-formats` reads the evidence in it again.
-pub fn evidence_json(timings: &Timings) -> String {
+pub fn json(report: &BenchReport) -> String {
+    let timings = report.timings;
     pretty_columns(&Shape {
         schema: "laggard.bench/1",
         command: &timings.command,
@@ -123,17 +195,40 @@ pub fn evidence_json(timings: &Timings) -> String {
             .iter()
             .map(|side| Side { name: &side.name, runs: &side.runs, facts: pairs(&side.facts) })
             .collect(),
-        cases: timings.cases.iter().map(|case| shape(timings, case)).collect(),
+        cases: (0..timings.cases.len()).map(|case| shape(report, case)).collect(),
         warnings: &timings.warnings,
     })
 }
 
-fn shape<'a>(timings: &'a Timings, case: &'a Case) -> CaseShape<'a> {
+fn shape<'a>(report: &BenchReport<'a>, at: usize) -> CaseShape<'a> {
+    let timings = report.timings;
+    let case = &timings.cases[at];
     let name = |side: usize| timings.sides.get(side).map_or("", |side| side.name.as_str());
+    let comparison = |found: &'a CaseComparison| Comparison {
+        a: name(0),
+        b: name(found.side),
+        n: found.n as u64,
+        verdict: word(found.verdict),
+        ratio: found.wall.map(Into::into),
+        gap_ns: found.gap_ns.map(Into::into),
+        cpu_ratio: found.cpu.map(Into::into),
+        p: found.p,
+        adjusted_p: found.adjusted_p,
+        mann_whitney_p: found.ranks.map(|of| of.p),
+        cliffs_delta: found.ranks.map(|of| of.delta.0),
+        taken_from: match found.from {
+            TakenFrom::Medians => "medians",
+            TakenFrom::Rounds => "rounds",
+        },
+        notices: noticed(name(0), &found.notices_a)
+            .chain(noticed(name(found.side), &found.notices_b))
+            .collect(),
+    };
     CaseShape {
         name: &case.name,
         parameters: pairs(&case.parameters),
         series: case.series.iter().enumerate().map(|(at, of)| series(name(at), of)).collect(),
+        comparisons: of_case(report, at).map(comparison).collect(),
     }
 }
 

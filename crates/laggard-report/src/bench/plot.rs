@@ -1,6 +1,6 @@
 //! A plot in plain characters: time a call over a parameter.
 
-use crate::number::{Quantity, significant};
+use crate::number::{Quantity, count, significant};
 
 const ROWS: usize = 12;
 const COLUMNS: usize = 60;
@@ -52,7 +52,7 @@ pub(super) fn plot(curves: &[Curve], parameter: &str) -> Vec<String> {
         })
         .collect();
     lines.push(format!("{:widest$} +{}", "", "-".repeat(COLUMNS)));
-    let (low, high) = (significant(x.low), significant(x.high));
+    let (low, high) = (tick(x.low), tick(x.high));
     let space = COLUMNS.saturating_sub(low.chars().count() + high.chars().count());
     lines.push(format!("{:widest$}  {low}{parameter:^space$}{high}", ""));
     let scales = match (x.is_log, y.is_log) {
@@ -71,6 +71,14 @@ pub(super) fn plot(curves: &[Curve], parameter: &str) -> Vec<String> {
     }
     lines.push(format!("{:widest$}  {}", "", legend.join("; ")));
     lines
+}
+
+/// A value of the parameter: whole numbers are whole.
+fn tick(value: f64) -> String {
+    match value {
+        _ if value.fract() == 0.0 && (0.0..1e15).contains(&value) => count(value as u64),
+        _ => significant(value),
+    }
 }
 
 /// The range of an axis.
