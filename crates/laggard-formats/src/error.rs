@@ -33,6 +33,22 @@ pub enum Error {
         /// What it seems to be.
         looks_like: String,
     },
+    /// The file was to have results of a benchmark and has none.
+    #[error("{} has no results of a benchmark: it looks like {looks_like}", path.display())]
+    NotABench {
+        /// The file.
+        path: PathBuf,
+        /// What it seems to be.
+        looks_like: String,
+    },
+    /// Results of a benchmark cannot be used.
+    #[error("{} has no usable results of a benchmark: {what}", path.display())]
+    BadBench {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
     /// A mapped file became shorter while it was read.
     #[error("{} was truncated while it was being read", path.display())]
     Shrank {

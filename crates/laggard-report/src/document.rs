@@ -15,6 +15,8 @@ pub(crate) struct Document {
 }
 
 enum Block {
+    /// What a reader must know who reads no further.
+    Lead(String),
     /// Opens a section.
     Heading(String),
     /// Values with a label each.
@@ -35,6 +37,10 @@ enum Block {
 }
 
 impl Document {
+    pub(crate) fn lead(&mut self, text: impl Into<String>) {
+        self.blocks.push(Block::Lead(text.into()));
+    }
+
     pub(crate) fn heading(&mut self, text: impl Into<String>) {
         self.blocks.push(Block::Heading(text.into()));
     }
@@ -81,6 +87,7 @@ impl Document {
                 text.push('\n');
             }
             text += &match block {
+                Block::Lead(line) => wrapped(line, 0, style.columns(), |l| style.bold(l)),
                 Block::Heading(heading) => {
                     style.heading(&escape::fit(heading, style.columns())) + "\n"
                 }
@@ -103,7 +110,9 @@ impl Document {
     /// For a page.
     pub(crate) fn markdown(&self) -> String {
         let blocks = self.blocks.iter().map(|block| match block {
-            Block::Heading(heading) => format!("## {}\n", escape::markdown(heading)),
+            Block::Lead(heading) | Block::Heading(heading) => {
+                format!("## {}\n", escape::markdown(heading))
+            }
             Block::Facts(facts) => {
                 let fact = |(label, value): &(&str, String)| {
                     format!("- {label}: {}\n", escape::markdown(value))

@@ -9,8 +9,10 @@
 //! their like escaped, whatever the name; see [`escape`]. JSON and CSV carry names unchanged.
 #![forbid(unsafe_code)]
 
+pub mod bench;
 pub mod calls;
 pub mod code;
+pub mod compare_bench;
 pub mod compare_calls;
 pub mod doctor;
 mod document;

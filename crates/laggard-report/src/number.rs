@@ -162,6 +162,25 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// `2026-11-16 13:09 UTC` of seconds since 1970; empty when that is not known.
+pub fn moment(unix: f64) -> String {
+    // Up to the year 9999.
+    if !(1.0..253_402_300_800.0).contains(&unix) {
+        return String::new();
+    }
+    let minutes = unix as i64 / 60;
+    let (days, minute) = (minutes / 1440, minutes % 1440);
+    // Years begin in March, so that leap days come last.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (year, month) = if month < 10 { (year, month + 3) } else { (year + 1, month - 9) };
+    format!("{:04}-{month:02}-{day:02} {:02}:{:02} UTC", era * 400 + year, minute / 60, minute % 60)
+}
+
 /// Part of a whole, 0 of nothing.
 pub fn share(part: f64, whole: f64) -> f64 {
     if whole == 0.0 { 0.0 } else { part / whole }
@@ -249,6 +268,10 @@ mod tests {
             (percent(0.0001), "<0.1"),
             (percent(12.34), "1,234.0"),
             (percent(f64::NAN), "-"),
+            (moment(0.0), ""),
+            (moment(f64::NAN), ""),
+            (moment(951_825_600.0), "2000-02-29 12:00 UTC"),
+            (moment(1_794_834_552.5), "2026-11-16 13:09 UTC"),
         ] {
             assert_eq!(shown, expected);
         }

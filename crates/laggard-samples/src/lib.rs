@@ -3,12 +3,14 @@
 //!
 //! - [`kineto`] writes realistic traces of any size, fast enough to make a gigabyte in seconds.
 //! - [`traps`] has the hard cases: damaged, odd and hostile files, and files that are no traces.
+//! - [`bench`] has results of benchmarks whose medians are known.
 //! - [`profile`] sketches recordings, a stack a line.
 //! - [`fixtures`] lists the small files that live in the project's `fixtures/` directory.
 //!
 //! The same input gives the same bytes on every machine, compressed files excepted: how a text is
 //! compressed may change with the version of the compressor. Nothing here reads a trace.
 
+pub mod bench;
 pub mod calls;
 pub mod compress;
 pub mod fixtures;

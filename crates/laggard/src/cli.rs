@@ -29,7 +29,7 @@ pub enum Verb {
     Calls(CallsArgs),
     /// Say what ran: libraries, functions and lines of a recording; devices, kernels and phases of a trace
     Report(Box<ReportArgs>),
-    /// Say what differs between two records of calls: A is the reference, B the one asked about
+    /// Say what differs between two records of calls, or two benches: A is the reference, B the one asked about
     Compare(CompareArgs),
     /// Turn a recording into another format: flame graph, collapsed stacks, speedscope, Firefox Profiler
     Convert(ConvertArgs),
@@ -242,7 +242,13 @@ pub enum InsideArg {
 #[command(after_help = "Examples:
   laggard compare numpy.lag mine.lag
   laggard compare --lib openblas before.lag after.lag
-  laggard compare a.lag b.lag -o gap.json")]
+  laggard compare a.lag b.lag -o gap.json
+  laggard compare before.json after.json                   (two benches)
+  laggard compare --fail-above 5% baseline.json now.json   (exit 1 when a case got slower)
+
+Results of benchmarks may be those of laggard bench, hyperfine, pyperf or pytest-benchmark. Of those
+with a reference side its ratio to the others is compared, so that a file of another machine still
+means something; of others, the times.")]
 pub struct CompareArgs {
     /// The reference
     #[arg(value_name = "A")]
@@ -250,6 +256,10 @@ pub struct CompareArgs {
     /// The one asked about
     #[arg(value_name = "B")]
     pub b: PathBuf,
+    /// Exit 1 when a case of a bench got slower by more than this: detectably so, and by the middle of
+    /// its interval
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub fail_above: Option<f64>,
     /// Keep calls into a library, on both sides
     #[arg(long, value_name = "NAME")]
     pub lib: Option<String>,
@@ -265,6 +275,212 @@ pub struct CompareArgs {
     /// Where to.
     #[command(flatten)]
     pub output: Output,
+}
+
+/// Arguments of `bench`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  laggard bench --setup 'import numpy as np; a = np.ones(10**6)' 'a.sum()' 'np.add.reduce(a)'
+  laggard bench --a-python python3.11 --b-python python3.13 'sorted(range(1000))' 'sorted(range(1000))'
+  laggard bench --b-env OMP_NUM_THREADS=1 --setup 'import numpy as np; a = np.ones((512, 512))' 'a @ a' 'a @ a'
+  laggard bench --commands --prepare 'sync' 'gzip -k -f big.txt' 'zstd -f big.txt'
+  laggard bench --setup 'x = list(range(n))' --param n=10,100,1000,10000 'sum(x)' 'max(x)'
+  laggard bench -o bench.json --json 'sum(range(100))'      (keep the samples, and print them too)
+  laggard bench --baseline bench.json --fail-above 5% 'sum(range(100))'
+
+A is the first side and the reference, B the second; a ratio is the time of a side over that of A.
+Sides run in processes of their own, in turns and in random order, so that what disturbs the machine
+disturbs all of them alike. Statements are compared by their results before they are timed.")]
+pub struct BenchArgs {
+    /// What to time: Python statements, or with --commands command lines; the first is the reference
+    #[arg(required = true, value_name = "SIDE")]
+    pub sides: Vec<String>,
+    /// Python statements that run once before, on every side; may be given again for more lines
+    #[arg(long, value_name = "STATEMENT")]
+    pub setup: Vec<String>,
+    /// The sides are command lines, run without a shell; a run is a call
+    #[arg(long, conflicts_with_all = ["setup", "python", "a_python", "b_python", "no_check", "tolerance"])]
+    pub commands: bool,
+    /// A command to run before every run of a side, untimed
+    #[arg(long, value_name = "COMMAND", requires = "commands")]
+    pub prepare: Option<String>,
+    /// Scan a parameter: a variable of statements and set-up, or {NAME} in commands; may be given again
+    #[arg(long, value_name = "NAME=V1,V2,…", value_parser = parameter)]
+    pub param: Vec<Parameter>,
+    /// How each side runs
+    #[command(flatten)]
+    pub each: EachSideArgs,
+    /// How long and how exactly to measure
+    #[command(flatten)]
+    pub effort: EffortArgs,
+    /// Processors to run on (0-3,8)
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    pub cpus: Option<Cpus>,
+    /// Count the instructions of a call too, with callgrind
+    #[arg(long)]
+    pub instructions: bool,
+    /// Do not compare the results of the sides before they are timed
+    #[arg(long)]
+    pub no_check: bool,
+    /// How far results may differ, relative to their size
+    #[arg(long, value_name = "SHARE", conflicts_with = "no_check", value_parser = tolerance)]
+    pub tolerance: Option<f64>,
+    /// Compare with an earlier bench: of a reference side the ratio, so that a file of another machine
+    /// still means something
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Exit 1 when a case got slower than the baseline by more than this: detectably so, and by the
+    /// middle of its interval
+    #[arg(long, value_name = "PERCENT", requires = "baseline", value_parser = percent)]
+    pub fail_above: Option<f64>,
+    /// Cases of a table [default: 20]
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
+    /// All cases
+    #[arg(long, conflicts_with = "top")]
+    pub all: bool,
+    /// Where to.
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// How each side of a bench runs.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Options for single sides")]
+pub struct EachSideArgs {
+    /// The interpreter of all sides [default: python3]
+    #[arg(long, value_name = "PYTHON")]
+    pub python: Option<PathBuf>,
+    /// The interpreter of A
+    #[arg(long, value_name = "PYTHON")]
+    pub a_python: Option<PathBuf>,
+    /// The interpreter of B
+    #[arg(long, value_name = "PYTHON")]
+    pub b_python: Option<PathBuf>,
+    /// A variable of A's environment; may be given again
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    pub a_env: Vec<(String, String)>,
+    /// A variable of B's environment; may be given again
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    pub b_env: Vec<(String, String)>,
+    /// The directory A runs in
+    #[arg(long, value_name = "DIRECTORY")]
+    pub a_dir: Option<PathBuf>,
+    /// The directory B runs in
+    #[arg(long, value_name = "DIRECTORY")]
+    pub b_dir: Option<PathBuf>,
+    /// Threads that A's libraries may use, by the variables that OpenMP and the BLAS libraries obey
+    #[arg(long, value_name = "N")]
+    pub a_threads: Option<u16>,
+    /// Threads that B's libraries may use
+    #[arg(long, value_name = "N")]
+    pub b_threads: Option<u16>,
+    /// The same for any side by its letter, as C.python=pypy3, C.env=NAME=VALUE, C.dir=…, C.threads=1,
+    /// C.name=mine; may be given again
+    #[arg(long = "set", value_name = "SIDE.WHAT=VALUE", value_parser = setting)]
+    pub set: Vec<Setting>,
+}
+
+/// How long and how exactly to measure.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Options for the measurement")]
+pub struct EffortArgs {
+    /// Stop once half the width of the ratio's interval is at most this
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = percent)]
+    pub precision: f64,
+    /// Stop after this time for a case, precise or not (10, 10s, 500ms, 2m)
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    pub time: Duration,
+    /// Measure exactly so many rounds, whatever the precision
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub rounds: Option<u32>,
+    /// Rounds before those that count [default: until times are steady]
+    #[arg(long, value_name = "N")]
+    pub warmup: Option<u32>,
+    /// Calls in a batch [default: until the clock's cost is below 0.1 %]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeats: Option<u32>,
+    /// Give a side up that does not answer for this time
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    pub timeout: Duration,
+}
+
+/// A parameter and its values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// A name, as Python has them.
+    pub name: String,
+    /// As they were written.
+    pub values: Vec<String>,
+}
+
+/// Something about one side, beyond what A and B have flags for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Which side: 0 is A.
+    pub side: usize,
+    /// What about it.
+    pub what: Set,
+}
+
+/// What can be set of a side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Set {
+    /// What it is called.
+    Name(String),
+    /// Its interpreter.
+    Python(PathBuf),
+    /// A variable of its environment.
+    Env(String, String),
+    /// The directory it runs in.
+    Dir(PathBuf),
+    /// How many threads its libraries may use.
+    Threads(u16),
+}
+
+fn parameter(text: &str) -> Result<Parameter, String> {
+    const HOW: &str = "give it as NAME=V1,V2,…";
+    let (name, values) = text.split_once('=').ok_or(HOW)?;
+    let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let values: Vec<String> = values.split(',').map(|value| value.trim().to_owned()).collect();
+    if !is_name || values.iter().any(String::is_empty) {
+        return Err(HOW.into());
+    }
+    Ok(Parameter { name: name.to_owned(), values })
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("give it as NAME=VALUE".into()),
+    }
+}
+
+fn setting(text: &str) -> Result<Setting, String> {
+    const HOW: &str = "give it as C.python=…, C.env=NAME=VALUE, C.dir=…, C.threads=N or C.name=…";
+    let (place, value) = text.split_once('=').ok_or(HOW)?;
+    let (side, what) = place.split_once('.').ok_or(HOW)?;
+    let &[letter @ b'A'..=b'Z'] = side.to_ascii_uppercase().as_bytes() else {
+        return Err(HOW.into());
+    };
+    let what = match what {
+        _ if value.is_empty() => return Err(HOW.into()),
+        "name" => Set::Name(value.to_owned()),
+        "python" => Set::Python(value.into()),
+        "dir" => Set::Dir(value.into()),
+        "env" => variable(value).map(|(name, value)| Set::Env(name, value))?,
+        "threads" => Set::Threads(value.parse().map_err(|_| "give a number of threads")?),
+        _ => return Err(HOW.into()),
+    };
+    Ok(Setting { side: usize::from(letter - b'A'), what })
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("give a share of the result, as 1e-6".into()),
+    }
 }
 
 /// A clock that samples can follow.
@@ -328,6 +544,15 @@ fn size(text: &str) -> Result<u64, String> {
     }
 }
 
+/// A share, given in percent: `5%` or `5` is 0.05.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim_end();
+    match number.parse::<f64>() {
+        Ok(percent) if (0.0..=1e6).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("give percent, as 5% or 0.5%".into()),
+    }
+}
+
 fn duration(text: &str) -> Result<Duration, String> {
     let end = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).len();
     let (digits, unit) = text.split_at(end);
@@ -366,13 +591,14 @@ fn cpus(text: &str) -> Result<Cpus, String> {
   laggard report --lib openblas run.lag        (who calls it, and what it does)
   laggard report --callers memcpy run.lag
   laggard report --histogram cblas_dgemm64_ calls.lag   (how long traced calls took)
+  laggard report bench.json                    (a bench, or results of hyperfine, pyperf, pytest-benchmark)
   laggard report trace.json.gz
   laggard report --by python --top 20 trace.json
   laggard report --phase decode trace.json.gz -o decode.json
   laggard report rank0.json.gz rank1.json.gz   (ranks of one job, side by side)
   zcat trace.json.gz | laggard report -")]
 pub struct ReportArgs {
-    /// A recording or traced calls (.lag), or PyTorch traces (JSON, plain or compressed), `-` for a trace on standard input, or a directory of ranks
+    /// A recording or traced calls (.lag), results of a benchmark (JSON), or PyTorch traces (JSON, plain or compressed), `-` for a trace on standard input, or a directory of ranks
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Show one table: samples of a recording, traced calls, or device time of a trace by this
@@ -728,4 +954,69 @@ fn phase_pattern(text: &str) -> Result<(String, String), String> {
 /// The command tree, for man pages and completions.
 pub fn command() -> clap::Command {
     Cli::command()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // a test fails by panicking
+
+    use super::*;
+    use clap::FromArgMatches;
+
+    fn bench(args: &[&str]) -> Result<BenchArgs, String> {
+        let command = BenchArgs::augment_args(clap::Command::new("bench"));
+        command.clone().debug_assert();
+        let found = command.try_get_matches_from([&["bench"], args].concat());
+        let found = found.map_err(|error| error.to_string())?;
+        BenchArgs::from_arg_matches(&found).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_bench_is_asked_for() {
+        let args = bench(&["a", "b"]).unwrap();
+        assert_eq!((args.sides.len(), args.effort.precision), (2, 0.01));
+        assert_eq!(args.effort.timeout, Duration::from_secs(60));
+        let args = bench(&[
+            "--param",
+            "n=1,10,100",
+            "--b-env",
+            "OMP_NUM_THREADS=1",
+            "--set",
+            "c.env=K=V=W",
+            "--set",
+            "C.threads=2",
+            "--baseline",
+            "x.json",
+            "--fail-above",
+            "5%",
+            "a",
+        ])
+        .unwrap();
+        assert_eq!(args.param[0].values, ["1", "10", "100"]);
+        assert_eq!(args.each.b_env, [("OMP_NUM_THREADS".to_owned(), "1".to_owned())]);
+        let settings: Vec<(usize, Set)> =
+            args.each.set.into_iter().map(|set| (set.side, set.what)).collect();
+        assert_eq!(settings, [(2, Set::Env("K".into(), "V=W".into())), (2, Set::Threads(2))]);
+        assert_eq!(args.fail_above, Some(0.05));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for args in [
+            &[][..],
+            &["--fail-above", "5%", "a"],
+            &["--fail-above", "x", "--baseline", "b", "a"],
+            &["--prepare", "sync", "a"],
+            &["--commands", "--setup", "x = 1", "a"],
+            &["--param", "n", "a"],
+            &["--param", "n=1,,2", "a"],
+            &["--param", "2=1", "a"],
+            &["--set", "C.colour=red", "a"],
+            &["--set", "CC.dir=x", "a"],
+            &["--precision", "-1%", "a"],
+            &["--rounds", "0", "a"],
+        ] {
+            assert!(bench(args).is_err(), "{args:?}");
+        }
+    }
 }

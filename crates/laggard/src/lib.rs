@@ -3,6 +3,7 @@
 //! Exit codes: 0 fine, 1 gate tripped, 2 usage or tool error; `record` and `calls` give that of the
 //! program they ran, and 125 when they failed themselves.
 
+mod bench;
 mod calls;
 pub mod cli;
 mod commands;
@@ -37,7 +38,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Verb::Record(args) => (commands::record::run(&args, &printer), TOOL_FAILED),
         Verb::Calls(args) => (commands::calls::run(&args, &printer), TOOL_FAILED),
         Verb::Report(args) => (commands::report::run(&args, &printer).map(fine), 2),
-        Verb::Compare(args) => (commands::compare::run(&args, &printer).map(fine), 2),
+        Verb::Compare(args) => (commands::compare::run(&args, &printer), 2),
         Verb::Convert(args) => (commands::convert::run(&args, &printer).map(fine), 2),
         Verb::Index(args) => (commands::index::run(&args, &printer).map(fine), 2),
         Verb::Inspect(args) => (commands::inspect::run(&args, &printer).map(fine), 2),

@@ -121,6 +121,9 @@ fn looks_like(text: &str, form: Format) -> bool {
         "Code of ",
         "Calls ",
         "Functions by gap",
+        "Sides",
+        "A call",
+        "Changes",
     ];
     const TABLES: &[&str] = &[
         "name,class,count,",
@@ -136,6 +139,7 @@ fn looks_like(text: &str, form: Format) -> bool {
         "function,library,values,",
         "low_ns,high_ns,calls",
         "function,library,only_in,",
+        "case,parameters,side,",
     ];
     let has_heading = |mark: &str| {
         let is_ours = |line: &str| {

@@ -7,8 +7,10 @@
 
 mod common;
 
+use laggard_core::compare::timings::compare;
 use laggard_formats::lag;
-use laggard_samples::calls;
+use laggard_report::bench::{BenchReport, json};
+use laggard_samples::{bench, calls};
 use std::path::Path;
 
 #[test]
@@ -36,6 +38,17 @@ fn transcripts_are_what_the_program_says() {
     ];
     for (name, calls) in calls {
         lag::write_calls(&here.join(format!("runs/{name}.lag")), &calls).unwrap();
+    }
+    let benches = [
+        ("two-sides", bench::two_sides()),
+        ("before", bench::three_cases()),
+        ("after", bench::three_cases_later()),
+        ("scan", bench::scan()),
+    ];
+    for (name, timings) in benches {
+        let comparisons = compare(&timings, 1);
+        let report = BenchReport { timings: &timings, comparisons: &comparisons, top: None };
+        std::fs::write(here.join(format!("bench/{name}.json")), json(&report)).unwrap();
     }
     std::env::set_current_dir(&here).unwrap();
     let transcripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cmd/*.trycmd");

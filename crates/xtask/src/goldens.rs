@@ -26,11 +26,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         fixtures.iter().filter(|fixture| !is_up_to_date(&directory, fixture)).collect();
     let wanted: BTreeSet<PathBuf> =
         fixtures.iter().map(|fixture| directory.join(&fixture.path)).collect();
-    // What other programs recorded cannot be written anew; its README says how it was made.
-    let recorded = directory.join("profiles");
+    // What other programs wrote cannot be written anew; its README says how it was made.
+    let recorded = ["profiles", "bench"].map(|name| directory.join(name));
     let strays: Vec<PathBuf> = files_below(&directory)?
         .into_iter()
-        .filter(|path| !wanted.contains(path) && !path.starts_with(&recorded))
+        .filter(|path| !wanted.contains(path) && !recorded.iter().any(|other| path.starts_with(other)))
         .collect();
     if args.check {
         for fixture in &stale {
@@ -109,7 +109,8 @@ fn readme(fixtures: &[Fixture]) -> String {
     let mut text = String::from(
         "# Fixtures\n\n\
          Small inputs for tests, all made up. `cargo xtask goldens` writes them, `cargo xtask goldens --check` compares.\n\
-         `expected.json` has what a careful reader finds in those where that is beyond doubt.\n\n\
+         `expected.json` has what a careful reader finds in those where that is beyond doubt.\n\
+         `profiles/` and `bench/` have files of other programs, and their own README with the commands that made them.\n\n\
          | file | what it is | made by |\n|---|---|---|\n",
     );
     for Fixture { path, about, command, .. } in fixtures {

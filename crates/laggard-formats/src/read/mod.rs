@@ -1,5 +1,6 @@
 //! Readers, one file or folder a format.
 
+pub mod bench;
 pub mod callgrind;
 pub mod kineto;
 #[cfg(unix)]

@@ -1,5 +1,6 @@
 //! `laggard compare`: what differs between two files of one kind. A is the reference.
 
+use crate::bench;
 use crate::calls::{Loaded, missing};
 use crate::cli::{CompareArgs, Format};
 use crate::failure;
@@ -9,10 +10,12 @@ use crate::profile;
 use anyhow::Context;
 use laggard_core::calls::{Filter, View, compare};
 use laggard_core::model::calls::Calls;
+use laggard_core::model::timings::Timings;
 use laggard_formats::lag::Run;
 use laggard_report::compare_calls::{self as show, CompareCalls, Given};
 use std::fs::File;
 use std::path::Path;
+use std::process::ExitCode;
 
 /// A file, by what it holds.
 enum Evidence {
@@ -20,6 +23,8 @@ enum Evidence {
     Calls(Box<Loaded>),
     /// Samples.
     Profile,
+    /// Results of a benchmark.
+    Bench(Box<Timings>),
     /// Something else: a trace, or nothing that is known.
     Other,
 }
@@ -28,7 +33,10 @@ impl Evidence {
     fn load(path: &Path) -> anyhow::Result<Evidence> {
         File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
         if !profile::is_run(path)? {
-            return Ok(Evidence::Other);
+            return Ok(match bench::is_bench(path)? {
+                true => Evidence::Bench(Box::new(bench::load(path)?)),
+                false => Evidence::Other,
+            });
         }
         Ok(match profile::load_run(path)? {
             (Run::Calls(calls), losses) => Evidence::Calls(Box::new(Loaded::new(calls, losses))),
@@ -40,25 +48,35 @@ impl Evidence {
         match self {
             Evidence::Calls(_) => "a record of calls",
             Evidence::Profile => "a recording of samples",
+            Evidence::Bench(_) => "a bench",
             Evidence::Other => "no file that laggard recorded",
         }
     }
 }
 
 /// Runs the verb.
-pub(crate) fn run(args: &CompareArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn run(args: &CompareArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
     let places = args.output.places()?;
     match (Evidence::load(&args.a)?, Evidence::load(&args.b)?) {
-        (Evidence::Calls(a), Evidence::Calls(b)) => calls(args, &places, printer, &a, &b),
+        (Evidence::Calls(a), Evidence::Calls(b)) => {
+            anyhow::ensure!(
+                args.fail_above.is_none(),
+                "--fail-above is for benches; these are records of calls"
+            );
+            calls(args, &places, printer, &a, &b).map(|()| ExitCode::SUCCESS)
+        }
+        (Evidence::Bench(a), Evidence::Bench(b)) => {
+            bench::compare_two(args, &places, printer, &a, &b)
+        }
         (a, b) => Err(failure::with_hint(
             format!(
-                "only records of calls can be compared yet: {} is {}, {} is {}",
+                "only two records of calls, or two benches, can be compared yet: {} is {}, {} is {}",
                 args.a.display(),
                 a.words(),
                 args.b.display(),
                 b.words()
             ),
-            "trace both sides: laggard calls -o a.lag -- COMMAND".into(),
+            "give two files of one kind: of laggard calls, or of a benchmark".into(),
         )),
     }
 }

@@ -1,5 +1,6 @@
 //! `laggard report`: what ran, in a recording, in one trace or in the ranks of a job.
 
+use crate::bench;
 use crate::calls;
 use crate::cli::{BY_TREE, Format, ReportArgs};
 use crate::failure;
@@ -54,7 +55,7 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> anyhow::Result<()> {
     let files = files(&args.files)?;
     if let [Given { path, .. }] = &files[..] {
         if profile::is_run(path)? {
-            ensure_no_trace_flags(args)?;
+            ensure_no_trace_flags(args, "a recording")?;
             let (run, losses) = profile::load_run(path)?;
             return match run {
                 Run::Profile(found) => {
@@ -67,6 +68,10 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> anyhow::Result<()> {
                 }
             };
         }
+        if bench::is_bench(path)? {
+            ensure_no_trace_flags(args, "a bench")?;
+            return bench::report(args, &places, printer, path);
+        }
         ensure_no_profile_flags(args, path)?;
         return one(args, &places, &loader, path);
     }
@@ -77,12 +82,12 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> anyhow::Result<()> {
         ("--unclassified", args.unclassified),
     ];
     for file in &files {
-        if profile::is_run(&file.path)? {
+        let is_run = profile::is_run(&file.path)?;
+        if is_run || bench::is_bench(&file.path)? {
+            let (what, all) =
+                if is_run { ("a recording", "recordings") } else { ("a bench", "benches") };
             return Err(failure::with_hint(
-                format!(
-                    "{} is a recording, and recordings are shown one at a time",
-                    file.path.display()
-                ),
+                format!("{} is {what}, and {all} are shown one at a time", file.path.display()),
                 format!("give it alone: laggard report {}", file.path.display()),
             ));
         }
@@ -137,7 +142,7 @@ fn files(given: &[PathBuf]) -> anyhow::Result<Vec<Given>> {
 }
 
 /// Flags that show a trace, which this file is not.
-fn ensure_no_trace_flags(args: &ReportArgs) -> anyhow::Result<()> {
+fn ensure_no_trace_flags(args: &ReportArgs, what: &str) -> anyhow::Result<()> {
     let of_traces = [
         ("--phase", args.phase.is_some()),
         ("--phase-pattern", !args.phase_pattern.is_empty()),
@@ -146,7 +151,7 @@ fn ensure_no_trace_flags(args: &ReportArgs) -> anyhow::Result<()> {
         ("--rules", args.rules.is_some()),
     ];
     match of_traces.iter().find(|(_, given)| *given) {
-        Some((flag, _)) => anyhow::bail!("{flag} shows a trace; this is a recording"),
+        Some((flag, _)) => anyhow::bail!("{flag} shows a trace; this is {what}"),
         None => Ok(()),
     }
 }

@@ -1,0 +1,136 @@
+//! hyperfine's JSON: commands are the sides of a case, and every set of parameters is a case.
+
+use super::value::{list, nanoseconds, number, plain, text};
+use super::{batches, letter, lost_times};
+use laggard_core::model::timings::{Case, Series, Side, Timings};
+use serde_json::Value;
+
+/// One command with one set of parameters.
+struct Outcome<'a> {
+    command: &'a str,
+    parameters: Vec<(String, String)>,
+    row: &'a Value,
+}
+
+/// The results of a file.
+pub(super) fn timings(file: &Value) -> Result<Timings, String> {
+    let rows = list(file, "results");
+    let outcomes: Vec<Outcome> = rows.iter().map(outcome).collect();
+    let mut cases: Vec<(&[(String, String)], Vec<&Outcome>)> = vec![];
+    for outcome in &outcomes {
+        match cases.iter_mut().find(|(parameters, _)| *parameters == outcome.parameters) {
+            Some((_, sides)) => sides.push(outcome),
+            None => cases.push((&outcome.parameters, vec![outcome])),
+        }
+    }
+    let Some(sides) = cases.iter().map(|(_, sides)| sides.len()).max() else {
+        return Err("its results are empty".into());
+    };
+    let mut timings = Timings {
+        tool: "hyperfine".into(),
+        sides: (0..sides)
+            .map(|side| Side {
+                name: letter(side),
+                runs: common_command(&cases, side),
+                facts: vec![],
+            })
+            .collect(),
+        ..Timings::default()
+    };
+    let mut start_ns = 0;
+    for (parameters, outcomes) in &cases {
+        if outcomes.len() < sides {
+            let label = label(parameters);
+            timings.warnings.push(format!(
+                "{label} has {} of {sides} commands, and is left out",
+                outcomes.len()
+            ));
+            continue;
+        }
+        let mut case = Case { parameters: parameters.to_vec(), ..Case::default() };
+        for (place, outcome) in outcomes.iter().enumerate() {
+            case.series.push(series(outcome, place, &mut start_ns, &mut timings.warnings));
+        }
+        timings.cases.push(case);
+    }
+    if sides > 1 {
+        timings.warnings.push(
+            "hyperfine runs one command after the other, so what disturbs the machine for a while \
+             disturbs one side alone; laggard bench --commands takes turns"
+                .into(),
+        );
+    }
+    timings.facts.push(("CPU time".into(), "hyperfine keeps its mean over all runs only".into()));
+    Ok(timings)
+}
+
+fn outcome(row: &Value) -> Outcome<'_> {
+    let parameters = row.get("parameters").and_then(Value::as_object);
+    let parameter = |(name, value): (&String, &Value)| {
+        (name.clone(), plain(value).unwrap_or_else(|| value.to_string()))
+    };
+    Outcome {
+        command: text(row, "command").unwrap_or_default(),
+        parameters: parameters.into_iter().flatten().map(parameter).collect(),
+        row,
+    }
+}
+
+fn series(
+    outcome: &Outcome,
+    place: usize,
+    start_ns: &mut u64,
+    warnings: &mut Vec<String>,
+) -> Series {
+    let Outcome { command, row, .. } = outcome;
+    let mut seconds: Vec<(f64, u64)> =
+        list(row, "times").iter().map(|time| (time.as_f64().unwrap_or(f64::NAN), 1)).collect();
+    let runs = seconds.len();
+    if seconds.is_empty() {
+        let known = number(row, "median").or_else(|| number(row, "mean"));
+        seconds.extend(known.map(|seconds| (seconds, 1)));
+        warnings.push(format!("{command:?} has no times of its runs, only their median"));
+    }
+    let (mut batches, lost) = batches(&seconds, place as u32, start_ns);
+    if lost > 0 {
+        warnings.push(lost_times(lost, &format!("{command:?}")));
+    }
+    let mean = |field: &str| number(row, field).and_then(nanoseconds).unwrap_or(0);
+    let (user_ns, system_ns) = (mean("user"), mean("system"));
+    for batch in &mut batches {
+        (batch.user_ns, batch.system_ns) = (user_ns, system_ns);
+    }
+    // A run that a signal ended has null.
+    let failed = list(row, "exit_codes").iter().filter(|code| code.as_i64() != Some(0)).count();
+    if failed > 0 {
+        warnings.push(format!("{failed} of {runs} runs of {command:?} failed"));
+    }
+    let memory = list(row, "memory_usage_byte").iter().filter_map(Value::as_u64).max();
+    Series { batches, peak_memory: memory.unwrap_or(0), ..Series::default() }
+}
+
+/// A side's command, with `{n}` where the cases have their values; as the first case has it where
+/// that does not give all of them.
+fn common_command(cases: &[(&[(String, String)], Vec<&Outcome>)], side: usize) -> String {
+    let of_side =
+        || cases.iter().filter_map(|(parameters, sides)| Some((*parameters, sides.get(side)?)));
+    let Some((first, outcome)) = of_side().next() else { return String::new() };
+    let mut template = outcome.command.to_owned();
+    for (name, value) in first.iter().filter(|(_, value)| !value.is_empty()) {
+        template = template.replace(value, &format!("{{{name}}}"));
+    }
+    let fits = |(parameters, outcome): (&[(String, String)], &&Outcome)| {
+        let mut command = template.clone();
+        for (name, value) in parameters {
+            command = command.replace(&format!("{{{name}}}"), value);
+        }
+        command == outcome.command
+    };
+    if of_side().all(fits) { template } else { outcome.command.to_owned() }
+}
+
+fn label(parameters: &[(String, String)]) -> String {
+    let parts: Vec<String> =
+        parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    if parts.is_empty() { "what has no parameters".to_owned() } else { parts.join(" ") }
+}

@@ -1,0 +1,288 @@
+//! The evidence of a bench and what was found in it, for programs and to be read again.
+
+use super::BenchReport;
+use super::tables::of_case;
+use super::words::{kind, notice};
+use crate::shape::pretty_columns;
+use laggard_core::compare::notice::Notice;
+use laggard_core::compare::timings::{CaseComparison, Verdict};
+use laggard_core::model::timings::{Batch, Series};
+use laggard_core::stats::ratio::{Interval, TakenFrom};
+use laggard_core::stats::summary::Summary;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Shape<'a> {
+    /// Name and version of this shape.
+    schema: &'static str,
+    command: &'a [String],
+    /// Who measured, with its version.
+    tool: &'a str,
+    started_unix: f64,
+    facts: Vec<Pair<'a>>,
+    /// The first is the reference.
+    sides: Vec<Side<'a>>,
+    cases: Vec<CaseShape<'a>>,
+    warnings: &'a [String],
+}
+
+#[derive(Serialize)]
+pub(crate) struct Pair<'a> {
+    name: &'a str,
+    value: &'a str,
+}
+
+#[derive(Serialize)]
+struct Side<'a> {
+    name: &'a str,
+    /// The statement or command.
+    runs: &'a str,
+    facts: Vec<Pair<'a>>,
+}
+
+#[derive(Serialize)]
+struct CaseShape<'a> {
+    name: &'a str,
+    parameters: Vec<Pair<'a>>,
+    /// In the order of sides.
+    series: Vec<SeriesShape<'a>>,
+    /// Every side but the first against the first; found anew when the file is read.
+    comparisons: Vec<Comparison<'a>>,
+}
+
+#[derive(Serialize)]
+struct Comparison<'a> {
+    /// The reference.
+    a: &'a str,
+    b: &'a str,
+    /// How many rounds both have.
+    n: u64,
+    /// `slower`, `faster`, `same` (no detectable difference) or `unknown` (too few rounds).
+    verdict: &'static str,
+    /// Time of a call of B over that of A.
+    ratio: Option<Range>,
+    /// Time of a call of B minus that of A.
+    gap_ns: Option<Range>,
+    cpu_ratio: Option<Range>,
+    /// How likely so large a difference is by chance; belongs to the interval of the ratio.
+    p: f64,
+    /// The same, corrected over all comparisons. The verdict follows it.
+    adjusted_p: f64,
+    /// By the ranks of wall times, as if rounds were independent.
+    mann_whitney_p: Option<f64>,
+    cliffs_delta: Option<f64>,
+    /// Whether the ratio is that of `medians`, or the median of the ratios of `rounds`.
+    taken_from: &'static str,
+    notices: Vec<NoticeShape<'a>>,
+}
+
+#[derive(Serialize)]
+struct NoticeShape<'a> {
+    side: &'a str,
+    /// `outliers`, `drift`, `two-heaps`, `noisy`, `preempted` or `off-cpu`.
+    kind: &'static str,
+    text: String,
+}
+
+fn noticed<'a>(side: &'a str, all: &'a [Notice]) -> impl Iterator<Item = NoticeShape<'a>> {
+    let shape = move |&of: &Notice| NoticeShape { side, kind: kind(of), text: notice(side, of) };
+    all.iter().map(shape)
+}
+
+/// A value, and the range that holds it with 95 % confidence.
+#[derive(Serialize)]
+pub(crate) struct Range {
+    middle: f64,
+    low: f64,
+    high: f64,
+}
+
+impl From<Interval> for Range {
+    fn from(of: Interval) -> Range {
+        Range { middle: of.middle, low: of.low, high: of.high }
+    }
+}
+
+/// The word for a verdict.
+pub(crate) fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Slower => "slower",
+        Verdict::Faster => "faster",
+        Verdict::NoDetectableDifference { .. } => "same",
+        Verdict::TooFew => "unknown",
+    }
+}
+
+#[derive(Serialize)]
+struct SeriesShape<'a> {
+    side: &'a str,
+    /// Wall time of a call.
+    wall_ns: Spread,
+    /// CPU time of a call, of all threads; null when it was not measured.
+    cpu_ns: Option<Spread>,
+    /// Page faults of a call; null when none was counted.
+    page_faults: Option<f64>,
+    /// Null, as threads, when it is not known.
+    peak_memory_bytes: Option<u64>,
+    threads: Option<u32>,
+    counters: Vec<Counter<'a>>,
+    batches: Columns,
+    warm_up: Columns,
+}
+
+#[derive(Serialize)]
+struct Counter<'a> {
+    name: &'a str,
+    per_call: f64,
+    source: &'a str,
+}
+
+/// Where values of batches lie.
+#[derive(Serialize)]
+struct Spread {
+    n: u64,
+    min: f64,
+    p25: f64,
+    median: f64,
+    p75: f64,
+    max: f64,
+    mean: f64,
+    /// Median of the distances from the median.
+    mad: f64,
+}
+
+/// Batches by column; one that is all 0 is not there.
+#[derive(Serialize)]
+struct Columns {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    round: Vec<u64>,
+    #[serde(skip_serializing_if = "is_zero")]
+    place: Vec<u64>,
+    #[serde(skip_serializing_if = "is_zero")]
+    start_ns: Vec<u64>,
+    calls: Vec<u64>,
+    wall_ns: Vec<u64>,
+    #[serde(skip_serializing_if = "is_zero")]
+    user_ns: Vec<u64>,
+    #[serde(skip_serializing_if = "is_zero")]
+    system_ns: Vec<u64>,
+    #[serde(skip_serializing_if = "is_zero")]
+    minor_faults: Vec<u64>,
+    #[serde(skip_serializing_if = "is_zero")]
+    major_faults: Vec<u64>,
+    #[serde(skip_serializing_if = "is_zero")]
+    waits: Vec<u64>,
+    #[serde(skip_serializing_if = "is_zero")]
+    preemptions: Vec<u64>,
+}
+
+#[allow(clippy::ptr_arg)] // what serde calls
+fn is_zero(column: &Vec<u64>) -> bool {
+    column.iter().all(|&value| value == 0)
+}
+
+/// JSON of the schema `laggard.bench/1`. `laggard-formats` reads the evidence in it again.
+pub fn json(report: &BenchReport) -> String {
+    let timings = report.timings;
+    pretty_columns(&Shape {
+        schema: "laggard.bench/1",
+        command: &timings.command,
+        tool: &timings.tool,
+        started_unix: timings.started_unix,
+        facts: pairs(&timings.facts),
+        sides: timings
+            .sides
+            .iter()
+            .map(|side| Side { name: &side.name, runs: &side.runs, facts: pairs(&side.facts) })
+            .collect(),
+        cases: (0..timings.cases.len()).map(|case| shape(report, case)).collect(),
+        warnings: &timings.warnings,
+    })
+}
+
+fn shape<'a>(report: &BenchReport<'a>, at: usize) -> CaseShape<'a> {
+    let timings = report.timings;
+    let case = &timings.cases[at];
+    let name = |side: usize| timings.sides.get(side).map_or("", |side| side.name.as_str());
+    let comparison = |found: &'a CaseComparison| Comparison {
+        a: name(0),
+        b: name(found.side),
+        n: found.n as u64,
+        verdict: word(found.verdict),
+        ratio: found.wall.map(Into::into),
+        gap_ns: found.gap_ns.map(Into::into),
+        cpu_ratio: found.cpu.map(Into::into),
+        p: found.p,
+        adjusted_p: found.adjusted_p,
+        mann_whitney_p: found.ranks.map(|of| of.p),
+        cliffs_delta: found.ranks.map(|of| of.delta.0),
+        taken_from: match found.from {
+            TakenFrom::Medians => "medians",
+            TakenFrom::Rounds => "rounds",
+        },
+        notices: noticed(name(0), &found.notices_a)
+            .chain(noticed(name(found.side), &found.notices_b))
+            .collect(),
+    };
+    CaseShape {
+        name: &case.name,
+        parameters: pairs(&case.parameters),
+        series: case.series.iter().enumerate().map(|(at, of)| series(name(at), of)).collect(),
+        comparisons: of_case(report, at).map(comparison).collect(),
+    }
+}
+
+fn series<'a>(side: &'a str, series: &'a Series) -> SeriesShape<'a> {
+    let cpu = super::cpu(series);
+    SeriesShape {
+        side,
+        wall_ns: (&Summary::of(&series.wall())).into(),
+        cpu_ns: cpu.as_ref().map(Into::into),
+        page_faults: super::faults(series),
+        peak_memory_bytes: Some(series.peak_memory).filter(|&bytes| bytes > 0),
+        threads: Some(series.threads).filter(|&threads| threads > 0),
+        counters: series
+            .counters
+            .iter()
+            .map(|of| Counter { name: &of.name, per_call: of.per_call, source: &of.source })
+            .collect(),
+        batches: columns(&series.batches),
+        warm_up: columns(&series.warm_up),
+    }
+}
+
+impl From<&Summary> for Spread {
+    fn from(of: &Summary) -> Spread {
+        Spread {
+            n: of.n as u64,
+            min: of.min,
+            p25: of.p25,
+            median: of.median,
+            p75: of.p75,
+            max: of.max,
+            mean: of.mean,
+            mad: of.mad,
+        }
+    }
+}
+
+fn columns(batches: &[Batch]) -> Columns {
+    let column = |of: fn(&Batch) -> u64| batches.iter().map(of).collect();
+    Columns {
+        round: column(|batch| batch.round.into()),
+        place: column(|batch| batch.place.into()),
+        start_ns: column(|batch| batch.start_ns),
+        calls: column(|batch| batch.calls),
+        wall_ns: column(|batch| batch.wall_ns),
+        user_ns: column(|batch| batch.user_ns),
+        system_ns: column(|batch| batch.system_ns),
+        minor_faults: column(|batch| batch.minor_faults),
+        major_faults: column(|batch| batch.major_faults),
+        waits: column(|batch| batch.waits),
+        preemptions: column(|batch| batch.preemptions),
+    }
+}
+
+pub(crate) fn pairs(pairs: &[(String, String)]) -> Vec<Pair<'_>> {
+    pairs.iter().map(|(name, value)| Pair { name, value }).collect()
+}

@@ -1,0 +1,170 @@
+//! A bench: the verdict of every case first, then what each side took.
+//!
+//! You give the evidence and what was found in it by [`laggard_core::compare::timings`]. The JSON is
+//! the bench file: `laggard-formats` reads the evidence in it again.
+
+pub(crate) mod csv;
+pub(crate) mod json;
+mod plot;
+mod scan;
+mod tables;
+#[cfg(test)]
+mod tests;
+pub(crate) mod words;
+
+pub use csv::csv;
+pub use json::json;
+pub use words::label;
+
+use crate::document::Document;
+use crate::escape;
+use crate::number::plural;
+use crate::profile::about::{LONGEST_COMMAND, command};
+use crate::rows::more;
+use crate::table::Style;
+use laggard_core::compare::notice::notices as noticed;
+use laggard_core::compare::timings::CaseComparison;
+use laggard_core::model::timings::{Batch, Series, Timings};
+use laggard_core::stats::summary::Summary;
+
+/// What a bench is shown from.
+#[derive(Clone, Copy, Debug)]
+pub struct BenchReport<'a> {
+    /// The evidence.
+    pub timings: &'a Timings,
+    /// What was found: every side but the first against the first, in every case.
+    pub comparisons: &'a [CaseComparison],
+    /// Cases a table shows; None is all.
+    pub top: Option<usize>,
+}
+
+/// The bench for a terminal.
+pub fn text(report: &BenchReport, style: &Style) -> String {
+    document(report).text(style)
+}
+
+/// The same sections in Markdown.
+pub fn markdown(report: &BenchReport) -> String {
+    document(report).markdown()
+}
+
+fn document(report: &BenchReport) -> Document {
+    let mut document = Document::default();
+    let timings = report.timings;
+    document.lead(lead(report));
+    if timings.cases.len() > 1 {
+        tables::cases(report, &mut document);
+    } else if report.comparisons.len() > 1 {
+        for found in report.comparisons {
+            document.line(words::sentence(timings, found));
+        }
+    }
+    scan::plots(timings, &mut document);
+    tables::measured(report, &mut document);
+    notices(report, &mut document);
+    sides(timings, &mut document);
+    about(timings, &mut document);
+    for warning in &timings.warnings {
+        document.notice(format!("warning: {warning}"));
+    }
+    document
+}
+
+/// The one line that counts.
+fn lead(report: &BenchReport) -> String {
+    let timings = report.timings;
+    match (report.comparisons, &timings.cases[..]) {
+        (_, []) => "nothing was measured".to_owned(),
+        ([found], [_]) => words::sentence(timings, found),
+        ([], [case]) => tables::alone(case),
+        ([], cases) => format!("{} of one side", plural(cases.len() as u64, "case")),
+        (all, [_]) => summed_up(timings, all, "side"),
+        (all, cases) if cases.len() == all.len() => summed_up(timings, all, "case"),
+        (all, _) => summed_up(timings, all, "comparison"),
+    }
+}
+
+/// `of 3 cases, B is slower than A in 1, faster in 1, and in 1 no difference is detectable`.
+fn summed_up(timings: &Timings, all: &[CaseComparison], what: &str) -> String {
+    let name = |side: usize| timings.sides.get(side).map_or("?", |side| side.name.as_str());
+    let who = match what {
+        "case" => format!("{} is", name(1)),
+        _ => "sides are".to_owned(),
+    };
+    let count = |word: &str| all.iter().filter(|found| json::word(found.verdict) == word).count();
+    let parts: Vec<String> = [
+        ("slower", format!("{who} slower than {}", name(0))),
+        ("faster", format!("{who} faster than {}", name(0))),
+        ("same", "no difference is detectable".to_owned()),
+        ("unknown", "there are too few rounds to tell".to_owned()),
+    ]
+    .into_iter()
+    .map(|(verdict, words)| (count(verdict), words))
+    .filter(|(n, _)| *n > 0)
+    .map(|(n, words)| format!("in {n} {words}"))
+    .collect();
+    format!("{}: {}", plural(all.len() as u64, what), parts.join(", "))
+}
+
+fn notices(report: &BenchReport, document: &mut Document) {
+    let timings = report.timings;
+    let labels = words::Labels::of(&timings.cases);
+    let mut all: Vec<String> = vec![];
+    for case in &timings.cases {
+        let label = labels.of_case(case);
+        for (side, series) in timings.sides.iter().zip(&case.series) {
+            let of = match label.as_str() {
+                "" => side.name.clone(),
+                label => format!("{label}, {}", side.name),
+            };
+            all.extend(noticed(series).into_iter().map(|notice| words::notice(&of, notice)));
+        }
+    }
+    if !all.is_empty() {
+        document.heading("Noticed");
+        for notice in crate::rows::kept(&all, report.top.map(|top| 2 * top)) {
+            document.line(notice);
+        }
+        more(&all, report.top.map(|top| 2 * top), document);
+    }
+}
+
+fn sides(timings: &Timings, document: &mut Document) {
+    document.heading("Sides");
+    for side in &timings.sides {
+        let facts: Vec<String> =
+            side.facts.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+        let runs = escape::fit(&side.runs, LONGEST_COMMAND);
+        document.stack(format!("{}  {runs}", side.name).trim_end().to_owned(), &facts);
+    }
+}
+
+fn about(timings: &Timings, document: &mut Document) {
+    document.heading("Measured");
+    document.facts([
+        ("by", timings.tool.clone()),
+        ("on", crate::number::moment(timings.started_unix)),
+        ("command", escape::fit(&command(&timings.command), LONGEST_COMMAND)),
+        ("machine", facts(&timings.facts)),
+    ]);
+}
+
+fn facts(facts: &[(String, String)]) -> String {
+    let fact = |(name, value): &(String, String)| format!("{name} {value}");
+    facts.iter().map(fact).collect::<Vec<_>>().join("; ")
+}
+
+/// CPU time of calls, where it was measured.
+fn cpu(series: &Series) -> Option<Summary> {
+    let cpu = series.cpu();
+    cpu.iter().any(|&ns| ns > 0.0).then(|| Summary::of(&cpu))
+}
+
+/// Page faults of a call in the mean over all batches, where any were counted.
+fn faults(series: &Series) -> Option<f64> {
+    let sum = |of: fn(&Batch) -> u64| -> f64 {
+        series.batches.iter().map(|batch| of(batch) as f64).sum()
+    };
+    let faults = sum(|batch| batch.minor_faults) + sum(|batch| batch.major_faults);
+    (faults > 0.0).then(|| faults / sum(|batch| batch.calls).max(1.0))
+}

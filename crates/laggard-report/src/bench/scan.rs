@@ -1,0 +1,77 @@
+//! Which cases are one scan of a parameter, and their plots.
+
+use super::plot::{Curve, plot};
+use super::words::labelled;
+use crate::document::Document;
+use crate::escape;
+use laggard_core::model::timings::{Case, Timings};
+use laggard_core::stats::summary::Summary;
+
+/// Fewer values of a parameter are read from the table at once.
+const FEWEST_VALUES: usize = 3;
+
+/// Cases that differ in one parameter only, which is a number in all of them.
+struct Scan<'a> {
+    parameter: &'a str,
+    /// What the cases share: name and other parameters.
+    rest: String,
+    cases: Vec<(f64, &'a Case)>,
+}
+
+/// A plot of every scan.
+pub(super) fn plots(timings: &Timings, document: &mut Document) {
+    for scan in scans(&timings.cases) {
+        let marks = marks(timings);
+        let curves: Vec<Curve> = marks
+            .iter()
+            .enumerate()
+            .map(|(side, &mark)| Curve { mark, points: points(&scan, side) })
+            .collect();
+        let lines = plot(&curves, &escape::fit(scan.parameter, 20));
+        if lines.is_empty() {
+            continue;
+        }
+        let of = if scan.rest.is_empty() { String::new() } else { format!(" of {}", scan.rest) };
+        document.heading(format!("Time a call{of} by {}", scan.parameter));
+        document.verbatim(lines);
+    }
+}
+
+fn points(scan: &Scan, side: usize) -> Vec<(f64, f64)> {
+    let point = |(at, case): &(f64, &Case)| {
+        let median = Summary::of(&case.series.get(side)?.wall()).median;
+        Some((*at, median))
+    };
+    scan.cases.iter().filter_map(point).collect()
+}
+
+/// A letter a side: the first of its name where that tells them apart.
+fn marks(timings: &Timings) -> Vec<char> {
+    let first = |name: &str| name.chars().next().filter(char::is_ascii_alphanumeric);
+    let named: Option<Vec<char>> = timings.sides.iter().map(|side| first(&side.name)).collect();
+    let by_number =
+        || (0..timings.sides.len()).map(|at| (b'A' + (at % 26) as u8) as char).collect();
+    named
+        .filter(|marks| marks.iter().enumerate().all(|(at, mark)| !marks[..at].contains(mark)))
+        .unwrap_or_else(by_number)
+}
+
+fn scans(cases: &[Case]) -> Vec<Scan<'_>> {
+    let mut scans: Vec<Scan> = vec![];
+    for case in cases {
+        for (at, (name, value)) in case.parameters.iter().enumerate() {
+            let Some(value) = value.parse::<f64>().ok().filter(|value| value.is_finite()) else {
+                continue;
+            };
+            let mut others = case.parameters.clone();
+            others.remove(at);
+            let rest = labelled(&case.name, &others);
+            match scans.iter_mut().find(|scan| scan.parameter == name && scan.rest == rest) {
+                Some(scan) => scan.cases.push((value, case)),
+                None => scans.push(Scan { parameter: name, rest, cases: vec![(value, case)] }),
+            }
+        }
+    }
+    scans.retain(|scan| scan.cases.len() >= FEWEST_VALUES);
+    scans
+}

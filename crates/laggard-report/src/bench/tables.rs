@@ -1,0 +1,185 @@
+//! The tables of a bench: cases side by side, and what each side took.
+
+use super::{BenchReport, words};
+use crate::document::Document;
+use crate::number::{Quantity, count, plural, significant};
+use crate::rows::{kept, more};
+use crate::table::{Column, Table};
+use laggard_core::compare::timings::CaseComparison;
+use laggard_core::model::timings::{Case, Series};
+use laggard_core::stats::summary::{Summary, bootstrap_median_interval};
+
+/// How often the median is drawn again for its range.
+const RESAMPLES: usize = 2000;
+/// The same file gives the same range.
+const SEED: u64 = 1;
+
+/// The median of a series and the range that holds it.
+pub(super) struct Median {
+    pub(super) all: Summary,
+    /// None where one sample is all there is.
+    pub(super) range: Option<(f64, f64)>,
+}
+
+impl Median {
+    pub(super) fn of(series: &Series) -> Median {
+        let wall = series.wall();
+        let range = (wall.len() > 1).then(|| bootstrap_median_interval(&wall, RESAMPLES, SEED));
+        Median { all: Summary::of(&wall), range }
+    }
+}
+
+/// What one side takes, where there is none to compare it with.
+pub(super) fn alone(case: &Case) -> String {
+    let Some(series) = case.series.first() else { return "nothing was measured".to_owned() };
+    let Median { all, range } = Median::of(series);
+    let time = |ns: f64| Quantity::Time.show(ns);
+    match range {
+        Some((low, high)) => format!(
+            "a call takes {} (95 % {} to {}, n = {})",
+            time(all.median),
+            time(low),
+            time(high),
+            plural(all.n as u64, "round")
+        ),
+        None => format!("a call takes {} (single sample)", time(all.median)),
+    }
+}
+
+/// Cases, a row each; with more than two sides a row for every pair.
+pub(super) fn cases(report: &BenchReport, document: &mut Document) {
+    document.heading("Cases");
+    let timings = report.timings;
+    let shown = kept(&timings.cases, report.top);
+    let labels = words::Labels::of(&timings.cases);
+    let medians: Vec<Vec<f64>> = shown
+        .iter()
+        .map(|case| case.series.iter().map(|of| Summary::of(&of.wall()).median).collect())
+        .collect();
+    let unit = Quantity::Time.unit(medians.iter().flatten().copied());
+    let pairs = timings.sides.len() > 2;
+    let name = |side: usize| timings.sides.get(side).map_or("", |side| side.name.as_str());
+    let mut columns = vec![Column::text("case"), Column::number(name(0), unit.name)];
+    if pairs {
+        columns.push(Column::text("side"));
+        columns.push(Column::number("its time", unit.name));
+    } else {
+        columns.push(Column::number(name(1), unit.name));
+    }
+    columns.extend([
+        Column::number("ratio", ""),
+        Column::range("95 %", ""),
+        Column::text("verdict"),
+    ]);
+    let mut table = Table::new(columns);
+    for (at, (case, medians)) in shown.iter().zip(&medians).enumerate() {
+        let time = |side: usize| medians.get(side).map_or_else(String::new, |ns| unit.number(*ns));
+        let mut found = of_case(report, at).peekable();
+        if found.peek().is_none() {
+            table.push([labels.of_case(case), time(0)]);
+        }
+        for found in found {
+            let mut row = vec![labels.of_case(case), time(0)];
+            if pairs {
+                row.push(name(found.side).to_owned());
+            }
+            row.push(time(found.side));
+            row.push(found.wall.map_or_else(String::new, |ratio| words::ratio(ratio.middle)));
+            row.push(found.wall.map_or_else(String::new, words::range));
+            row.push(words::short(found));
+            table.push(row);
+        }
+    }
+    document.table(table);
+    more(&timings.cases, report.top, document);
+    if !labels.shared().is_empty() {
+        document.minor(format!("all with {}", labels.shared()));
+    }
+    if !report.comparisons.is_empty() {
+        document.minor(format!("medians of a call; ratio: the side's over {}'s", name(0)));
+    }
+}
+
+pub(super) fn of_case<'a>(
+    report: &BenchReport<'a>,
+    case: usize,
+) -> impl Iterator<Item = &'a CaseComparison> {
+    report.comparisons.iter().filter(move |found| found.case == case)
+}
+
+/// What each side took in each case.
+pub(super) fn measured(report: &BenchReport, document: &mut Document) {
+    let timings = report.timings;
+    let shown = kept(&timings.cases, report.top);
+    let all: Vec<(&Case, usize, &Series, Median)> = shown
+        .iter()
+        .flat_map(|case| case.series.iter().enumerate().map(move |(at, of)| (case, at, of)))
+        .map(|(case, at, of)| (case, at, of, Median::of(of)))
+        .collect();
+    if all.is_empty() {
+        return;
+    }
+    document.heading("A call");
+    let labels = words::Labels::of(&timings.cases);
+    // Of many cases, the table above has the ranges that matter.
+    let is_one = timings.cases.len() == 1;
+    let unit = Quantity::Time.unit(all.iter().map(|(.., median)| median.all.median));
+    let memory = Quantity::Bytes.unit(all.iter().map(|(_, _, of, _)| of.peak_memory as f64));
+    let mut counters: Vec<&str> = vec![];
+    for (_, _, series, _) in &all {
+        for counter in &series.counters {
+            if !counters.contains(&counter.name.as_str()) {
+                counters.push(&counter.name);
+            }
+        }
+    }
+    let mut columns = vec![
+        Column::text("case"),
+        Column::text("side"),
+        Column::number("median", unit.name),
+        Column::range("95 %", unit.name),
+        Column::range("middle half", unit.name),
+        Column::number("CPU", unit.name),
+        Column::number("page faults", "n"),
+        Column::number("peak memory", memory.name),
+        Column::number("threads", "n"),
+        Column::number("rounds", "n"),
+        Column::number("calls", "n"),
+    ];
+    columns.extend(counters.iter().map(|name| Column::number(name, "n")));
+    let mut table = Table::new(columns);
+    for (case, side, series, median) in &all {
+        let known = |value: u64| if value == 0 { String::new() } else { count(value) };
+        let calls: u64 =
+            series.batches.iter().map(|batch| batch.calls).fold(0, u64::saturating_add);
+        let between = |(low, high): (f64, f64)| unit.range(low, " to ", high);
+        let mut row = vec![
+            labels.of_case(case),
+            timings.sides.get(*side).map_or_else(String::new, |side| side.name.clone()),
+            unit.number(median.all.median),
+            median.range.filter(|_| is_one).map_or_else(String::new, between),
+            if median.range.is_some() {
+                between((median.all.p25, median.all.p75))
+            } else {
+                String::new()
+            },
+            super::cpu(series).map_or_else(String::new, |cpu| unit.number(cpu.median)),
+            super::faults(series).map_or_else(String::new, significant),
+            if series.peak_memory == 0 {
+                String::new()
+            } else {
+                memory.number(series.peak_memory as f64)
+            },
+            known(series.threads.into()),
+            count(median.all.n as u64),
+            if is_one { count(calls) } else { String::new() },
+        ];
+        for name in &counters {
+            let of = series.counters.iter().find(|counter| counter.name == *name);
+            row.push(of.map_or_else(String::new, |of| significant(of.per_call)));
+        }
+        table.push(row);
+    }
+    document.table(table);
+    more(&timings.cases, report.top, document);
+}

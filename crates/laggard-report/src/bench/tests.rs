@@ -1,0 +1,78 @@
+//! Results whose medians are known, in every form.
+
+use super::{BenchReport, csv, json, markdown, text};
+use crate::table::Style;
+use insta::assert_snapshot;
+use laggard_core::compare::timings::compare;
+use laggard_core::model::timings::Timings;
+use laggard_samples::bench;
+
+fn with(timings: &Timings, show: impl Fn(&BenchReport) -> String) -> String {
+    let comparisons = compare(timings, 1);
+    show(&BenchReport { timings, comparisons: &comparisons, top: None })
+}
+
+fn shown(timings: &Timings) -> String {
+    with(timings, |report| text(report, &Style::default()))
+}
+
+#[test]
+fn one_case_of_two_sides() {
+    let timings = bench::two_sides();
+    assert_snapshot!("two_sides_text", shown(&timings));
+    assert_snapshot!("two_sides_markdown", with(&timings, markdown));
+    assert_snapshot!("two_sides_json", with(&timings, json));
+    assert_snapshot!("two_sides_csv", with(&timings, csv));
+}
+
+#[test]
+fn several_cases_are_one_table() {
+    let timings = bench::three_cases();
+    assert_snapshot!("three_cases_text", shown(&timings));
+    assert_snapshot!("three_cases_markdown", with(&timings, markdown));
+    assert_snapshot!("three_cases_csv", with(&timings, csv));
+}
+
+#[test]
+fn a_scan_is_plotted() {
+    assert_snapshot!("scan_text", shown(&bench::scan()));
+}
+
+#[test]
+fn one_side_and_three() {
+    assert_snapshot!("one_side_text", shown(&bench::one_side()));
+    let mut three = bench::two_sides();
+    let mut side = three.sides[1].clone();
+    side.name = "C".into();
+    three.sides.push(side);
+    let series = three.cases[0].series[0].clone();
+    three.cases[0].series.push(series);
+    assert_snapshot!("three_sides_text", shown(&three));
+}
+
+#[test]
+fn nothing_and_a_single_sample() {
+    assert_eq!(shown(&Timings::default()).lines().next(), Some("nothing was measured"));
+    let mut single = bench::two_sides();
+    for series in &mut single.cases[0].series {
+        series.batches.truncate(1);
+    }
+    assert_snapshot!("single_text", shown(&single));
+    single.sides.truncate(1);
+    single.cases[0].series.truncate(1);
+    let text = shown(&single);
+    assert!(text.starts_with("a call takes ") && text.contains("single sample"), "{text}");
+}
+
+/// A benchmark's name must not repaint a terminal or make a row of its own.
+#[test]
+fn names_are_no_markup() {
+    let timings = bench::hostile();
+    let (text, markdown) = (shown(&timings), with(&timings, markdown));
+    for shown in [&text, &markdown] {
+        assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{202e}', '\r']), "{shown}");
+        assert!(!shown.lines().any(|line| line.starts_with("# no")), "{shown}");
+    }
+    assert!(!markdown.contains("<script>") && !markdown.contains("<b>"), "{markdown}");
+    assert_snapshot!("hostile_text", text);
+}
