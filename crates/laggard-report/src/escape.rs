@@ -56,6 +56,24 @@ pub fn markdown(text: &str) -> String {
     escaped
 }
 
+/// Text for XML and HTML, in elements and in quotes. Control characters, which XML cannot have,
+/// are shown escaped.
+pub(crate) fn xml(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in visible(text).chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            '\u{fffe}' | '\u{ffff}' => safe.push('\u{fffd}'),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
 /// A field of CSV by RFC 4180, quoted where needed and otherwise unchanged.
 pub fn csv(field: &str) -> String {
     if field.contains(['"', ',', '\n', '\r']) {

@@ -26,5 +26,6 @@ mod rows;
 mod shape;
 mod table;
 pub mod trace;
+pub mod why;
 
 pub use table::{Align, Column, Style, Table};

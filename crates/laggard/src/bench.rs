@@ -4,12 +4,13 @@ use crate::cli::{CompareArgs, Format, ReportArgs};
 use crate::commands::report::top;
 use crate::output::Places;
 use crate::printer::Printer;
-use laggard_core::compare::gate::gate;
-use laggard_core::compare::runs::compare_runs;
-use laggard_core::compare::timings::compare;
+use laggard_core::compare::gate::trips;
+use laggard_core::compare::runs::{RunsComparison, compare_runs};
+use laggard_core::compare::timings::{CaseComparison, compare};
 use laggard_core::model::timings::Timings;
 use laggard_formats::Source;
 use laggard_formats::read::bench;
+use laggard_report::Style;
 use laggard_report::bench::{self as show, BenchReport};
 use laggard_report::compare_bench::{self as show_two, CompareBench, Given};
 use std::path::Path;
@@ -18,9 +19,9 @@ use std::process::ExitCode;
 /// The seed of what is drawn at random, so that a file always says the same.
 pub(crate) const SEED: u64 = 1;
 /// The exit code when a case got too slow.
-const TRIPPED: u8 = 1;
+pub(crate) const TRIPPED: u8 = 1;
 /// Rows of a table when nothing else is asked for.
-const USUAL_ROWS: usize = 20;
+pub(crate) const USUAL_ROWS: usize = 20;
 
 /// Whether a file has results of a benchmark.
 pub(crate) fn is_bench(path: &Path) -> anyhow::Result<bool> {
@@ -77,28 +78,67 @@ pub(crate) fn compare_two(
     if let Some((flag, _)) = of_calls.iter().find(|(_, given)| *given) {
         anyhow::bail!("{flag} keeps calls; these are benches");
     }
-    let comparison = compare_runs(before, after, SEED);
-    let is_tripped =
-        args.fail_above.is_some_and(|limit| gate(before, after, limit, SEED).is_tripped());
     let (path_a, path_b) = (args.a.display().to_string(), args.b.display().to_string());
-    let (of_before, of_after) = (compare(before, SEED), compare(after, SEED));
-    let report = CompareBench {
-        before: Given { path: &path_a, timings: before, comparisons: &of_before },
-        after: Given { path: &path_b, timings: after, comparisons: &of_after },
-        comparison: &comparison,
-        limit: args.fail_above,
-        top: (!args.all).then_some(args.top.unwrap_or(USUAL_ROWS)),
-    };
+    let rows = (!args.all).then_some(args.top.unwrap_or(USUAL_ROWS));
+    let two = Two::new((&path_a, before), (&path_b, after));
+    let report = two.report(args.fail_above, rows);
     places.write(printer, |form, style| match form {
         Format::Text => show_two::text(&report, style),
         Format::Json => show_two::json(&report),
         Format::Csv => show_two::csv(&report),
         Format::Md => show_two::markdown(&report),
     })?;
-    // A gate that looked at nothing must not let anything through.
-    anyhow::ensure!(
-        args.fail_above.is_none() || !comparison.changes.is_empty(),
-        "--fail-above has nothing to look at: the files have no case in common"
-    );
-    Ok(if is_tripped { ExitCode::from(TRIPPED) } else { ExitCode::SUCCESS })
+    two.verdict(args.fail_above)
+}
+
+/// Says how a bench compares with an earlier one; the exit code is that of the gate.
+pub(crate) fn compare_with_baseline(
+    (path, baseline): (&str, &Timings),
+    now: &Timings,
+    limit: Option<f64>,
+    printer: &Printer,
+) -> anyhow::Result<ExitCode> {
+    let two = Two::new((path, baseline), ("now", now));
+    // The bench itself is the result, and may be JSON: this is talk about it.
+    printer.note(&show_two::text(&two.report(limit, Some(USUAL_ROWS)), &Style::default()));
+    two.verdict(limit)
+}
+
+/// Two benches, compared.
+struct Two<'a> {
+    paths: [&'a str; 2],
+    timings: [&'a Timings; 2],
+    own: [Vec<CaseComparison>; 2],
+    comparison: RunsComparison,
+}
+
+impl<'a> Two<'a> {
+    fn new((path_a, a): (&'a str, &'a Timings), (path_b, b): (&'a str, &'a Timings)) -> Two<'a> {
+        Two {
+            paths: [path_a, path_b],
+            timings: [a, b],
+            own: [compare(a, SEED), compare(b, SEED)],
+            comparison: compare_runs(a, b, SEED),
+        }
+    }
+
+    fn report(&self, limit: Option<f64>, top: Option<usize>) -> CompareBench<'_> {
+        let given = |at: usize| Given {
+            path: self.paths[at],
+            timings: self.timings[at],
+            comparisons: &self.own[at],
+        };
+        CompareBench { before: given(0), after: given(1), comparison: &self.comparison, limit, top }
+    }
+
+    fn verdict(&self, limit: Option<f64>) -> anyhow::Result<ExitCode> {
+        let Some(limit) = limit else { return Ok(ExitCode::SUCCESS) };
+        // A gate that looked at nothing must not let anything through.
+        anyhow::ensure!(
+            !self.comparison.changes.is_empty(),
+            "--fail-above has nothing to look at: the files have no case in common"
+        );
+        let is_tripped = self.comparison.changes.iter().any(|change| trips(change, limit));
+        Ok(if is_tripped { ExitCode::from(TRIPPED) } else { ExitCode::SUCCESS })
+    }
 }

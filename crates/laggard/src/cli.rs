@@ -23,6 +23,10 @@ pub struct Cli {
 /// What to do.
 #[derive(Subcommand, Debug)]
 pub enum Verb {
+    /// Find out why B is slower than A: time both, sample both, look at their code, name the culprit
+    Why(Box<WhyArgs>),
+    /// Time Python statements or commands against each other: which is faster, by how much, how sure
+    Bench(Box<BenchArgs>),
     /// Sample a program: native and Python frames in one stack
     Record(RecordArgs),
     /// Count and time a program's calls into libraries: which functions, from where, how often, how long
@@ -277,6 +281,51 @@ pub struct CompareArgs {
     pub output: Output,
 }
 
+/// Arguments of `why`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  laggard why --setup 'import numpy as np; a = np.ones((512, 512), np.float32); b = a.astype(np.float64)' 'a.sum()' 'b.sum()'
+  laggard why --b-env OPENBLAS_CORETYPE=Nehalem --setup 'import numpy as np; a = np.ones((256, 256))' 'a @ a' 'a @ a'
+  laggard why --commands './solve' './solve --safe'
+  laggard why -o why.html --setup 'x = list(range(1000))' 'sum(x)' 'sum(i for i in x)'
+
+A is the reference, B the one asked about. Where B does not lag detectably, nothing is named.")]
+pub struct WhyArgs {
+    /// The reference: a Python statement, or with --commands a command line
+    #[arg(value_name = "A")]
+    pub a: String,
+    /// The one asked about
+    #[arg(value_name = "B")]
+    pub b: String,
+    /// Python statements that run once before, on both sides; may be given again for more lines
+    #[arg(long, value_name = "STATEMENT")]
+    pub setup: Vec<String>,
+    /// The sides are command lines, run without a shell; a run is a call
+    #[arg(long, conflicts_with_all = ["setup", "python", "a_python", "b_python", "no_check", "tolerance"])]
+    pub commands: bool,
+    /// A command to run before every run of a side, untimed
+    #[arg(long, value_name = "COMMAND", requires = "commands")]
+    pub prepare: Option<String>,
+    /// How each side runs
+    #[command(flatten)]
+    pub each: EachSideArgs,
+    /// Time for all of it (20, 20s, 2m)
+    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = duration)]
+    pub time: Duration,
+    /// Give a side up that does not answer for this time
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    pub timeout: Duration,
+    /// Do not compare the results of the sides before they are timed
+    #[arg(long)]
+    pub no_check: bool,
+    /// How far results may differ, relative to their size
+    #[arg(long, value_name = "SHARE", conflicts_with = "no_check", value_parser = tolerance)]
+    pub tolerance: Option<f64>,
+    /// Where to; a file may be a page too (.html).
+    #[command(flatten)]
+    pub output: Output,
+}
+
 /// Arguments of `bench`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -391,15 +440,12 @@ pub struct EffortArgs {
     /// Stop after this time for a case, precise or not (10, 10s, 500ms, 2m)
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub time: Duration,
-    /// Measure exactly so many rounds, whatever the precision
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    /// Measure exactly so many rounds, whatever the precision and the time
+    #[arg(long, visible_alias = "repeats", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub rounds: Option<u32>,
     /// Rounds before those that count [default: until times are steady]
     #[arg(long, value_name = "N")]
     pub warmup: Option<u32>,
-    /// Calls in a batch [default: until the clock's cost is below 0.1 %]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub repeats: Option<u32>,
     /// Give a side up that does not answer for this time
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub timeout: Duration,

@@ -15,6 +15,11 @@ pub(crate) fn with_hint(what: String, hint: String) -> anyhow::Error {
     anyhow::Error::new(Failure { what, hint })
 }
 
+/// The same of an error that has its own words.
+pub(crate) fn caused(error: impl fmt::Display, hint: String) -> anyhow::Error {
+    with_hint(error.to_string(), hint)
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(&self.what)

@@ -12,6 +12,7 @@ mod output;
 mod printer;
 pub mod profile;
 mod ranks;
+mod sides;
 mod trace;
 
 use clap::Parser;
@@ -35,6 +36,8 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let printer = Printer::new(cli.talk);
     let fine = |()| ExitCode::SUCCESS;
     let (done, failed) = match cli.verb {
+        Verb::Why(args) => (commands::why::run(&args, &printer).map(fine), 2),
+        Verb::Bench(args) => (commands::bench::run(&args, &printer), 2),
         Verb::Record(args) => (commands::record::run(&args, &printer), TOOL_FAILED),
         Verb::Calls(args) => (commands::calls::run(&args, &printer), TOOL_FAILED),
         Verb::Report(args) => (commands::report::run(&args, &printer).map(fine), 2),

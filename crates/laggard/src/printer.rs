@@ -104,6 +104,16 @@ impl Printer {
         self
     }
 
+    /// A line that says what is being done; drawn when it is told something and at no other time,
+    /// so that nothing is measured but what is measured.
+    pub(crate) fn steps(&self) -> ProgressBar {
+        let bar = self.progress("", None);
+        if let Ok(style) = ProgressStyle::with_template("{msg}") {
+            bar.set_style(style);
+        }
+        bar
+    }
+
     /// A bar for reading this many bytes; hidden unless standard error is a terminal.
     pub(crate) fn progress(&self, what: &str, bytes: Option<u64>) -> ProgressBar {
         let shown = io::stderr().is_terminal() && !self.talk.no_progress && !self.talk.quiet;

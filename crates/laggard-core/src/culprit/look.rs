@@ -39,6 +39,7 @@ pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, inside: &str) {
     let mut found: FxHashMap<(Role, u32, u32), Work> = FxHashMap::default();
     let mut stack: Vec<&Frame> = vec![];
     let mut whole = 0;
+    let mut stacks: FxHashMap<u32, u64> = FxHashMap::default();
     for sample in &profile.samples {
         if !profile.events.get(sample.event as usize).is_some_and(|event| event.is_time) {
             continue;
@@ -51,6 +52,7 @@ pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, inside: &str) {
             continue;
         }
         whole += sample.weight;
+        *stacks.entry(sample.stack).or_default() += sample.weight;
         let loading = stack.iter().any(|frame| is_loading(profile, frame));
         let Some(at) = stack.iter().position(|frame| frame.kind != FrameKind::Inlined) else {
             continue;
@@ -76,6 +78,20 @@ pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, inside: &str) {
     // One order, whatever the map's.
     seen.work.sort_by(|a, b| b.ns.total_cmp(&a.ns).then_with(|| a.name.cmp(&b.name)));
     seen.available = available(&seen.work, code);
+    let hottest = stacks.into_iter().max_by_key(|&(stack, weight)| (weight, stack));
+    seen.path = hottest.map_or_else(Vec::new, |(stack, _)| path(profile, stack));
+}
+
+/// A stack for people: outermost first, from the first Python line of the user's own on.
+fn path(profile: &Profile, stack: u32) -> Vec<String> {
+    let mut all = vec![];
+    frames(profile, stack, &mut all);
+    all.reverse();
+    let is_own = |frame: &&Frame| {
+        frame.kind == FrameKind::Python && profile.texts.get(frame.file) == "<statement>"
+    };
+    let from = all.iter().position(is_own).unwrap_or(0);
+    all[from..].iter().map(|frame| frame_label(profile, frame)).collect()
 }
 
 /// Frames of a stack, innermost first.

@@ -31,6 +31,8 @@ pub struct Seen {
     pub rounds: u64,
     /// Where the CPU time outside the kernel went: sums up to `user_ns`.
     pub work: Vec<Work>,
+    /// The way to most of the time: frames from the statement inwards, as people read them.
+    pub path: Vec<String>,
     /// Calls across library borders, where they were traced.
     pub calls: Option<Vec<Called>>,
     /// Instructions and misses, where they were counted.

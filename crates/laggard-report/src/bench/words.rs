@@ -48,7 +48,7 @@ pub(crate) fn labelled(name: &str, parameters: &[(String, String)]) -> String {
 }
 
 /// `B is 1.58x slower than A per call (95 % 1.55 to 1.61, n = 400 rounds)`.
-pub(super) fn sentence(timings: &Timings, found: &CaseComparison) -> String {
+pub(crate) fn sentence(timings: &Timings, found: &CaseComparison) -> String {
     let name = |side: usize| timings.sides.get(side).map_or("?", |side| side.name.as_str());
     let (a, b) = (name(0), name(found.side));
     let n = plural(found.n as u64, "round");

@@ -1,6 +1,7 @@
 //! The frames of a tree as rectangles.
 
-use super::{whole, xml};
+use super::whole;
+use crate::escape::xml;
 use crate::number::{count, percent};
 use laggard_core::model::profile::FrameKind;
 use laggard_core::profile::{Tree, TreeNode, View};

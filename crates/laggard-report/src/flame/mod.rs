@@ -33,7 +33,7 @@ pub fn svg(view: &View, title: &str) -> String {
 /// A page with the picture, a box to search in, and the functions with the most time.
 pub fn html(view: &View, title: &str) -> String {
     let drawing = draw::draw(view, &top_down(view), title);
-    let name = xml(title);
+    let name = escape::xml(title);
     format!(
         "<!doctype html>
 <!-- flame graph by laggard -->
@@ -58,7 +58,7 @@ flame(document.querySelector(\"svg\"), document);
 </body>
 </html>
 ",
-        xml(&whole(view, view.whole)),
+        escape::xml(&whole(view, view.whole)),
         drawing.without_heading(),
         list(view)
     )
@@ -67,8 +67,8 @@ flame(document.querySelector(\"svg\"), document);
 /// The functions with the most time of their own.
 fn list(view: &View) -> String {
     let table = totals(view, By::Function);
-    let cell = |text: &str| format!("<td>{}</td>", xml(text));
-    let number = |text: &str| format!("<td class=\"n\">{}</td>", xml(text));
+    let cell = |text: &str| format!("<td>{}</td>", escape::xml(text));
+    let number = |text: &str| format!("<td class=\"n\">{}</td>", escape::xml(text));
     let row = |row: &laggard_core::profile::Row| {
         let cells = [
             number(&percent(row.total.share_of(table.whole))),
@@ -93,22 +93,4 @@ fn whole(view: &View, cost: Cost) -> String {
     } else {
         samples
     }
-}
-
-/// Text for XML and HTML, in elements and in quotes. Control characters, which XML cannot have,
-/// are shown escaped.
-pub(crate) fn xml(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in escape::visible(text).chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            '\u{fffe}' | '\u{ffff}' => safe.push('\u{fffd}'),
-            c => safe.push(c),
-        }
-    }
-    safe
 }

@@ -1,6 +1,6 @@
 //! Pictures of a sketched profile.
 
-use super::{html, svg, xml};
+use super::{html, svg};
 use laggard_core::model::profile::Profile;
 use laggard_core::profile::{View, join_workers};
 use laggard_samples::profile::{Sketch, matrix_product};

@@ -29,25 +29,7 @@ pub(crate) fn run(args: &InspectArgs, printer: &Printer) -> anyhow::Result<()> {
         None => None,
     };
     let paths = files(args, profile.as_ref())?;
-    let features = host::cpu_features();
-    let mut code = Code::default();
-    let mut looked_at: Vec<(Elf, Option<Samples>)> = vec![];
-    for path in &paths {
-        let elf = Elf::open(path).map_err(explain)?;
-        let mut file = laggard_symbols::inspect(&elf, &path.display().to_string(), &mut code.texts);
-        if !features.is_empty() && is_for_this_machine(&file) {
-            laggard_symbols::judge_targets(&mut file.targets, &features);
-        }
-        let samples = profile.as_ref().map(|profile| {
-            warn_if_changed(profile, &file, printer);
-            laggard_symbols::samples_in(profile, &file)
-        });
-        if let Some(samples) = &samples {
-            file.executed = Some(laggard_symbols::executed(&elf, &file, samples));
-        }
-        code.files.push(file);
-        looked_at.push((elf, samples));
-    }
+    let (mut code, looked_at) = look_at(&paths, profile.as_ref(), printer)?;
     for wanted in &args.asm {
         list(wanted, &looked_at, &mut code)?;
     }
@@ -74,6 +56,34 @@ pub(crate) fn run(args: &InspectArgs, printer: &Printer) -> anyhow::Result<()> {
         Format::Csv => show::csv(&report),
         Format::Md => show::markdown(&report),
     })
+}
+
+/// Looks at files, and at what a profile saw of them.
+pub(crate) fn look_at(
+    paths: &[PathBuf],
+    profile: Option<&Profile>,
+    printer: &Printer,
+) -> anyhow::Result<(Code, Vec<(Elf, Option<Samples>)>)> {
+    let features = host::cpu_features();
+    let mut code = Code::default();
+    let mut looked_at: Vec<(Elf, Option<Samples>)> = vec![];
+    for path in paths {
+        let elf = Elf::open(path).map_err(explain)?;
+        let mut file = laggard_symbols::inspect(&elf, &path.display().to_string(), &mut code.texts);
+        if !features.is_empty() && is_for_this_machine(&file) {
+            laggard_symbols::judge_targets(&mut file.targets, &features);
+        }
+        let samples = profile.map(|profile| {
+            warn_if_changed(profile, &file, printer);
+            laggard_symbols::samples_in(profile, &file)
+        });
+        if let Some(samples) = &samples {
+            file.executed = Some(laggard_symbols::executed(&elf, &file, samples));
+        }
+        code.files.push(file);
+        looked_at.push((elf, samples));
+    }
+    Ok((code, looked_at))
 }
 
 fn choice(args: &InspectArgs) -> Choice {
@@ -204,7 +214,7 @@ fn libraries(place: &Path, found: &mut Vec<PathBuf>, depth: usize) {
 }
 
 /// Files that a profile has a part of its samples in, most first.
-fn hot_modules(profile: &Profile) -> Vec<PathBuf> {
+pub(crate) fn hot_modules(profile: &Profile) -> Vec<PathBuf> {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for sample in &profile.samples {
         let frame = profile.frames_of(sample.stack).next();

@@ -1,5 +1,6 @@
 //! One file a verb.
 
+pub(crate) mod bench;
 pub(crate) mod calls;
 pub(crate) mod compare;
 pub(crate) mod convert;
@@ -9,3 +10,4 @@ pub(crate) mod index;
 pub(crate) mod inspect;
 pub(crate) mod record;
 pub(crate) mod report;
+pub(crate) mod why;

@@ -1,0 +1,166 @@
+//! The JSON of a verdict: `laggard.why/1`.
+
+use super::{WhyReport, how_to_get, named, ratio, verdict};
+use laggard_core::compare::timings::Verdict;
+use laggard_core::culprit::{Culprit, Fact, Seen, Unit, partition};
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Shape<'a> {
+    schema: &'static str,
+    tool: &'a str,
+    command: &'a [String],
+    verdict: String,
+    /// Whether B lags A, detectably.
+    lags: bool,
+    ratio: Option<Ratio>,
+    n: usize,
+    sides: Vec<Side<'a>>,
+    culprits: Vec<Named<'a>>,
+    /// The share of the lag that no culprit explains; null where there is none to explain.
+    not_explained: Option<f64>,
+    slices: Vec<Slice>,
+    missing: Vec<&'static str>,
+    notes: &'a [String],
+    warnings: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Ratio {
+    middle: f64,
+    low: f64,
+    high: f64,
+}
+
+#[derive(Serialize)]
+struct Side<'a> {
+    name: &'a str,
+    runs: &'a str,
+    facts: &'a [(String, String)],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seen: Option<OfCall<'a>>,
+}
+
+/// What was seen of a call.
+#[derive(Serialize)]
+struct OfCall<'a> {
+    wall_ns: f64,
+    user_ns: f64,
+    system_ns: f64,
+    page_faults: f64,
+    waits: f64,
+    threads: u32,
+    path: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Named<'a> {
+    kind: &'static str,
+    explains: f64,
+    gap_ns: f64,
+    facts: Vec<OneFact<'a>>,
+    at: &'a str,
+    advice: &'a str,
+}
+
+#[derive(Serialize)]
+struct OneFact<'a> {
+    what: &'a str,
+    a: f64,
+    b: f64,
+    unit: &'static str,
+    n: u64,
+    inferred: bool,
+}
+
+#[derive(Serialize)]
+struct Slice {
+    what: String,
+    of: String,
+    a_ns: f64,
+    b_ns: f64,
+}
+
+/// The verdict for programs.
+pub fn json(report: &WhyReport) -> String {
+    let timings = report.timings;
+    let seen = |at: usize| report.pair.map(|pair| if at == 0 { pair.a } else { pair.b });
+    let shape = Shape {
+        schema: "laggard.why/1",
+        tool: &timings.tool,
+        command: &timings.command,
+        verdict: verdict(report),
+        lags: report.comparison.verdict == Verdict::Slower,
+        ratio: ratio(report).map(|of| Ratio { middle: of.middle, low: of.low, high: of.high }),
+        n: report.comparison.n,
+        sides: timings
+            .sides
+            .iter()
+            .enumerate()
+            .map(|(at, side)| Side {
+                name: &side.name,
+                runs: &side.runs,
+                facts: &side.facts,
+                seen: seen(at).map(of_call),
+            })
+            .collect(),
+        culprits: report
+            .judgement
+            .map_or_else(Vec::new, |found| found.culprits.iter().map(culprit).collect()),
+        not_explained: report.judgement.map(|judgement| judgement.not_explained),
+        slices: report.pair.map_or_else(Vec::new, |pair| {
+            let slice = |slice: &laggard_core::culprit::Slice| {
+                let (what, of) = named(slice);
+                Slice { what, of, a_ns: slice.a_ns, b_ns: slice.b_ns }
+            };
+            partition(&pair).iter().map(slice).collect()
+        }),
+        missing: report.judgement.map_or_else(Vec::new, |found| {
+            found.missing.iter().map(|missing| how_to_get(*missing)).collect()
+        }),
+        notes: report.notes,
+        warnings: &timings.warnings,
+    };
+    crate::shape::pretty(&shape)
+}
+
+fn of_call(seen: &Seen) -> OfCall<'_> {
+    OfCall {
+        wall_ns: seen.wall_ns,
+        user_ns: seen.user_ns,
+        system_ns: seen.system_ns,
+        page_faults: seen.faults,
+        waits: seen.waits,
+        threads: seen.threads,
+        path: &seen.path,
+    }
+}
+
+fn culprit(culprit: &Culprit) -> Named<'_> {
+    let finding = &culprit.finding;
+    Named {
+        kind: finding.kind.word(),
+        explains: culprit.explains,
+        gap_ns: culprit.gap_ns,
+        facts: finding.facts.iter().map(one_fact).collect(),
+        at: &finding.at,
+        advice: &finding.advice,
+    }
+}
+
+fn one_fact(fact: &Fact) -> OneFact<'_> {
+    OneFact {
+        what: &fact.what,
+        a: fact.a,
+        b: fact.b,
+        unit: match fact.unit {
+            Unit::Nanos => "ns",
+            Unit::Bytes => "bytes",
+            Unit::Share => "share",
+            Unit::Bits => "bits",
+            Unit::Count => "count",
+        },
+        n: fact.n,
+        inferred: fact.is_inferred,
+    }
+}

@@ -1,0 +1,209 @@
+//! A verdict: whether B lags, and why.
+//!
+//! You give timings of two sides, what was seen of them and what the judges made of it; you get the
+//! verdict first, then its culprits with their facts, then what both sides spend their time on.
+
+mod json;
+mod page;
+#[cfg(test)]
+mod tests;
+
+pub use json::json;
+pub use page::page;
+
+use crate::bench::sentence;
+use crate::document::Document;
+use crate::number::{Quantity, count, duration, percent, plural, significant};
+use crate::table::{Column, Style, Table};
+use laggard_core::compare::timings::{CaseComparison, Verdict};
+use laggard_core::culprit::{Fact, Judgement, Missing, Pair, Part, Slice, Unit, partition};
+use laggard_core::model::timings::Timings;
+use laggard_core::stats::ratio::Interval;
+
+/// Everything a verdict is made from.
+#[derive(Clone, Copy)]
+pub struct WhyReport<'a> {
+    /// How long both sides took.
+    pub timings: &'a Timings,
+    /// B against A.
+    pub comparison: &'a CaseComparison,
+    /// What was seen of both, where there is a lag to explain.
+    pub pair: Option<Pair<'a>>,
+    /// What the judges made of it.
+    pub judgement: Option<&'a Judgement>,
+    /// What was not available, in words.
+    pub notes: &'a [String],
+}
+
+/// Rows of the table of functions.
+const MOST_FUNCTIONS: usize = 12;
+
+/// The verdict for a terminal.
+pub fn text(report: &WhyReport, style: &Style) -> String {
+    document(report).text(style)
+}
+
+/// The same in Markdown.
+pub fn markdown(report: &WhyReport) -> String {
+    document(report).markdown()
+}
+
+fn document(report: &WhyReport) -> Document {
+    let mut document = Document::default();
+    document.lead(verdict(report));
+    if let Some(judgement) = report.judgement {
+        culprits(judgement, &mut document);
+    }
+    if let Some(pair) = &report.pair {
+        functions(pair, &mut document);
+        paths(report, pair, &mut document);
+    }
+    let missing = report.judgement.map_or(&[][..], |judgement| &judgement.missing);
+    let notes = report.notes.iter().chain(&report.timings.warnings).cloned();
+    for note in missing.iter().map(|missing| how_to_get(*missing).to_owned()).chain(notes) {
+        document.notice(note);
+    }
+    document
+}
+
+/// `B lags A: 1.58x slower per call (95 % 1.55 to 1.61, n = 400 rounds)`, or that it does not.
+pub(crate) fn verdict(report: &WhyReport) -> String {
+    let sentence = sentence(report.timings, report.comparison);
+    match report.comparison.verdict {
+        Verdict::Slower => sentence,
+        _ => format!("no lag to explain: {sentence}"),
+    }
+}
+
+fn culprits(judgement: &Judgement, document: &mut Document) {
+    document.heading("Why");
+    for culprit in &judgement.culprits {
+        let finding = &culprit.finding;
+        let at = if finding.at.is_empty() { String::new() } else { format!("  {}", finding.at) };
+        let title =
+            format!("{:>3} %  {}{at}", whole_percent(culprit.explains), finding.kind.word());
+        let mut below: Vec<String> = finding.facts.iter().map(fact).collect();
+        below.push(format!("→ {}", finding.advice));
+        document.stack(title, &below);
+    }
+    if judgement.not_explained >= 0.005 || judgement.culprits.is_empty() {
+        document.line(format!("{:>3} %  not explained", whole_percent(judgement.not_explained)));
+    }
+    if judgement.saved_ns > 0.0 {
+        document.minor(format!(
+            "shares are of what B loses; elsewhere it saves {} a call",
+            duration(judgement.saved_ns as i64)
+        ));
+    }
+}
+
+fn whole_percent(share: f64) -> String {
+    format!("{:.0}", share * 100.0)
+}
+
+/// `packed instructions: A 94 %, B 0 % (n = 812)`.
+pub(crate) fn fact(fact: &Fact) -> String {
+    let show = |value: f64| match fact.unit {
+        Unit::Nanos => duration(value as i64),
+        Unit::Bytes => crate::number::bytes(value as i64),
+        Unit::Share => format!("{} %", percent(value)),
+        Unit::Bits => format!("{value:.0}"),
+        Unit::Count => significant(value),
+    };
+    let inferred = if fact.is_inferred { ", inferred" } else { "" };
+    format!(
+        "{}: A {}, B {} (n = {}{inferred})",
+        fact.what,
+        show(fact.a),
+        show(fact.b),
+        count(fact.n)
+    )
+}
+
+/// Where the time goes on both sides, the largest differences first.
+fn functions(pair: &Pair, document: &mut Document) {
+    let mut slices = partition(pair);
+    slices.sort_by(|x, y| y.gap_ns().abs().total_cmp(&x.gap_ns().abs()));
+    let least = 0.005 * pair.b.wall_ns;
+    slices.retain(|slice| slice.gap_ns().abs() >= least);
+    let left = slices.len().saturating_sub(MOST_FUNCTIONS);
+    document.heading("Time of a call");
+    let shown = || slices.iter().take(MOST_FUNCTIONS);
+    let unit = Quantity::Time.unit(shown().flat_map(|slice| [slice.a_ns, slice.b_ns]));
+    let mut table = Table::new([
+        Column::text("what"),
+        Column::text("of"),
+        Column::number("A", unit.name),
+        Column::number("B", unit.name),
+        Column::number("gap", unit.name),
+    ]);
+    for slice in shown() {
+        let (what, of) = named(slice);
+        let number = |ns: f64| if ns == 0.0 { String::new() } else { unit.number(ns) };
+        let sign = if slice.gap_ns() > 0.0 { "+" } else { "-" };
+        let gap = format!("{sign}{}", unit.number(slice.gap_ns().abs()));
+        table.push([what, of, number(slice.a_ns), number(slice.b_ns), gap]);
+    }
+    document.table(table);
+    if left > 0 {
+        document.minor(format!("{} left out", plural(left as u64, "smaller difference")));
+    }
+}
+
+/// What a slice is called, and whose it is.
+pub(crate) fn named(slice: &Slice) -> (String, String) {
+    let words = match slice.part {
+        Part::Kernel => "the kernel",
+        Part::Waiting => "waiting",
+        Part::Parallelism => "working less parallel",
+        Part::Functions(_) => {
+            let names = |work: Option<&laggard_core::culprit::Work>| {
+                work.map(|work| (work.name.clone(), work.library.clone()))
+            };
+            let (a, b) = (names(slice.best()), names(slice.worst()));
+            return match (a, b) {
+                (Some(a), Some(b)) if a == b => a,
+                (Some((name_a, of_a)), Some((name_b, of_b))) => {
+                    let of = if of_a == of_b { of_a } else { format!("{of_a} / {of_b}") };
+                    (format!("{name_a} / {name_b}"), of)
+                }
+                (Some(one), None) | (None, Some(one)) => one,
+                (None, None) => Default::default(),
+            };
+        }
+    };
+    (words.to_owned(), String::new())
+}
+
+/// The way from Python to where most of the time goes, of both sides.
+fn paths(report: &WhyReport, pair: &Pair, document: &mut Document) {
+    let sides = report.timings.sides.iter().zip([pair.a, pair.b]);
+    let sides: Vec<_> = sides.filter(|(_, seen)| !seen.path.is_empty()).collect();
+    if sides.is_empty() {
+        return;
+    }
+    document.heading("The way to most of the time");
+    for (side, seen) in sides {
+        document.stack(format!("{}: {}", side.name, side.runs), &seen.path);
+    }
+}
+
+/// What would settle what is open.
+pub(crate) fn how_to_get(missing: Missing) -> &'static str {
+    match missing {
+        Missing::Disassembly => {
+            "the code of hot functions is not at hand: `laggard inspect` says what a library lacks"
+        }
+        Missing::Counts => {
+            "instructions and misses are not counted here: `laggard doctor` says how to get counters, `laggard bench --instructions` counts with callgrind"
+        }
+        Missing::SystemCalls => {
+            "B spends more time in the kernel: `laggard calls --syscalls` says in which calls"
+        }
+    }
+}
+
+/// The interval of the ratio, where there is one.
+pub(crate) fn ratio(report: &WhyReport) -> Option<Interval> {
+    report.comparison.wall
+}

@@ -1,0 +1,103 @@
+//! `laggard bench`: time sides against each other.
+
+use crate::bench::{SEED, USUAL_ROWS, compare_with_baseline, load, show};
+use crate::cli::BenchArgs;
+use crate::failure;
+use crate::printer::Printer;
+use crate::sides::{Texts, cases, limits, sides};
+use laggard_core::model::timings::Timings;
+use laggard_probe::bench::{Plan, Progress, Stage, Trouble, measure};
+use laggard_probe::{Error, Refusal};
+use std::process::ExitCode;
+
+/// Runs the verb.
+pub(crate) fn run(args: &BenchArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
+    let places = args.output.places()?;
+    // Before anything is measured for nothing.
+    let baseline = args.baseline.as_deref().map(load).transpose()?;
+    let cases = cases(&args.param)?;
+    let texts = Texts {
+        sides: &args.sides,
+        commands: args.commands,
+        setup: &args.setup,
+        prepare: args.prepare.as_deref(),
+    };
+    let mut sides = sides(&texts, &args.each)?;
+    for side in &mut sides {
+        side.cpus = args.cpus.clone().map_or(vec![], |cpus| cpus.0);
+    }
+    let plan = Plan {
+        sides,
+        limits: limits(&args.effort, cases.len()),
+        cases,
+        seed: SEED,
+        check: !args.no_check,
+        tolerance: args.tolerance,
+        instructions: args.instructions,
+        ..Plan::default()
+    };
+    let timings = timed(&plan, printer)?;
+    let rows = (!args.all).then_some(args.top.unwrap_or(USUAL_ROWS));
+    show(&timings, rows, &places, printer)?;
+    match (&args.baseline, &baseline) {
+        (Some(path), Some(baseline)) => {
+            let baseline = (&*path.to_string_lossy(), baseline);
+            compare_with_baseline(baseline, &timings, args.fail_above, printer)
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Measures, and says how far it is between rounds.
+pub(crate) fn timed(plan: &Plan, printer: &Printer) -> anyhow::Result<Timings> {
+    let bar = printer.steps();
+    let measured = measure(plan, &mut |now| bar.set_message(words(now)));
+    bar.finish_and_clear();
+    let mut timings = measured.map_err(explain)?;
+    timings.command = std::env::args().collect();
+    Ok(timings)
+}
+
+fn words(now: &Progress) -> String {
+    let case = match (now.cases, now.name) {
+        (1, _) => String::new(),
+        (cases, name) => format!("case {} of {cases}, {name}: ", now.case + 1),
+    };
+    let doing = match now.stage {
+        Stage::SetUp => "setting up".to_owned(),
+        Stage::Check => "comparing results".to_owned(),
+        Stage::WarmUp => format!("warming up, round {}", now.rounds),
+        Stage::Sampling => {
+            let width =
+                now.width.map_or_else(String::new, |width| format!(", ±{:.1} %", width * 100.0));
+            format!("round {}{width}", now.rounds)
+        }
+        Stage::Instructions => "counting instructions".to_owned(),
+    };
+    format!(
+        "{case}{doing}, {:.0} of at most {:.0} s",
+        now.elapsed.as_secs_f64(),
+        now.budget.as_secs_f64()
+    )
+}
+
+/// Adds what to do about it.
+pub(crate) fn explain(error: Error) -> anyhow::Error {
+    let hint = match &error {
+        Error::Side { trouble: Trouble::Missing(Refusal::Missing(_)), .. } => {
+            "give its path; a statement's interpreter is set with --python"
+        }
+        Error::Side { trouble: Trouble::Timeout { .. }, .. } => "allow it more with --timeout 5m",
+        Error::Side { trouble: Trouble::Raised { last, .. }, .. }
+            if last.starts_with("ModuleNotFoundError") =>
+        {
+            "give the interpreter that has it with --python, or --a-python and --b-python"
+        }
+        Error::Side { trouble: Trouble::Syntax(_), .. } => {
+            "sides are Python statements; with --commands they are command lines"
+        }
+        Error::Differ { .. } => "if that is as it should be: --tolerance 1e-3, or --no-check",
+        _ => return error.into(),
+    };
+    failure::caused(error, hint.into())
+}

@@ -1,0 +1,151 @@
+//! `laggard why`: time two sides, sample both, look at their code, and name what makes B lag.
+
+use crate::bench::SEED;
+use crate::cli::{Format, Output, WhyArgs};
+use crate::commands::bench::{explain, timed};
+use crate::commands::inspect::{hot_modules, look_at};
+use crate::output::put;
+use crate::printer::Printer;
+use crate::sides::{Texts, sides};
+use anyhow::{Context, bail, ensure};
+use laggard_core::compare::timings::{Verdict, compare};
+use laggard_core::culprit::{Pair, Seen, add_work, judge, times};
+use laggard_core::model::timings::Timings;
+use laggard_core::profile::{fold_interpreter, join_workers};
+use laggard_probe::bench::{CasePlan, Limits, Plan, record_side};
+use laggard_probe::sample::Options;
+use laggard_report::why::{self as show, WhyReport};
+use laggard_symbols::FileSystem;
+use std::path::Path;
+
+/// Of all time: for timing, and for sampling each side.
+const TIMING: f64 = 0.5;
+const SAMPLING: f64 = 0.15;
+/// Samples a second: few seconds have to tell much.
+const RATE: f64 = 1999.0;
+
+/// Runs the verb.
+pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
+    let page = args.output.output.as_deref().filter(|path| is_page(path));
+    if let Some(path) = page {
+        ensure_replaceable(path, args.output.force)?;
+    }
+    // Beside a page the verdict is shown.
+    let rest = Output { output: None, ..args.output.clone() };
+    let places = if page.is_some() { rest.places()? } else { args.output.places()? };
+    let texts = Texts {
+        sides: &[args.a.clone(), args.b.clone()],
+        commands: args.commands,
+        setup: &args.setup,
+        prepare: args.prepare.as_deref(),
+    };
+    let plan = Plan {
+        sides: sides(&texts, &args.each)?,
+        limits: Limits {
+            time: args.time.mul_f64(TIMING),
+            timeout: args.timeout,
+            ..Limits::default()
+        },
+        seed: SEED,
+        check: !args.no_check,
+        tolerance: args.tolerance,
+        ..Plan::default()
+    };
+    let timings = timed(&plan, printer)?;
+    let comparisons = compare(&timings, SEED);
+    let comparison = comparisons.first().context("nothing was measured")?;
+    let mut notes = vec![];
+    let seen = if comparison.verdict == Verdict::Slower {
+        Some([0, 1].map(|side| look(args, &plan, &timings, side, &mut notes, printer)))
+    } else {
+        None
+    };
+    let seen = match seen {
+        Some([a, b]) => Some((a?, b?)),
+        None => None,
+    };
+    let pair = seen.as_ref().map(|(a, b)| Pair { a, b });
+    let judgement = pair.as_ref().map(judge);
+    let report = WhyReport {
+        timings: &timings,
+        comparison,
+        pair,
+        judgement: judgement.as_ref(),
+        notes: &notes,
+    };
+    if let Some(path) = page {
+        put(path, show::page(&report).as_bytes())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    places.write(printer, |form, style| match form {
+        Format::Json => show::json(&report),
+        Format::Md => show::markdown(&report),
+        Format::Text | Format::Csv => show::text(&report, style),
+    })?;
+    if let Some(path) = page {
+        printer.note(&format!("wrote {}", path.display()));
+    }
+    Ok(())
+}
+
+/// What there is to be seen of a side: its times, its samples and the code they are in.
+fn look(
+    args: &WhyArgs,
+    plan: &Plan,
+    timings: &Timings,
+    side: usize,
+    notes: &mut Vec<String>,
+    printer: &Printer,
+) -> anyhow::Result<Seen> {
+    let case = timings.cases.first().context("nothing was measured")?;
+    let mut seen = times(&case.series[side]);
+    let name = &timings.sides[side].name;
+    let bar = printer.steps();
+    bar.set_message(format!("sampling {name}"));
+    let options = Options { rate: RATE, ..Options::default() };
+    let time = args.time.mul_f64(SAMPLING);
+    let recorded = record_side(plan, side, &CasePlan::default(), time, &options);
+    bar.set_message(format!("looking at the code of {name}"));
+    let (mut profile, _) = recorded.map_err(explain)?;
+    laggard_symbols::resolve(&mut profile, &FileSystem);
+    join_workers(&mut profile);
+    fold_interpreter(&mut profile);
+    let code = match look_at(&hot_modules(&profile), Some(&profile), printer) {
+        Ok((code, _)) => code,
+        Err(error) => {
+            notes.push(format!("{name}: the code of its libraries cannot be read: {error:#}"));
+            Default::default()
+        }
+    };
+    if profile.samples.len() < FEW_SAMPLES {
+        notes.push(format!(
+            "{name}: only {} samples were taken; more --time tells more",
+            profile.samples.len()
+        ));
+    }
+    add_work(&mut seen, &profile, &code, "");
+    bar.finish_and_clear();
+    Ok(seen)
+}
+
+/// Fewer samples say little about where time goes.
+const FEW_SAMPLES: usize = 200;
+
+fn is_page(path: &Path) -> bool {
+    path.extension().is_some_and(|suffix| suffix == "html" || suffix == "htm")
+}
+
+/// Another file is overwritten only by a page of the same kind.
+fn ensure_replaceable(path: &Path, force: bool) -> anyhow::Result<()> {
+    ensure!(!path.is_dir(), "cannot write {}: it is a directory", path.display());
+    let Ok(old) = std::fs::read(path) else { return Ok(()) };
+    let head = String::from_utf8_lossy(&old[..old.len().min(4096)]).into_owned();
+    let is_ours = head.starts_with("<!doctype html>") && head.contains("laggard");
+    if !force && !old.is_empty() && !is_ours {
+        bail!(
+            "{} exists and is not a page of laggard: give --force to overwrite it",
+            path.display()
+        );
+    }
+    Ok(())
+}

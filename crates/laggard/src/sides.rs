@@ -1,0 +1,112 @@
+//! From the command line to what is measured: sides, cases and how long.
+
+use crate::cli::{EachSideArgs, EffortArgs, Parameter, Set};
+use anyhow::{Context, ensure};
+use laggard_probe::bench::{CasePlan, Limits, Rounds, Runs, SidePlan, WarmUp};
+use std::ffi::OsString;
+
+/// Sides that have a letter.
+const MOST_SIDES: usize = 26;
+/// Cases beyond which a scan is a mistake.
+const MOST_CASES: usize = 1000;
+
+/// What the sides run, as text.
+pub(crate) struct Texts<'a> {
+    /// One for each side.
+    pub(crate) sides: &'a [String],
+    /// Whether they are command lines.
+    pub(crate) commands: bool,
+    /// Lines that run once before.
+    pub(crate) setup: &'a [String],
+    /// A command before every run.
+    pub(crate) prepare: Option<&'a str>,
+}
+
+/// The sides, by letter.
+pub(crate) fn sides(texts: &Texts, each: &EachSideArgs) -> anyhow::Result<Vec<SidePlan>> {
+    ensure!(texts.sides.len() <= MOST_SIDES, "at most {MOST_SIDES} sides can be measured");
+    let mut sides = vec![];
+    for (letter, text) in ('A'..='Z').zip(texts.sides) {
+        let runs = if texts.commands {
+            let prepare = texts.prepare.map(words).transpose()?;
+            Runs::Command { words: words(text)?, prepare }
+        } else {
+            Runs::Statement { code: text.clone(), setup: texts.setup.join("\n") }
+        };
+        sides.push(SidePlan { python: each.python.clone(), ..SidePlan::new(letter, runs) });
+    }
+    let of = [
+        (&each.a_python, &each.a_env, &each.a_dir, each.a_threads),
+        (&each.b_python, &each.b_env, &each.b_dir, each.b_threads),
+    ];
+    for (number, (python, env, dir, threads)) in of.into_iter().enumerate() {
+        let is_given = python.is_some() || !env.is_empty() || dir.is_some() || threads.is_some();
+        let Some(side) = sides.get_mut(number) else {
+            ensure!(!is_given, "there is no side {} to be set", letter(number));
+            continue;
+        };
+        side.python = python.clone().or(side.python.take());
+        side.env.extend(env.iter().map(|(name, value)| (name.into(), value.into())));
+        side.directory = dir.clone();
+        side.threads = threads.map(u32::from);
+    }
+    for setting in &each.set {
+        let side = sides
+            .get_mut(setting.side)
+            .with_context(|| format!("there is no side {} to be set", letter(setting.side)))?;
+        match setting.what.clone() {
+            Set::Name(name) => side.name = name,
+            Set::Python(python) => side.python = Some(python),
+            Set::Env(name, value) => side.env.push((name.into(), value.into())),
+            Set::Dir(directory) => side.directory = Some(directory),
+            Set::Threads(threads) => side.threads = Some(u32::from(threads)),
+        }
+    }
+    Ok(sides)
+}
+
+fn letter(side: usize) -> char {
+    char::from(b'A' + side as u8)
+}
+
+/// The words of a command line, by the rules of a shell for quotes and nothing else.
+pub(crate) fn words(line: &str) -> anyhow::Result<Vec<OsString>> {
+    let words = shlex::split(line).with_context(|| format!("quotes do not match in {line:?}"))?;
+    ensure!(!words.is_empty(), "a side has no command");
+    Ok(words.into_iter().map(OsString::from).collect())
+}
+
+/// One case for every combination of the parameters' values.
+pub(crate) fn cases(parameters: &[Parameter]) -> anyhow::Result<Vec<CasePlan>> {
+    let mut cases = vec![CasePlan::default()];
+    for parameter in parameters {
+        cases = cases
+            .iter()
+            .flat_map(|case| {
+                parameter.values.iter().map(|value| {
+                    let mut case = case.clone();
+                    case.parameters.push((parameter.name.clone(), value.clone()));
+                    case
+                })
+            })
+            .collect();
+        ensure!(cases.len() <= MOST_CASES, "more than {MOST_CASES} cases to measure");
+    }
+    for case in &mut cases {
+        let named: Vec<String> =
+            case.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        case.name = named.join(" ");
+    }
+    Ok(cases)
+}
+
+/// How long and how exactly, for so many cases.
+pub(crate) fn limits(effort: &EffortArgs, cases: usize) -> Limits {
+    Limits {
+        time: effort.time * cases.max(1) as u32,
+        precision: effort.precision,
+        warm_up: effort.warmup.map_or(WarmUp::UntilSteady, WarmUp::Rounds),
+        rounds: effort.rounds.map_or(Limits::default().rounds, Rounds::Exactly),
+        timeout: effort.timeout,
+    }
+}
