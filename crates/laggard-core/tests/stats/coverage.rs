@@ -25,13 +25,14 @@ fn coverage(noise: Noise, rounds: usize, experiments: u64) -> (f64, f64, f64) {
 }
 
 #[test]
-#[ignore = "prints a table, in a minute"]
+#[ignore = "prints a table, in two minutes"]
 fn table() {
     for rounds in [5, 10, 20, 50, 100, 200, 400] {
         println!("{rounds} rounds: coverage by medians, as chosen, half width");
         for noise in Noise::ALL {
             let (medians, chosen, width) = coverage(noise, rounds, 1000);
-            println!("{noise:20?}{medians:>7.1} %{chosen:>7.1} %{width:>7.2} %");
+            let name = format!("{noise:?}");
+            println!("{name:20}{medians:>7.1} %{chosen:>7.1} %{width:>7.2} %");
         }
     }
 }
