@@ -1,6 +1,6 @@
 //! Why a program could not be measured.
 
-use crate::bench::Trouble;
+use crate::bench::{Differ, Trouble};
 use crate::program::Refusal;
 use std::io;
 use std::path::PathBuf;
@@ -167,26 +167,6 @@ pub enum Error {
         trouble: Trouble,
     },
     /// Two sides of a bench do not do the same.
-    #[error(
-        "sides {} and {} give different results{}{}: {} and {}",
-        sides.0, sides.1, of_case(case), at_place(at), values.0, values.1
-    )]
-    Differ {
-        /// What they are called.
-        sides: (String, String),
-        /// In which case; empty when there is only one.
-        case: String,
-        /// Where in the result; empty is all of it.
-        at: String,
-        /// What each gives there.
-        values: (String, String),
-    },
-}
-
-fn of_case(case: &str) -> String {
-    if case.is_empty() { String::new() } else { format!(" in case {case}") }
-}
-
-fn at_place(at: &str) -> String {
-    if at.is_empty() { String::new() } else { format!(" at {at}") }
+    #[error(transparent)]
+    Differ(Box<Differ>),
 }

@@ -20,7 +20,6 @@ use std::time::Duration;
 
 const ROUNDS: u32 = 12;
 
-/// An interpreter itself, not a script that finds one.
 fn python() -> PathBuf {
     pythons().remove(0)
 }
@@ -345,7 +344,8 @@ fn results_that_differ_are_an_error() {
     let plan = statements("1", "2", "");
     run(&Plan { check: false, limits: short(), ..plan.clone() });
     let error = measure(&plan, &mut |_| ()).unwrap_err();
-    assert!(matches!(error, Error::Differ { sides: (a, b), .. } if a == "A" && b == "B"));
+    let Error::Differ(found) = error else { panic!("{error}") };
+    assert_eq!(found.sides, ("A".into(), "B".into()));
 }
 
 #[test]
@@ -550,9 +550,8 @@ fn instructions_are_counted_without_the_start() {
     if !Command::new("valgrind").arg("--version").output().is_ok_and(|said| said.status.success()) {
         return;
     }
-    let one = "[n * n for n in range(100)]";
-    let mut plan = statements(one, &[one; 3].join("; "), "");
-    plan.sides.push(command("C", "true", &[]));
+    let side = statement("A", "[n * n for n in range(100)]", "");
+    let mut plan = plan(vec![side, command("B", "true", &[])]);
     plan.instructions = true;
     let timings = run(&plan);
     let counted: Vec<f64> = timings.cases[0]
@@ -565,9 +564,8 @@ fn instructions_are_counted_without_the_start() {
             counter.per_call
         })
         .collect();
-    assert!((2.5..3.5).contains(&(counted[1] / counted[0])), "{counted:?}");
-    assert!(counted[0] < 100_000.0, "a start of Python has millions: {counted:?}");
-    assert!(counted[2] > 10_000.0, "{counted:?}");
+    assert!((500.0..100_000.0).contains(&counted[0]), "a start has millions: {counted:?}");
+    assert!(counted[1] > 10_000.0, "{counted:?}");
 }
 
 /// Started by `nothing_is_left_when_the_driver_ends` as another process.
@@ -583,7 +581,7 @@ fn for_ever() {
 
 #[test]
 fn nothing_is_left_when_the_driver_ends() {
-    for signal in [libc_signals::INT, libc_signals::TERM] {
+    for signal in ["INT", "TERM"] {
         let marker = format!("driver-{signal}");
         let mut driver = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "for_ever", "--ignored", "--nocapture"])
@@ -611,12 +609,6 @@ fn nothing_is_left_when_the_driver_ends() {
         assert!(!driver.wait().unwrap().success());
         assert_nothing_left(&format!("LAGGARD_TEST_MARK={marker}"));
     }
-}
-
-/// Signals by the names that `kill` knows.
-mod libc_signals {
-    pub(super) const INT: &str = "INT";
-    pub(super) const TERM: &str = "TERM";
 }
 
 #[test]

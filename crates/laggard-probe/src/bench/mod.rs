@@ -31,7 +31,7 @@ mod worker;
 
 pub use plan::{CasePlan, Limits, Plan, Rounds, Runs, SidePlan, WarmUp};
 pub use progress::{Progress, Stage};
-pub use trouble::Trouble;
+pub use trouble::{Differ, Trouble};
 pub use watch::record_side;
 
 use crate::error::Error;
@@ -217,12 +217,12 @@ fn check_results(
         match compare(reference, &value, plan.tolerance) {
             Verdict::Same => {}
             Verdict::Differ(found) => {
-                return Err(Error::Differ {
+                return Err(Error::Differ(Box::new(Differ {
                     sides: (name(0), name(number)),
                     case: case.name.clone(),
                     at: found.at,
                     values: (found.first, found.second),
-                });
+                })));
             }
             Verdict::Unknown(which, what) => {
                 let side = name(if which == Which::First { 0 } else { number });

@@ -72,9 +72,10 @@ impl Process {
                 return Event::Ready;
             } else if polled[1].revents != 0 {
                 return Event::Ended;
-            } else if ready == 0 && left == Duration::ZERO {
-                return Event::Late;
-            } else if ready < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            }
+            let is_interrupted =
+                ready < 0 && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
+            if left == Duration::ZERO || (ready < 0 && !is_interrupted) {
                 return Event::Late;
             }
         }

@@ -71,6 +71,23 @@ pub enum Trouble {
     Plan(String),
 }
 
+/// Two sides that do not do the same.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "sides {} and {} give different results{}{}: {} and {}",
+    sides.0, sides.1, known(" in case ", case), known(" at ", at), values.0, values.1
+)]
+pub struct Differ {
+    /// What they are called.
+    pub sides: (String, String),
+    /// In which case; empty when there is only one.
+    pub case: String,
+    /// Where in the result; empty is all of it.
+    pub at: String,
+    /// What each gives there.
+    pub values: (String, String),
+}
+
 impl Trouble {
     /// Of a process that ended when it should not have.
     pub(super) fn of(status: ExitStatus, when: &'static str, said: String) -> Trouble {
@@ -86,7 +103,12 @@ fn seconds(limit: &Duration) -> String {
 }
 
 fn after(said: &str) -> String {
-    if said.is_empty() { String::new() } else { format!("; it said:\n{said}") }
+    known("; it said:\n", said)
+}
+
+/// Words before a text, if there is one.
+fn known(before: &str, text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("{before}{text}") }
 }
 
 /// A signal's name in brackets, if it is one that ends programs.

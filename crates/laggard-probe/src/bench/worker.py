@@ -263,6 +263,13 @@ def _laggard_inner(_laggard_clock):
         shown = [line for line in lines if 'File "<string>"' not in line]
         send(kind + text((last[-1] if last else "") + where) + text("".join(shown)))
 
+    def is_foreign(name, module):
+        """Whether a module is not of Python itself."""
+        known = getattr(sys, "stdlib_module_names", None)
+        if known is None:
+            return "-packages" in (getattr(module, "__file__", None) or "")
+        return name not in known
+
     def facts():
         found = [
             ("python", sys.executable or ""),
@@ -270,12 +277,11 @@ def _laggard_inner(_laggard_clock):
             ("implementation", sys.implementation.name),
         ]
         for name in sorted(set(modules) - before):
-            version = "" if "." in name else getattr(modules.get(name), "__version__", "")
-            if isinstance(version, str) and version and name.partition(".")[0] not in STANDARD:
+            module = modules.get(name)
+            version = "" if "." in name else getattr(module, "__version__", "")
+            if isinstance(version, str) and version and is_foreign(name, module):
                 found.append((name, version))
-        return found[:3 + 12]
-
-    STANDARD = getattr(sys, "stdlib_module_names", ())
+        return found[:15]
 
     def usage():
         used, of_children = getrusage(itself), getrusage(children)

@@ -151,6 +151,14 @@ impl Worker {
         }
     }
 
+    /// Whether the system gives the process the same addresses every time.
+    fn addresses(&self) -> Option<&'static str> {
+        let pid = self.process.as_ref()?.pid();
+        let personality = std::fs::read_to_string(format!("/proc/{pid}/personality")).ok()?;
+        let flags = i32::from_str_radix(personality.trim(), 16).ok()?;
+        Some(if flags & libc::ADDR_NO_RANDOMIZE != 0 { "the same in every run" } else { "random" })
+    }
+
     /// A line of what the system knows of the process.
     fn status(&self, name: &str) -> Option<u64> {
         let pid = self.process.as_ref()?.pid();
@@ -210,6 +218,9 @@ impl Runner for Worker {
         let mut facts = vec![];
         while let (Some(name), Some(value)) = (taken.text(), taken.text()) {
             facts.push((name, value));
+        }
+        if let Some(addresses) = self.addresses() {
+            facts.push(("addresses".into(), addresses.into()));
         }
         Ok(About {
             facts,
