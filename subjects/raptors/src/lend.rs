@@ -29,8 +29,8 @@ pub(crate) unsafe fn fill(
         return refuse("arrays lend their memory for reading only");
     }
     let view = Dense::of(array.get());
-    if !asks(ffi::PyBUF_STRIDES) && !view.by_rows
-        || asks(ffi::PyBUF_C_CONTIGUOUS) && !view.by_rows
+    let wants_rows = asks(ffi::PyBUF_C_CONTIGUOUS) || !asks(ffi::PyBUF_STRIDES);
+    if wants_rows && !view.by_rows
         || asks(ffi::PyBUF_F_CONTIGUOUS) && !view.by_columns
         || asks(ffi::PyBUF_ANY_CONTIGUOUS) && !view.by_rows && !view.by_columns
     {

@@ -3,6 +3,11 @@
 //! Python calls straight into these functions, without a wrapper between. Arrays share the memory of what they were
 //! made from where that can be; results are arrays of their own. Large work runs without the interpreter's lock.
 
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "what Python passes is taken out of its objects by value"
+)]
+
 mod array;
 mod call;
 mod convert;

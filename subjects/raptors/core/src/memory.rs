@@ -32,7 +32,8 @@ impl Block {
     pub fn of<T>(len: usize) -> Option<Self> {
         let layout = layout(len.checked_mul(size_of::<T>())?)?;
         if layout.size() >= KEPT_FROM
-            && let Some(at) = CACHE.lock().ok()?.take(layout.size())
+            && let Ok(mut cache) = CACHE.try_lock()
+            && let Some(at) = cache.take(layout.size())
         {
             return Some(Self { at, layout });
         }
@@ -54,7 +55,7 @@ impl Drop for Block {
     fn drop(&mut self) {
         let Self { at, layout } = *self;
         if layout.size() >= KEPT_FROM
-            && let Ok(mut cache) = CACHE.lock()
+            && let Ok(mut cache) = CACHE.try_lock()
         {
             cache.keep(at, layout);
         } else {
@@ -84,6 +85,7 @@ fn ask_for_huge_pages(at: NonNull<u8>, bytes: usize) {
     let _ = (at, bytes);
 }
 
+/// Who finds it locked does without: another thread has it, or had it when this process was forked.
 static CACHE: Mutex<Cache> = Mutex::new(Cache { blocks: Vec::new(), bytes: 0 });
 
 /// Blocks that are free, oldest first.

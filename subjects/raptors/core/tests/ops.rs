@@ -1,5 +1,7 @@
 //! The operations on every layout, against loops over single elements.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use proptest::prelude::*;
 use raptors_core::ops::{self, Axis};
 use raptors_core::{Element, Out, View};
