@@ -30,7 +30,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let recorded = ["profiles", "bench"].map(|name| directory.join(name));
     let strays: Vec<PathBuf> = files_below(&directory)?
         .into_iter()
-        .filter(|path| !wanted.contains(path) && !recorded.iter().any(|other| path.starts_with(other)))
+        .filter(|path| {
+            !wanted.contains(path) && !recorded.iter().any(|other| path.starts_with(other))
+        })
         .collect();
     if args.check {
         for fixture in &stale {
