@@ -52,7 +52,7 @@ fn document(report: &BenchReport) -> Document {
     let mut document = Document::default();
     let timings = report.timings;
     document.lead(lead(report));
-    if timings.cases.len() > 1 {
+    if timings.cases.len() > 1 && !report.comparisons.is_empty() {
         tables::cases(report, &mut document);
     } else if report.comparisons.len() > 1 {
         for found in report.comparisons {
@@ -157,7 +157,7 @@ fn about(timings: &Timings, document: &mut Document) {
 }
 
 fn facts(facts: &[(String, String)]) -> String {
-    let fact = |(name, value): &(String, String)| format!("{name} {value}");
+    let fact = |(name, value): &(String, String)| format!("{name}: {value}");
     facts.iter().map(fact).collect::<Vec<_>>().join("; ")
 }
 

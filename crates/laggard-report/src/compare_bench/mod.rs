@@ -152,8 +152,8 @@ fn document(report: &CompareBench) -> Document {
              trust them only of the same machine in the same state",
         );
     }
-    if let Some(limit) = report.limit {
-        let of = report.comparison.changes.len();
+    let of = report.comparison.changes.len();
+    if let Some(limit) = report.limit.filter(|_| of > 0) {
         document.notice(format!("gate: {}", verdict_of_gate(limit, &report.too_much(), of)));
     }
     for (name, given) in [("before", &report.before), ("after", &report.after)] {
