@@ -7,7 +7,7 @@
 //! assumed, less the more rounds there are.
 
 use super::summary::{quantile, sorted};
-use super::tail::student_95;
+use super::tail::{NORMAL_95, student_95};
 
 /// Lags that are looked at, at most.
 const MOST_LAGS: usize = 1000;
@@ -57,8 +57,7 @@ impl Dependence {
         let beyond_blocks = 2.0 * correlation * (1.0 - correlation.powf(block))
             / (block * (1.0 - correlation).powi(2));
         let seen = (self.time - beyond_blocks).max(f64::EPSILON);
-        (self.time / seen).sqrt() * student_95(self.freedom) / student_95(usize::MAX)
-            * (n / (n - 1.0)).sqrt()
+        (self.time / seen).sqrt() * student_95(self.freedom) / NORMAL_95 * (n / (n - 1.0)).sqrt()
     }
 }
 

@@ -66,7 +66,7 @@ impl Resampled {
     /// The middle 95 % of the draws, and the value.
     pub(super) fn interval(&self) -> Interval {
         let mut draws = self.draws.clone();
-        draws.sort_by(f64::total_cmp);
+        draws.sort_unstable_by(f64::total_cmp);
         let middle = self.middle;
         let end = |q| if draws.is_empty() { middle } else { quantile(&draws, q) };
         Interval { middle, low: end(0.025).min(middle), high: end(0.975).max(middle) }

@@ -1,7 +1,8 @@
 //! What is odd about a series of samples: outliers, drift, two heaps.
 //!
 //! You give samples in the order of measurement, you get what is there, or nothing. Ordinary noise
-//! is taken for drift or heaps in fewer than one series of a hundred.
+//! is taken for drift or heaps in fewer than one series of a hundred. Disturbances that last a
+//! third of the run are no ordinary noise: nothing tells them from drift.
 
 use super::dependence::{Dependence, pulled_in, sign};
 use super::summary::{Summary, quantile, sorted};
@@ -10,8 +11,10 @@ use super::tail::student_two_sided;
 /// Modified z-score from which a sample is an outlier. The usual 3.5 is for normal samples; times
 /// have a long upper tail, and the spread of few samples is often too small by chance.
 const OUTLYING: f64 = 5.0;
-/// Samples below which neither drift nor heaps are looked for.
-const FEWEST_SAMPLES: usize = 20;
+/// Samples below which drift is not looked for.
+const FEWEST_FOR_DRIFT: usize = 20;
+/// Samples below which heaps are not looked for.
+const FEWEST_FOR_HEAPS: usize = 30;
 /// Points to which a series is reduced to look for drift, at most.
 const DRIFT_POINTS: usize = 200;
 /// Drift that is not worth a word, as a share of the median.
@@ -59,7 +62,7 @@ fn spread(summary: &Summary, samples: &[f64]) -> f64 {
 /// when it is small, or may be chance: bursts that look like a trend are accounted for.
 pub fn drift(samples: &[f64]) -> Option<f64> {
     let points = thinned(samples);
-    if samples.len() < FEWEST_SAMPLES || points.len() < 2 {
+    if samples.len() < FEWEST_FOR_DRIFT || points.len() < 2 {
         return None;
     }
     let slope = median_slope(&points);
@@ -111,7 +114,7 @@ pub struct TwoHeaps {
 /// valley between them.
 pub fn two_heaps(samples: &[f64]) -> Option<TwoHeaps> {
     let sorted = sorted(samples);
-    if sorted.len() < FEWEST_SAMPLES {
+    if sorted.len() < FEWEST_FOR_HEAPS {
         return None;
     }
     let (lower, upper) = sorted.split_at(best_split(&pulled_in(&sorted)));

@@ -1,5 +1,7 @@
 //! How much of a distribution lies beyond a value: of the normal, and of Student's t.
 
+/// The distance from 0 that holds 95 % of the standard normal distribution.
+pub const NORMAL_95: f64 = 1.959963984540054;
 /// Freedom from which Student's t counts as normal.
 const NORMAL_FREEDOM: usize = 200;
 
@@ -33,6 +35,9 @@ pub fn student_two_sided(t: f64, freedom: usize) -> f64 {
 
 /// The distance from 0 that holds 95 % of Student's t.
 pub fn student_95(freedom: usize) -> f64 {
+    if freedom >= NORMAL_FREEDOM {
+        return NORMAL_95;
+    }
     let (mut low, mut high) = (1.9, 13.0);
     for _ in 0..60 {
         let middle = (low + high) / 2.0;

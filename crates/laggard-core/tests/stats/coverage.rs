@@ -27,27 +27,23 @@ fn coverage(noise: Noise, rounds: usize, experiments: u64) -> (f64, f64, f64) {
 #[test]
 #[ignore = "prints a table, in a minute"]
 fn table() {
-    println!("{:28}{:>24}{:>24}{:>24}{:>24}", "", 5, 10, 20, 50);
-    for few in [true, false] {
+    for rounds in [5, 10, 20, 50, 100, 200, 400] {
+        println!("{rounds} rounds: coverage by medians, as chosen, half width");
         for noise in Noise::ALL {
-            print!("{:28}", format!("{noise:?}"));
-            for rounds in if few { [5, 10, 20, 50] } else { [75, 100, 200, 400] } {
-                let (medians, chosen, width) = coverage(noise, rounds, 1000);
-                print!("{medians:>9.1}{chosen:>7.1}{width:>7.2}%");
-            }
-            println!();
+            let (medians, chosen, width) = coverage(noise, rounds, 1000);
+            println!("{noise:20?}{medians:>7.1} %{chosen:>7.1} %{width:>7.2} %");
         }
     }
 }
 
-/// An interval that misses the truth more often than 1 in 20 has people chase noise. 400 experiments
-/// cannot tell 95 % from 92.5 %.
+/// An interval that misses the truth more often than 1 in 20 has people chase noise. 300 experiments
+/// cannot tell 95 % from 92 %.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     for noise in Noise::ALL {
         let rounds = if noise == Noise::FollowsEach(0.9) { 200 } else { 75 };
-        let (medians, chosen, _) = coverage(noise, rounds, 400);
-        assert!(medians >= 92.5 && chosen >= 92.5, "{noise:?}: {medians} %, {chosen} %");
+        let (medians, chosen, _) = coverage(noise, rounds, 300);
+        assert!(medians >= 92.0 && chosen >= 92.0, "{noise:?}: {medians} %, {chosen} %");
     }
 }
 
@@ -56,9 +52,9 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
 fn intervals_of_few_rounds_hold_the_truth() {
     for noise in [Noise::Normal, Noise::Lognormal, Noise::Pareto, Noise::TwoHeaps, Noise::Bursts] {
         for rounds in [5, 8, 12, 20] {
-            let (medians, chosen, _) = coverage(noise, rounds, 400);
+            let (medians, chosen, _) = coverage(noise, rounds, 300);
             let label = format!("{noise:?} of {rounds}");
-            assert!(medians >= 92.5 && chosen >= 92.5, "{label}: {medians} %, {chosen} %");
+            assert!(medians >= 92.0 && chosen >= 92.0, "{label}: {medians} %, {chosen} %");
         }
     }
 }
