@@ -160,7 +160,10 @@ fn what_cannot_be_is_an_error_that_says_what() {
             "{\"schema\": \"laggard.bench/1\", \"sides\": [".to_owned(),
             "it ends in the middle, in line 1",
         ),
-        ("{\"results\": [{\"command\": 1, \"mean\"".to_owned(), "it ends in the middle, in line 1"),
+        (
+            "{\"results\": [{\"command\": 1, \"mean\":".to_owned(),
+            "it ends in the middle, in line 1",
+        ),
         (
             "{\"benchmarks\": [{\"runs\": []}]}".to_owned(),
             "there is no benchmark to show: benchmark \"\" is left out: it has no values",

@@ -39,7 +39,7 @@ pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, inside: &str) {
     let mut found: FxHashMap<(Role, u32, u32), Work> = FxHashMap::default();
     let mut stack: Vec<&Frame> = vec![];
     let mut whole = 0;
-    let mut stacks: FxHashMap<u32, u64> = FxHashMap::default();
+    let mut stacks: FxHashMap<(Role, u32, u32), FxHashMap<u32, u64>> = FxHashMap::default();
     for sample in &profile.samples {
         if !profile.events.get(sample.event as usize).is_some_and(|event| event.is_time) {
             continue;
@@ -52,7 +52,6 @@ pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, inside: &str) {
             continue;
         }
         whole += sample.weight;
-        *stacks.entry(sample.stack).or_default() += sample.weight;
         let loading = stack.iter().any(|frame| is_loading(profile, frame));
         let Some(at) = stack.iter().position(|frame| frame.kind != FrameKind::Inlined) else {
             continue;
@@ -70,7 +69,14 @@ pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, inside: &str) {
         });
         work.ns += sample.weight as f64;
         work.samples += 1;
+        let key = (what, leaf.module, leaf.function);
+        *stacks.entry(key).or_default().entry(sample.stack).or_default() += sample.weight;
     }
+    let most = found.iter().max_by(|(x, a), (y, b)| a.ns.total_cmp(&b.ns).then(x.cmp(y)));
+    let hottest = most.and_then(|(key, _)| {
+        stacks.remove(key)?.into_iter().max_by_key(|&(stack, weight)| (weight, stack))
+    });
+    seen.path = hottest.map_or_else(Vec::new, |(stack, _)| path(profile, stack));
     seen.work = found.into_values().collect();
     for work in &mut seen.work {
         work.ns *= seen.user_ns / (whole as f64).max(1.0);
@@ -78,8 +84,6 @@ pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, inside: &str) {
     // One order, whatever the map's.
     seen.work.sort_by(|a, b| b.ns.total_cmp(&a.ns).then_with(|| a.name.cmp(&b.name)));
     seen.available = available(&seen.work, code);
-    let hottest = stacks.into_iter().max_by_key(|&(stack, weight)| (weight, stack));
-    seen.path = hottest.map_or_else(Vec::new, |(stack, _)| path(profile, stack));
 }
 
 /// A stack for people: outermost first, from the first Python line of the user's own on.

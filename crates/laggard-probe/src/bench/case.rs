@@ -6,11 +6,11 @@ use super::plan::{CasePlan, Plan, Rounds, WarmUp};
 use super::progress::{Stage, Teller};
 use super::runner::{About, Runner};
 use super::size::{self, Clocks, Size};
-use super::steady::is_steady;
 use super::trouble::Trouble;
 use crate::error::Error;
 use laggard_core::model::timings::{Batch, Case, Counter, Series};
 use laggard_core::stats::ratio::ratio_of_medians;
+use laggard_core::stats::steady::is_steady;
 use laggard_core::stats::summary::{Summary, bootstrap_median_interval};
 use std::time::{Duration, Instant};
 

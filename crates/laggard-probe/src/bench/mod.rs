@@ -22,7 +22,6 @@ mod said;
 mod side;
 mod size;
 mod spawn;
-mod steady;
 mod trouble;
 mod value;
 mod watch;

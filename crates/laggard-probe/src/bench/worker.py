@@ -173,7 +173,7 @@ def _laggard_work():
     # variables, as with timeit, and stay from batch to batch.
 
     FRAME = """
-def _laggard_inner(_laggard_clock):
+def statement(_laggard_clock):
     SETUP
     _laggard_calls = yield
     while True:
@@ -247,7 +247,7 @@ def _laggard_inner(_laggard_clock):
             exec(compile(setup, "<setup>", "exec", dont_inherit=True), names)
             code = build([], tree)
         exec(code, names)
-        inner = names["_laggard_inner"](clock)
+        inner = names.pop("statement")(clock)
         next(inner)
         return inner, keep_gc
 

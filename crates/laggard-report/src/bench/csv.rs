@@ -70,8 +70,8 @@ pub fn csv(report: &BenchReport) -> String {
             if let Some(found) = of_case(report, at).find(|found| found.side == number) {
                 row.extend(three(found.wall));
                 row.extend(three(found.gap_ns));
-                row.push(number_or_none(Some(found.p)));
-                row.push(number_or_none(Some(found.adjusted_p)));
+                row.push(chance(found.p));
+                row.push(chance(found.adjusted_p));
                 row.push(number_or_none(found.ranks.map(|of| of.delta.0)));
                 row.push(super::json::word(found.verdict).to_owned());
             }
@@ -90,4 +90,9 @@ pub(crate) fn number_or_none(value: Option<f64>) -> String {
     let Some(value) = value.filter(|value| value.is_finite()) else { return String::new() };
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A probability, however small.
+pub(crate) fn chance(p: f64) -> String {
+    if p < 1e-3 { format!("{p:.3e}") } else { number_or_none(Some(p)) }
 }

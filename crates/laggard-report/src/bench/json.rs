@@ -4,7 +4,7 @@ use super::BenchReport;
 use super::tables::of_case;
 use super::words::{kind, notice};
 use crate::shape::pretty_columns;
-use laggard_core::compare::notice::Notice;
+use laggard_core::compare::notice::notices;
 use laggard_core::compare::timings::{CaseComparison, Verdict};
 use laggard_core::model::timings::{Batch, Series};
 use laggard_core::stats::ratio::{Interval, TakenFrom};
@@ -73,20 +73,14 @@ struct Comparison<'a> {
     cliffs_delta: Option<f64>,
     /// Whether the ratio is that of `medians`, or the median of the ratios of `rounds`.
     taken_from: &'static str,
-    notices: Vec<NoticeShape<'a>>,
 }
 
+/// What is odd about samples.
 #[derive(Serialize)]
-struct NoticeShape<'a> {
-    side: &'a str,
+struct NoticeShape {
     /// `outliers`, `drift`, `two-heaps`, `noisy`, `preempted` or `off-cpu`.
     kind: &'static str,
     text: String,
-}
-
-fn noticed<'a>(side: &'a str, all: &'a [Notice]) -> impl Iterator<Item = NoticeShape<'a>> {
-    let shape = move |&of: &Notice| NoticeShape { side, kind: kind(of), text: notice(side, of) };
-    all.iter().map(shape)
 }
 
 /// A value, and the range that holds it with 95 % confidence.
@@ -126,6 +120,7 @@ struct SeriesShape<'a> {
     peak_memory_bytes: Option<u64>,
     threads: Option<u32>,
     counters: Vec<Counter<'a>>,
+    notices: Vec<NoticeShape>,
     batches: Columns,
     warm_up: Columns,
 }
@@ -220,9 +215,6 @@ fn shape<'a>(report: &BenchReport<'a>, at: usize) -> CaseShape<'a> {
             TakenFrom::Medians => "medians",
             TakenFrom::Rounds => "rounds",
         },
-        notices: noticed(name(0), &found.notices_a)
-            .chain(noticed(name(found.side), &found.notices_b))
-            .collect(),
     };
     CaseShape {
         name: &case.name,
@@ -245,6 +237,10 @@ fn series<'a>(side: &'a str, series: &'a Series) -> SeriesShape<'a> {
             .counters
             .iter()
             .map(|of| Counter { name: &of.name, per_call: of.per_call, source: &of.source })
+            .collect(),
+        notices: notices(series)
+            .into_iter()
+            .map(|of| NoticeShape { kind: kind(of), text: notice(side, of) })
             .collect(),
         batches: columns(&series.batches),
         warm_up: columns(&series.warm_up),

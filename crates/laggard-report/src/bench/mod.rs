@@ -53,7 +53,7 @@ fn document(report: &BenchReport) -> Document {
     let mut document = Document::default();
     let timings = report.timings;
     document.lead(lead(report));
-    if timings.cases.len() > 1 {
+    if timings.cases.len() > 1 && !report.comparisons.is_empty() {
         tables::cases(report, &mut document);
     } else if report.comparisons.len() > 1 {
         for found in report.comparisons {
@@ -79,32 +79,39 @@ fn lead(report: &BenchReport) -> String {
         ([found], [_]) => words::sentence(timings, found),
         ([], [case]) => tables::alone(case),
         ([], cases) => format!("{} of one side", plural(cases.len() as u64, "case")),
-        (all, [_]) => summed_up(timings, all, "side"),
-        (all, cases) if cases.len() == all.len() => summed_up(timings, all, "case"),
-        (all, _) => summed_up(timings, all, "comparison"),
+        (all, [_]) => {
+            let side = |found: &CaseComparison| {
+                format!("{} {}", name(timings, found.side), words::short(found))
+            };
+            let sides: Vec<String> = all.iter().map(side).collect();
+            format!("against {}: {}", name(timings, 0), sides.join(", "))
+        }
+        (all, _) => summed_up(timings, all),
     }
 }
 
-/// `of 3 cases, B is slower than A in 1, faster in 1, and in 1 no difference is detectable`.
-fn summed_up(timings: &Timings, all: &[CaseComparison], what: &str) -> String {
-    let name = |side: usize| timings.sides.get(side).map_or("?", |side| side.name.as_str());
-    let who = match what {
-        "case" => format!("{} is", name(1)),
-        _ => "sides are".to_owned(),
-    };
+fn name(timings: &Timings, side: usize) -> &str {
+    timings.sides.get(side).map_or("?", |side| side.name.as_str())
+}
+
+/// `B against A in 3 cases: slower in 1, faster in 1, no detectable difference in 1`.
+fn summed_up(timings: &Timings, all: &[CaseComparison]) -> String {
+    let who = if timings.sides.len() == 2 { name(timings, 1) } else { "the others" };
+    let what = if timings.sides.len() == 2 { "case" } else { "comparison" };
     let count = |word: &str| all.iter().filter(|found| json::word(found.verdict) == word).count();
     let parts: Vec<String> = [
-        ("slower", format!("{who} slower than {}", name(0))),
-        ("faster", format!("{who} faster than {}", name(0))),
-        ("same", "no difference is detectable".to_owned()),
-        ("unknown", "there are too few rounds to tell".to_owned()),
+        ("slower", "slower"),
+        ("faster", "faster"),
+        ("same", "no detectable difference"),
+        ("unknown", "too few rounds"),
     ]
     .into_iter()
     .map(|(verdict, words)| (count(verdict), words))
     .filter(|(n, _)| *n > 0)
-    .map(|(n, words)| format!("in {n} {words}"))
+    .map(|(n, words)| format!("{words} in {n}"))
     .collect();
-    format!("{}: {}", plural(all.len() as u64, what), parts.join(", "))
+    let cases = plural(all.len() as u64, what);
+    format!("{who} against {} in {cases}: {}", name(timings, 0), parts.join(", "))
 }
 
 fn notices(report: &BenchReport, document: &mut Document) {
@@ -151,7 +158,7 @@ fn about(timings: &Timings, document: &mut Document) {
 }
 
 fn facts(facts: &[(String, String)]) -> String {
-    let fact = |(name, value): &(String, String)| format!("{name} {value}");
+    let fact = |(name, value): &(String, String)| format!("{name}: {value}");
     facts.iter().map(fact).collect::<Vec<_>>().join("; ")
 }
 

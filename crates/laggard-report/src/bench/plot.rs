@@ -5,7 +5,7 @@ use crate::number::{Quantity, count, significant};
 const ROWS: usize = 12;
 const COLUMNS: usize = 60;
 /// An axis whose values span this factor is logarithmic.
-const SPAN_FOR_LOG: f64 = 30.0;
+const SPAN_FOR_LOG: f64 = 10.0;
 /// Stands where points of several sides fall together.
 const TOGETHER: char = '*';
 

@@ -122,7 +122,7 @@ pub(super) fn measured(report: &BenchReport, document: &mut Document) {
     document.heading("A call");
     let labels = words::Labels::of(&timings.cases);
     // Of many cases, the table above has the ranges that matter.
-    let is_one = timings.cases.len() == 1;
+    let is_all = timings.cases.len() == 1 || report.comparisons.is_empty();
     let unit = Quantity::Time.unit(all.iter().map(|(.., median)| median.all.median));
     let memory = Quantity::Bytes.unit(all.iter().map(|(_, _, of, _)| of.peak_memory as f64));
     let mut counters: Vec<&str> = vec![];
@@ -157,7 +157,7 @@ pub(super) fn measured(report: &BenchReport, document: &mut Document) {
             labels.of_case(case),
             timings.sides.get(*side).map_or_else(String::new, |side| side.name.clone()),
             unit.number(median.all.median),
-            median.range.filter(|_| is_one).map_or_else(String::new, between),
+            median.range.filter(|_| is_all).map_or_else(String::new, between),
             if median.range.is_some() {
                 between((median.all.p25, median.all.p75))
             } else {
@@ -172,7 +172,7 @@ pub(super) fn measured(report: &BenchReport, document: &mut Document) {
             },
             known(series.threads.into()),
             count(median.all.n as u64),
-            if is_one { count(calls) } else { String::new() },
+            if is_all { count(calls) } else { String::new() },
         ];
         for name in &counters {
             let of = series.counters.iter().find(|counter| counter.name == *name);
@@ -182,4 +182,7 @@ pub(super) fn measured(report: &BenchReport, document: &mut Document) {
     }
     document.table(table);
     more(&timings.cases, report.top, document);
+    if report.comparisons.is_empty() && !labels.shared().is_empty() {
+        document.minor(format!("all with {}", labels.shared()));
+    }
 }

@@ -8,6 +8,8 @@ use laggard_core::stats::ratio::Interval;
 
 /// Ratios nearer to 1 than this are said in percent.
 const SMALL: f64 = 1.1;
+/// Smaller changes round to nothing.
+const SMALLEST: f64 = 0.0005;
 
 /// What a case is called: its name and its parameters; empty when it has neither.
 pub fn label(case: &Case) -> String {
@@ -148,21 +150,25 @@ pub(crate) fn difference(ratio: Interval) -> (String, &'static str, String) {
     let middle = over(ratio.middle);
     if middle < SMALL {
         let size = format!("{} %", percent(middle - 1.0));
-        return (size, word, format!("{} to {}", change(low), change(high)));
+        return (size, word, format!("{} to {} %", change(low), change(high)));
     }
     let range = format!("{} to {}", significant(low), significant(high));
     (format!("{}x", significant(middle)), word, range)
 }
 
-/// A ratio as a change, with its sign: `+2.10 %`.
+/// A ratio as a change in percent, with its sign: `+2.1`.
 pub(crate) fn change(ratio: f64) -> String {
-    let sign = if ratio < 1.0 { "-" } else { "+" };
-    format!("{sign}{} %", percent((ratio - 1.0).abs()))
+    let sign = match ratio - 1.0 {
+        change if change.abs() < SMALLEST => return "0.0".to_owned(),
+        change if change < 0.0 => "-",
+        _ => "+",
+    };
+    format!("{sign}{}", percent((ratio - 1.0).abs()))
 }
 
-/// How far from 1 a ratio may be: `±0.8 %`.
+/// How far from 1 a ratio may be, a tenth of a percent at least: `±0.8 %`.
 pub(crate) fn plus_minus(within: f64) -> String {
-    format!("±{} %", percent(within))
+    format!("±{} %", percent(within.max(2.0 * SMALLEST)))
 }
 
 /// A ratio for a table, where a thousandth may matter.

@@ -9,7 +9,7 @@ mod tests;
 
 pub use json::json;
 
-use crate::bench::csv::{number_or_none, three};
+use crate::bench::csv::{chance, number_or_none, three};
 use crate::bench::json::word;
 use crate::bench::words::{self, Labels, change, difference, plus_minus};
 use crate::document::Document;
@@ -152,8 +152,8 @@ fn document(report: &CompareBench) -> Document {
              trust them only of the same machine in the same state",
         );
     }
-    if let Some(limit) = report.limit {
-        let of = report.comparison.changes.len();
+    let of = report.comparison.changes.len();
+    if let Some(limit) = report.limit.filter(|_| of > 0) {
         document.notice(format!("gate: {}", verdict_of_gate(limit, &report.too_much(), of)));
     }
     for (name, given) in [("before", &report.before), ("after", &report.after)] {
@@ -215,20 +215,16 @@ fn changes(report: &CompareBench, document: &mut Document) {
     let has_sides = after.timings.sides.len() > if by_time { 1 } else { 2 };
     let medians = all.iter().flat_map(|of| [before.summary(of.before), after.summary(of.after)]);
     let unit = Quantity::Time.unit(medians.map(|of| of.median));
-    let column = |title: &str| match by_time {
-        true => Column::number(title, unit.name),
-        false => Column::number(&format!("ratio {title}"), ""),
-    };
+    let column = |title| Column::number(title, if by_time { unit.name } else { "ratio" });
     let mut table = Table::new([
         Column::text("case"),
         Column::text("side"),
         column("before"),
         column("after"),
-        Column::range("change", ""),
-        Column::range("95 %", ""),
+        Column::number("change", "%"),
+        Column::range("95 %", "%"),
         Column::range("rounds", "n, n"),
         Column::text("verdict"),
-        Column::text("gate"),
     ]);
     for found in kept(all, report.top) {
         let (then, now) = (before.summary(found.before), after.summary(found.after));
@@ -238,11 +234,10 @@ fn changes(report: &CompareBench, document: &mut Document) {
         };
         let range = |of: Interval| format!("{} to {}", change(of.low), change(of.high));
         let verdict = match found.verdict {
+            Verdict::Slower if report.is_too_much(found) => "slower, above the limit".to_owned(),
             Verdict::Slower => "slower".to_owned(),
             Verdict::Faster => "faster".to_owned(),
-            Verdict::NoDetectableDifference { within } => {
-                format!("no change ({})", plus_minus(within))
-            }
+            Verdict::NoDetectableDifference { .. } => "no change detectable".to_owned(),
             Verdict::TooFew => "too few rounds".to_owned(),
         };
         table.push([
@@ -254,7 +249,6 @@ fn changes(report: &CompareBench, document: &mut Document) {
             found.change.map_or_else(String::new, range),
             format!("{}, {}", count(then.n as u64), count(now.n as u64)),
             verdict,
-            if report.is_too_much(found) { "too slow".to_owned() } else { String::new() },
         ]);
     }
     document.table(table);
@@ -332,7 +326,7 @@ pub fn csv(report: &CompareBench) -> String {
         row.extend(three(before.ratio(found.before)));
         row.extend(three(after.ratio(found.after)));
         row.extend(three(found.change));
-        row.extend([found.p, found.adjusted_p].map(Some).map(number_or_none));
+        row.extend([found.p, found.adjusted_p].map(chance));
         table.push(row);
     }
     let only = [

@@ -80,14 +80,15 @@ fn culprits(judgement: &Judgement, document: &mut Document) {
     for culprit in &judgement.culprits {
         let finding = &culprit.finding;
         let at = if finding.at.is_empty() { String::new() } else { format!("  {}", finding.at) };
-        let title =
-            format!("{:>3} %  {}{at}", whole_percent(culprit.explains), finding.kind.word());
-        let mut below: Vec<String> = finding.facts.iter().map(fact).collect();
-        below.push(format!("→ {}", finding.advice));
-        document.stack(title, &below);
+        let share = whole_percent(culprit.explains);
+        let mut lines = vec![format!("{share:>3} %  {}{at}", finding.kind.word())];
+        lines.extend(finding.facts.iter().map(|one| format!("{:7}{}", "", fact(one))));
+        lines.push(format!("{:7}→ {}", "", finding.advice));
+        document.verbatim(lines);
     }
     if judgement.not_explained >= 0.005 || judgement.culprits.is_empty() {
-        document.line(format!("{:>3} %  not explained", whole_percent(judgement.not_explained)));
+        let open = whole_percent(judgement.not_explained);
+        document.verbatim(vec![format!("{open:>3} %  not explained")]);
     }
     if judgement.saved_ns > 0.0 {
         document.minor(format!(

@@ -1,7 +1,7 @@
 //! hyperfine's JSON: commands are the sides of a case, and every set of parameters is a case.
 
 use super::value::{list, nanoseconds, number, plain, text};
-use super::{batches, letter, lost_times};
+use super::{Next, batches, letter, lost_times};
 use laggard_core::model::timings::{Case, Series, Side, Timings};
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ pub(super) fn timings(file: &Value) -> Result<Timings, String> {
             .collect(),
         ..Timings::default()
     };
-    let mut start_ns = 0;
+    let mut next = Next::default();
     for (parameters, outcomes) in &cases {
         if outcomes.len() < sides {
             let label = label(parameters);
@@ -48,8 +48,8 @@ pub(super) fn timings(file: &Value) -> Result<Timings, String> {
             continue;
         }
         let mut case = Case { parameters: parameters.to_vec(), ..Case::default() };
-        for (place, outcome) in outcomes.iter().enumerate() {
-            case.series.push(series(outcome, place, &mut start_ns, &mut timings.warnings));
+        for outcome in outcomes {
+            case.series.push(series(outcome, &mut next, &mut timings.warnings));
         }
         timings.cases.push(case);
     }
@@ -76,12 +76,7 @@ fn outcome(row: &Value) -> Outcome<'_> {
     }
 }
 
-fn series(
-    outcome: &Outcome,
-    place: usize,
-    start_ns: &mut u64,
-    warnings: &mut Vec<String>,
-) -> Series {
+fn series(outcome: &Outcome, next: &mut Next, warnings: &mut Vec<String>) -> Series {
     let Outcome { command, row, .. } = outcome;
     let mut seconds: Vec<(f64, u64)> =
         list(row, "times").iter().map(|time| (time.as_f64().unwrap_or(f64::NAN), 1)).collect();
@@ -91,7 +86,7 @@ fn series(
         seconds.extend(known.map(|seconds| (seconds, 1)));
         warnings.push(format!("{command:?} has no times of its runs, only their median"));
     }
-    let (mut batches, lost) = batches(&seconds, place as u32, start_ns);
+    let (mut batches, lost) = batches(&seconds, next);
     if lost > 0 {
         warnings.push(lost_times(lost, &format!("{command:?}")));
     }

@@ -103,21 +103,29 @@ fn only_side(runs: &str, facts: Vec<(String, String)>) -> Side {
     Side { name: letter(0), runs: runs.to_owned(), facts }
 }
 
-/// Batches of times that were written as seconds of one call, one after the other from `start_ns`
-/// on. Those that no clock can have measured are left out, and how many is said.
-fn batches(seconds: &[(f64, u64)], place: u32, start_ns: &mut u64) -> (Vec<Batch>, usize) {
+/// What comes next of results that were measured one after the other.
+#[derive(Default)]
+struct Next {
+    /// Counted on from side to side: a round that only one side has is paired with none.
+    round: u32,
+    start_ns: u64,
+}
+
+/// Batches of times that were written as seconds of one call. Those that no clock can have measured
+/// are left out, and how many is said.
+fn batches(seconds: &[(f64, u64)], next: &mut Next) -> (Vec<Batch>, usize) {
     let mut batches = Vec::with_capacity(seconds.len());
     for &(seconds, calls) in seconds {
         let Some(wall_ns) = value::nanoseconds(seconds * calls as f64) else { continue };
         batches.push(Batch {
-            round: batches.len() as u32,
-            place,
-            start_ns: *start_ns,
+            round: next.round,
+            start_ns: next.start_ns,
             calls,
             wall_ns,
             ..Batch::default()
         });
-        *start_ns = start_ns.saturating_add(wall_ns);
+        next.round = next.round.saturating_add(1);
+        next.start_ns = next.start_ns.saturating_add(wall_ns);
     }
     let lost = seconds.len() - batches.len();
     (batches, lost)

@@ -4,7 +4,7 @@
 //! for a run of it: the nearest counts.
 
 use super::value::{facts, list, moment, text};
-use super::{batches, lost_times, only_side};
+use super::{Next, batches, lost_times, only_side};
 use laggard_core::model::timings::{Case, Series, Timings};
 use serde_json::Value;
 
@@ -50,7 +50,7 @@ pub(super) fn timings(file: &Value) -> Result<Timings, String> {
         sides: vec![only_side(unquoted(runs), said(INTERPRETER))],
         ..Timings::default()
     };
-    let mut start_ns = 0;
+    let mut next = Next::default();
     for benchmark in benchmarks {
         let known = |run: &Value, field: &str| {
             let own = benchmark.get("metadata").and_then(|of| of.get(field));
@@ -90,9 +90,9 @@ pub(super) fn timings(file: &Value) -> Result<Timings, String> {
             timings.warnings.push(format!("benchmark {name:?} is left out: it has no values"));
             continue;
         }
-        (series.warm_up, _) = batches(&warm_up, 0, &mut start_ns);
+        (series.warm_up, _) = batches(&warm_up, &mut Next::default());
         let lost;
-        (series.batches, lost) = batches(&values, 0, &mut start_ns);
+        (series.batches, lost) = batches(&values, &mut next);
         if lost > 0 {
             timings.warnings.push(lost_times(lost, &format!("{name:?}")));
         }

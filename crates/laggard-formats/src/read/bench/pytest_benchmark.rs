@@ -1,7 +1,7 @@
 //! pytest-benchmark's JSON: every test is a case of one side.
 
 use super::value::{count, facts, list, moment, number, plain, text};
-use super::{batches, lost_times, only_side};
+use super::{Next, batches, lost_times, only_side};
 use laggard_core::model::timings::{Case, Series, Timings};
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ pub(super) fn timings(file: &Value) -> Result<Timings, String> {
     timings.facts.extend(facts(machine.get("cpu").unwrap_or(&Value::Null), CPU));
     timings.facts.extend(facts(part("commit_info"), COMMIT));
     let mut without_data = 0;
-    let mut start_ns = 0;
+    let mut next = Next::default();
     for row in list(file, "benchmarks") {
         let stats = row.get("stats").unwrap_or(&Value::Null);
         let name = text(row, "fullname").or_else(|| text(row, "name")).unwrap_or_default();
@@ -47,7 +47,7 @@ pub(super) fn timings(file: &Value) -> Result<Timings, String> {
             values.push((median, calls));
             without_data += 1;
         }
-        let (batches, lost) = batches(&values, 0, &mut start_ns);
+        let (batches, lost) = batches(&values, &mut next);
         if lost > 0 {
             timings.warnings.push(lost_times(lost, name));
         }

@@ -1,0 +1,15 @@
+//! Any bytes as results of a benchmark: they are read or refused, and what is read can be judged.
+
+#![no_main]
+
+use laggard_formats::read::bench::parse;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &[u8]| {
+    if let Some(Ok(timings)) = parse(text) {
+        assert!(timings.cases.iter().all(|case| case.series.len() == timings.sides.len()));
+        for series in timings.cases.iter().flat_map(|case| &case.series) {
+            assert!(series.wall().iter().chain(&series.cpu()).all(|ns| *ns >= 0.0));
+        }
+    }
+});
