@@ -168,6 +168,9 @@ pub(crate) fn change(ratio: f64) -> String {
 
 /// How far from 1 a ratio may be, a tenth of a percent at least: `±0.8 %`.
 pub(crate) fn plus_minus(within: f64) -> String {
+    if !within.is_finite() {
+        return "how large it may be is not known".to_owned();
+    }
     format!("±{} %", percent(within.max(2.0 * SMALLEST)))
 }
 

@@ -12,11 +12,14 @@ struct Outcome<'a> {
     row: &'a Value,
 }
 
+/// A set of parameters, and the commands that ran with it.
+type Sides<'a> = (&'a [(String, String)], Vec<&'a Outcome<'a>>);
+
 /// The results of a file.
 pub(super) fn timings(file: &Value) -> Result<Timings, String> {
     let rows = list(file, "results");
     let outcomes: Vec<Outcome> = rows.iter().map(outcome).collect();
-    let mut cases: Vec<(&[(String, String)], Vec<&Outcome>)> = vec![];
+    let mut cases: Vec<Sides> = vec![];
     for outcome in &outcomes {
         match cases.iter_mut().find(|(parameters, _)| *parameters == outcome.parameters) {
             Some((_, sides)) => sides.push(outcome),
@@ -106,7 +109,7 @@ fn series(outcome: &Outcome, next: &mut Next, warnings: &mut Vec<String>) -> Ser
 
 /// A side's command, with `{n}` where the cases have their values; as the first case has it where
 /// that does not give all of them.
-fn common_command(cases: &[(&[(String, String)], Vec<&Outcome>)], side: usize) -> String {
+fn common_command(cases: &[Sides], side: usize) -> String {
     let of_side =
         || cases.iter().filter_map(|(parameters, sides)| Some((*parameters, sides.get(side)?)));
     let Some((first, outcome)) = of_side().next() else { return String::new() };
