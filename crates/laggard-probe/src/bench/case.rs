@@ -9,7 +9,7 @@ use super::size::{self, Clocks, Size};
 use super::trouble::Trouble;
 use crate::error::Error;
 use laggard_core::model::timings::{Batch, Case, Counter, Series};
-use laggard_core::stats::ratio::ratio_of_medians;
+use laggard_core::stats::ratio::estimate_paired;
 use laggard_core::stats::steady::is_steady;
 use laggard_core::stats::summary::{Summary, bootstrap_median_interval};
 use std::time::{Duration, Instant};
@@ -258,7 +258,7 @@ impl<'a> Field<'a> {
             return (first.len() > 1).then(|| wide(Summary::of(&first).median, low, high));
         }
         self.series[1..].iter().try_fold(0.0, |widest: f64, series| {
-            let ratio = ratio_of_medians(&first, &series.wall(), RESAMPLES, seed)?;
+            let ratio = estimate_paired(&first, &series.wall(), RESAMPLES, seed)?.ratio;
             Some(widest.max(wide(ratio.middle, ratio.low, ratio.high)))
         })
     }

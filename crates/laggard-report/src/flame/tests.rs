@@ -1,6 +1,7 @@
 //! Pictures of a sketched profile.
 
 use super::{html, svg};
+use crate::escape::xml;
 use laggard_core::model::profile::Profile;
 use laggard_core::profile::{View, join_workers};
 use laggard_samples::profile::{Sketch, matrix_product};

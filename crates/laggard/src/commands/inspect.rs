@@ -58,15 +58,18 @@ pub(crate) fn run(args: &InspectArgs, printer: &Printer) -> anyhow::Result<()> {
     })
 }
 
+/// A file, and where in it a profile has samples.
+type LookedAt = (Elf, Option<Samples>);
+
 /// Looks at files, and at what a profile saw of them.
 pub(crate) fn look_at(
     paths: &[PathBuf],
     profile: Option<&Profile>,
     printer: &Printer,
-) -> anyhow::Result<(Code, Vec<(Elf, Option<Samples>)>)> {
+) -> anyhow::Result<(Code, Vec<LookedAt>)> {
     let features = host::cpu_features();
     let mut code = Code::default();
-    let mut looked_at: Vec<(Elf, Option<Samples>)> = vec![];
+    let mut looked_at: Vec<LookedAt> = vec![];
     for path in paths {
         let elf = Elf::open(path).map_err(explain)?;
         let mut file = laggard_symbols::inspect(&elf, &path.display().to_string(), &mut code.texts);
@@ -254,7 +257,7 @@ fn is_for_this_machine(file: &CodeFile) -> bool {
 }
 
 /// Adds the functions that `--asm` asks for: by name, by pattern or by an address within.
-fn list(wanted: &str, files: &[(Elf, Option<Samples>)], code: &mut Code) -> anyhow::Result<()> {
+fn list(wanted: &str, files: &[LookedAt], code: &mut Code) -> anyhow::Result<()> {
     let address = wanted.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
     let mut found = vec![];
     for (number, file) in code.files.iter().enumerate() {
