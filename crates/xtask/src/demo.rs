@@ -1,37 +1,36 @@
-//! `cargo xtask demo`: makes two traces of one model on two machines and looks at them.
+//! `cargo xtask demo`: the main job. A small array library lags behind NumPy; laggard says why.
 
-use crate::{gen_trace, project};
+use crate::{project, python, subjects};
 use anyhow::Result;
-use laggard_samples::kineto::{Gpu, Recipe};
 use std::process::{Command, ExitCode};
 
-/// Make two traces and look at them
+/// Let laggard find out why raptors lags behind NumPy
 #[derive(clap::Args)]
 pub(crate) struct Args {}
 
+const SETUP: &str = "import numpy as np, raptors
+a = np.random.default_rng(1).random((512, 512), dtype=np.float32)
+r = raptors.array(a)";
+
 pub(crate) fn run(_: &Args) -> Result<ExitCode> {
-    let directory = project::target()?.join("demo");
-    eprintln!(
-        "demo: two made-up traces of the same model, on an NVIDIA and on an AMD machine, 20 MB each"
-    );
-    let mut traces = Vec::new();
-    for (seed, gpu) in (1..).zip([Gpu::Nvidia, Gpu::Amd]) {
-        let path = directory.join(format!("{}.json", gpu.word()));
-        let totals = gen_trace::write(&Recipe { seed, ..Recipe::new(20_000_000, gpu) }, &path)?;
-        eprintln!(
-            "demo: {}: {} events, {} kernels",
-            project::short(&path),
-            totals.events,
-            totals.kernels
-        );
-        traces.push(path);
-    }
+    eprintln!("demo: setting up a Python environment with NumPy and raptors");
+    let python = python::ready()?;
+    subjects::install_raptors(&python)?;
     eprintln!("demo: building laggard");
     let program = project::laggard()?;
-    for trace in &traces {
-        project::must(
-            Command::new(&program).current_dir(project::root()).arg("report").arg(trace),
-        )?;
-    }
+    let page = project::target()?.join("demo").join("why.html");
+    std::fs::create_dir_all(page.with_file_name(""))?;
+    let mut why = Command::new(&program);
+    why.current_dir(project::root())
+        .args(["why", "--setup", SETUP, "--b-env", "RAPTORS_SIMD=scalar", "--python"])
+        .arg(&python)
+        .arg("-o")
+        .arg(&page)
+        .args(["a * 2.5", "r.scale(2.5)"]);
+    eprintln!(
+        "demo: why does raptors, told to do without SIMD, take longer than NumPy to scale an array?"
+    );
+    project::must(&mut why)?;
+    eprintln!("demo: the page is {}", project::short(&page));
     Ok(ExitCode::SUCCESS)
 }

@@ -57,7 +57,11 @@ pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, inside: &str) {
             continue;
         };
         let leaf = stack[at];
-        let what = role_of(profile, leaf, &files, loading);
+        let what = match stack.get(at + 1) {
+            // What the linker's stubs do is done for who calls them.
+            Some(caller) if is_stub(profile, leaf) => role_of(profile, caller, &files, loading),
+            _ => role_of(profile, leaf, &files, loading),
+        };
         let work = found.entry((what, leaf.module, leaf.function)).or_insert_with(|| Work {
             name: label(profile, leaf),
             library: file_name(profile.module_path(leaf)).to_owned(),
@@ -95,7 +99,17 @@ fn path(profile: &Profile, stack: u32) -> Vec<String> {
         frame.kind == FrameKind::Python && profile.texts.get(frame.file) == "<statement>"
     };
     let from = all.iter().position(is_own).unwrap_or(0);
-    all[from..].iter().map(|frame| frame_label(profile, frame)).collect()
+    let called = all[from..].iter().filter(|frame| frame.kind != FrameKind::Inlined);
+    let mut labels: Vec<String> = called.map(|frame| frame_label(profile, frame)).collect();
+    // A function that calls itself is said once.
+    labels.dedup();
+    labels
+}
+
+/// Whether a function is the dynamic linker's, in the way of every call.
+fn is_stub(profile: &Profile, frame: &Frame) -> bool {
+    let name = profile.texts.get(frame.function);
+    name == "__tls_get_addr" || name.starts_with("_dl_runtime_resolve")
 }
 
 /// Frames of a stack, innermost first.

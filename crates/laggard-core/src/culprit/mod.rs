@@ -252,6 +252,9 @@ pub struct Judgement {
 /// Below this share of the lag a slice is too small to name a cause for.
 const SMALLEST_SHARE: f64 = 0.02;
 
+/// From this share of the lag on it is worth saying what would explain a slice.
+const SHARE_WORTH_ASKING: f64 = 0.05;
+
 /// Names the causes of a lag that was found to be there.
 pub fn judge(pair: &Pair<'_>) -> Judgement {
     let slices = partition(pair);
@@ -269,19 +272,24 @@ pub fn judge(pair: &Pair<'_>) -> Judgement {
         if explains < SMALLEST_SHARE {
             continue;
         }
-        for judge in JUDGES {
-            match judge(slice, pair) {
-                Verdict::Guilty(finding) => {
-                    judgement.add(Culprit { finding, explains, gap_ns });
-                    break;
-                }
-                Verdict::Unknown(missing) if !judgement.missing.contains(&missing) => {
-                    judgement.missing.push(missing);
-                }
-                _ => {}
+        let verdicts = JUDGES.iter().map(|judge| judge(slice, pair));
+        let mut missing = vec![];
+        let guilty = verdicts.into_iter().find_map(|verdict| match verdict {
+            Verdict::Guilty(finding) => Some(finding),
+            Verdict::Unknown(what) => {
+                missing.push(what);
+                None
             }
+            Verdict::Innocent => None,
+        });
+        match guilty {
+            Some(finding) => judgement.add(Culprit { finding, explains, gap_ns }),
+            None if explains >= SHARE_WORTH_ASKING => judgement.missing.extend(missing),
+            None => {}
         }
     }
+    judgement.missing.sort();
+    judgement.missing.dedup();
     judgement.culprits.sort_by(|a, b| b.explains.total_cmp(&a.explains));
     let explained: f64 = judgement.culprits.iter().map(|culprit| culprit.explains).sum();
     judgement.not_explained = (1.0 - explained).max(0.0);

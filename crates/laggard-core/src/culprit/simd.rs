@@ -1,5 +1,6 @@
 //! The judges of vector code: `scalar-loop` and `narrow-simd`.
 
+use super::partition::shared_name;
 use super::{Finding, Kind, Missing, Pair, Slice, Unit, Verdict, Work};
 use crate::model::code::{Class, Mix};
 
@@ -22,14 +23,19 @@ pub(super) fn judge_scalar_loop(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
         return Verdict::Innocent;
     }
     let at = slice.worst().map(Work::at).unwrap_or_default();
-    let words = a.mix.widest_vector().map_or_else(String::new, |bits| format!(" of {bits} bits"));
-    Finding::new(
-        Kind::ScalarLoop,
-        at,
-        format!("let it work on vectors{words}, as A does: check why the compiler or the dispatch chose scalar code"),
-    )
-    .fact("packed instructions", [of_a, of_b], Unit::Share, b.samples)
-    .guilty()
+    let advice = match variants(slice, pair) {
+        Some((library, names)) => {
+            format!("{library} has {names} for this: look at why it chose another")
+        }
+        None => {
+            let bits = a.mix.widest_vector();
+            let words = bits.map_or_else(String::new, |bits| format!(" of {bits} bits"));
+            format!("let it work on vectors{words}, as A does: look at why the compiler did not")
+        }
+    };
+    Finding::new(Kind::ScalarLoop, at, advice)
+        .fact("packed instructions", [of_a, of_b], Unit::Share, b.samples)
+        .guilty()
 }
 
 /// B works on shorter vectors than A.
@@ -55,6 +61,28 @@ pub(super) fn judge_narrow_simd(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     )
     .fact("bits of a vector, on average", [of_a, of_b], Unit::Bits, b.samples)
     .guilty()
+}
+
+/// Variants for other processors of the function that takes the most, in its own library.
+fn variants(slice: &Slice<'_>, pair: &Pair<'_>) -> Option<(String, String)> {
+    const MOST: usize = 3;
+    let worst = slice.worst()?;
+    let last = |name: &str| name.rsplit("::").next().unwrap_or(name).to_owned();
+    let own = last(&worst.name);
+    let mut names: Vec<String> = vec![];
+    for (library, name) in &pair.b.available {
+        let other = last(name);
+        if *library == worst.library
+            && other != own
+            && shared_name(&other) == shared_name(&own)
+            && !names.contains(&other)
+        {
+            names.push(other);
+        }
+    }
+    names.sort();
+    names.truncate(MOST);
+    (!names.is_empty()).then(|| (worst.library.clone(), names.join(", ")))
 }
 
 /// Instructions of the work itself on one side, weighed by time.

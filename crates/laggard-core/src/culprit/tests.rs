@@ -64,11 +64,19 @@ fn vector_code_is_held_against_scalar_and_shorter_code() {
     let wide = || code("kernel", 1000.0, Class::Avx512, &[Mark::PackedMath]);
     let scalar = code("kernel", 9000.0, Class::Float, &[Mark::ScalarMath]);
     check(&side(vec![wide()]), &side(vec![scalar]), Kind::ScalarLoop);
-    let other = Work {
+    let other_library_scalar = || Work {
         library: "libother.so".into(),
         ..code("own_loop", 9000.0, Class::Float, &[Mark::ScalarMath])
     };
-    check(&side(vec![wide()]), &side(vec![other]), Kind::ScalarLoop);
+    check(&side(vec![wide()]), &side(vec![other_library_scalar()]), Kind::ScalarLoop);
+    let named = Work { name: "own::kernel_f32_scalar".into(), ..other_library_scalar() };
+    let available = ["own::kernel_f32_avx2", "own::kernel_f64_avx2", "own::kernel_f32_scalar"];
+    let available = available.map(|name| ("libother.so".to_owned(), name.to_owned())).into();
+    let b = Seen { available, ..side(vec![named]) };
+    let a = side(vec![wide()]);
+    let judgement = judge(&Pair { a: &a, b: &b });
+    let advice = &judgement.culprits[0].finding.advice;
+    assert!(advice.starts_with("libother.so has kernel_f32_avx2 for this"), "{advice}");
     let short = code("kernel", 3000.0, Class::Sse, &[Mark::PackedMath]);
     check(&side(vec![wide()]), &side(vec![short]), Kind::NarrowSimd);
     let divides = code("kernel", 4000.0, Class::Avx512, &[Mark::PackedMath, Mark::Divide]);

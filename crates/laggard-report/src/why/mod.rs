@@ -11,7 +11,7 @@ mod tests;
 pub use json::json;
 pub use page::page;
 
-use crate::bench::sentence;
+use crate::bench::{difference, sentence};
 use crate::document::Document;
 use crate::number::{Quantity, count, duration, percent, plural, significant};
 use crate::table::{Column, Style, Table};
@@ -68,10 +68,14 @@ fn document(report: &WhyReport) -> Document {
 
 /// `B lags A: 1.58x slower per call (95 % 1.55 to 1.61, n = 400 rounds)`, or that it does not.
 pub(crate) fn verdict(report: &WhyReport) -> String {
-    let sentence = sentence(report.timings, report.comparison);
-    match report.comparison.verdict {
-        Verdict::Slower => sentence,
-        _ => format!("no lag to explain: {sentence}"),
+    let names: Vec<&str> = report.timings.sides.iter().map(|side| side.name.as_str()).collect();
+    match (report.comparison.verdict, report.comparison.wall, &names[..]) {
+        (Verdict::Slower, Some(ratio), [a, b, ..]) => {
+            let (size, word, range) = difference(ratio);
+            let n = plural(report.comparison.n as u64, "round");
+            format!("{b} lags {a}: {size} {word} per call (95 % {range}, n = {n})")
+        }
+        _ => format!("no lag to explain: {}", sentence(report.timings, report.comparison)),
     }
 }
 

@@ -21,6 +21,8 @@ use std::path::Path;
 /// Of all time: for timing, and for sampling each side.
 const TIMING: f64 = 0.5;
 const SAMPLING: f64 = 0.15;
+/// Enough to know how large a lag is that is to be explained.
+const PRECISION: f64 = 0.02;
 /// Samples a second: few seconds have to tell much.
 const RATE: f64 = 1999.0;
 
@@ -43,6 +45,7 @@ pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
         sides: sides(&texts, &args.each)?,
         limits: Limits {
             time: args.time.mul_f64(TIMING),
+            precision: PRECISION,
             timeout: args.timeout,
             ..Limits::default()
         },
