@@ -1,1 +1,99 @@
+use super::*;
+use laggard_core::compare::timings::compare;
+use laggard_core::culprit::{Role, Seen, Work, judge};
+use laggard_core::model::timings::{Batch, Case, Series, Side};
 
+/// Rounds of one call each that take about so long.
+fn series(ns: u64) -> Series {
+    let batch = |round: u32| {
+        let wall_ns = ns + u64::from(round * 7 % 5);
+        Batch { round, calls: 1, wall_ns, user_ns: wall_ns, ..Batch::default() }
+    };
+    Series { batches: (0..50).map(batch).collect(), threads: 1, ..Series::default() }
+}
+
+fn timings(b_ns: u64) -> Timings {
+    let side =
+        |name: &str, runs: &str| Side { name: name.into(), runs: runs.into(), facts: vec![] };
+    Timings {
+        tool: "laggard 0.1.0".into(),
+        sides: vec![side("A", "a.sum()"), side("B", "<script>alert(1)</script>")],
+        cases: vec![Case { series: vec![series(1000), series(b_ns)], ..Case::default() }],
+        ..Timings::default()
+    }
+}
+
+fn seen(work: &[(Role, &str, f64)]) -> Seen {
+    let user_ns = work.iter().map(|(_, _, ns)| ns).sum();
+    let work = work.iter().map(|&(role, name, ns)| Work {
+        role,
+        name: name.into(),
+        library: "lib<b>.so".into(),
+        caller: "to_contiguous, array.rs:77".into(),
+        ns,
+        samples: 100,
+        ..Work::default()
+    });
+    let path = vec!["statement (<statement>:1)".into(), "kernel".into()];
+    Seen {
+        wall_ns: user_ns,
+        user_ns,
+        threads: 1,
+        rounds: 50,
+        work: work.collect(),
+        path,
+        ..Seen::default()
+    }
+}
+
+fn check(show: impl Fn(&WhyReport) -> String) -> String {
+    let timings = timings(2000);
+    let comparisons = compare(&timings, 1);
+    let a = seen(&[(Role::Compute, "kernel", 1000.0)]);
+    let b = seen(&[(Role::Compute, "kernel", 1100.0), (Role::Copy, "memcpy", 900.0)]);
+    let pair = Pair { a: &a, b: &b };
+    let judgement = judge(&pair);
+    show(&WhyReport {
+        timings: &timings,
+        comparison: &comparisons[0],
+        pair: Some(pair),
+        judgement: Some(&judgement),
+        notes: &["a note".into()],
+    })
+}
+
+#[test]
+fn the_verdict_comes_first_and_shares_add_up() {
+    insta::assert_snapshot!(check(|report| text(report, &Style::default())));
+}
+
+#[test]
+fn programs_read_the_same() {
+    insta::assert_snapshot!(check(json));
+    insta::assert_snapshot!(check(markdown));
+}
+
+#[test]
+fn names_are_no_markup_on_the_page() {
+    let page = check(page);
+    assert!(page.starts_with("<!doctype html>"));
+    assert!(!page.contains("<script>") && page.contains("&lt;script&gt;alert(1)"));
+    assert!(page.contains("lib&lt;b&gt;.so") && page.contains("90 % copy"));
+}
+
+#[test]
+fn where_there_is_no_lag_nothing_is_named() {
+    for b_ns in [500, 1000] {
+        let timings = timings(b_ns);
+        let comparisons = compare(&timings, 1);
+        let report = WhyReport {
+            timings: &timings,
+            comparison: &comparisons[0],
+            pair: None,
+            judgement: None,
+            notes: &[],
+        };
+        assert!(text(&report, &Style::default()).starts_with("no lag to explain: "));
+        assert!(json(&report).contains("\"culprits\": []"));
+    }
+}

@@ -1,0 +1,111 @@
+//! `laggard bench` and `laggard why` on real interpreters and commands: what is measured, and what a
+//! user is told when a side does not do what it should. How long anything takes decides nothing.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+mod common;
+
+use common::{Place, Ran};
+use serde_json::Value;
+
+const QUICK: [&str; 6] = ["--rounds", "6", "--warmup", "1", "--timeout", "20s"];
+
+fn bench(place: &Place, args: &[&str]) -> Ran {
+    let all: Vec<&str> = [&["bench"], &QUICK[..], args].concat();
+    Ran::from(place.command(&all).output().unwrap())
+}
+
+#[test]
+fn sides_are_measured_in_turns_and_kept_whole() {
+    let place = Place::with(&[]);
+    let ran = bench(
+        &place,
+        &["-o", "b.json", "--setup", "x = list(range(100))", "sum(x)", "sum(reversed(x))"],
+    );
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let file = std::fs::read_to_string(place.path("b.json")).unwrap();
+    let bench: Value = serde_json::from_str(&file).unwrap();
+    assert_eq!(bench["schema"], "laggard.bench/1");
+    let series = bench["cases"][0]["series"].as_array().unwrap();
+    assert_eq!(series.len(), 2);
+    // The file can be shown and compared, with itself no change is found.
+    assert!(place.data(&["report", "b.json"]).contains("n = 6 rounds"));
+    let same =
+        place.command(&["compare", "--fail-above", "5%", "b.json", "b.json"]).output().unwrap();
+    assert_eq!(same.status.code(), Some(0));
+}
+
+#[test]
+fn a_baseline_is_a_gate() {
+    let place = Place::with(&[]);
+    let quick = bench(&place, &["-o", "b.json", "sum(range(10))"]);
+    assert_eq!(quick.code, Some(0), "{}", quick.stderr);
+    let slow = ["--baseline", "b.json", "--fail-above", "5%", "sum(range(100000))"];
+    let ran = bench(&place, &slow);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    let missing = bench(&place, &["--baseline", "none.json", "sum(range(10))"]);
+    assert_eq!(missing.code, Some(2));
+}
+
+#[test]
+fn parameters_make_cases() {
+    let place = Place::with(&[]);
+    let ran = bench(&place, &["--json", "--param", "n=1,10", "--param", "m=2,3", "n * m", "m * n"]);
+    let bench: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(bench["cases"].as_array().unwrap().len(), 4);
+    let commands = bench_commands(&place);
+    assert_eq!(commands.code, Some(0), "{}", commands.stderr);
+}
+
+fn bench_commands(place: &Place) -> Ran {
+    bench(place, &["--commands", "--param", "n=a,b", "sh -c 'test {n} != c'", "true"])
+}
+
+#[test]
+fn what_is_wrong_with_a_side_is_said_with_its_name() {
+    let place = Place::with(&[]);
+    for (args, said) in [
+        (&["1 + 1", "1 + 2"][..], "sides A and B give different results"),
+        (&["1", "import no_such_module_at_all"], "side B failed in"),
+        (&["1", "1 +"], "side B is not valid Python"),
+        (&["1", "import os; os.kill(os.getpid(), 11)"], "side B was killed by signal 11"),
+        (&["1", "import os; os._exit(3)"], "side B ended with code 3"),
+        (&["--timeout", "1s", "1", "while True: pass"], "side B did not finish"),
+        (&["--commands", "true", "no-such-program-at-all"], "side B cannot start"),
+        (&["--commands", "true", "false"], "side B ended with code 1"),
+        (&["--b-python", "no-such-python", "1", "1"], "side B cannot start"),
+        (&["--b-env", "X=1", "1"], "there is no side B to be set"),
+        (&["--commands", "true 'x", "true"], "quotes do not match"),
+    ] {
+        let all: Vec<&str> = [&["bench", "--rounds", "6", "--warmup", "1"], args].concat();
+        let ran = Ran::from(place.command(&all).output().unwrap());
+        assert_eq!(ran.code, Some(2), "{args:?}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains(said), "{args:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn why_names_what_a_loop_in_python_costs() {
+    let place = Place::with(&[]);
+    let setup = "x = list(range(3000))\ndef loop(x):\n  total = 0\n  for i in x: total = total + i\n  return total";
+    let args =
+        ["why", "--time", "6s", "--setup", setup, "-o", "why.html", "--json", "sum(x)", "loop(x)"];
+    let ran = Ran::from(place.command(&args).output().unwrap());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let why: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&why["schema"], &why["lags"]), (&"laggard.why/1".into(), &true.into()));
+    let culprits = why["culprits"].as_array().unwrap();
+    if cfg!(target_arch = "x86_64") {
+        assert_eq!(culprits[0]["kind"], "interpreter", "{}", ran.stdout);
+        assert!(culprits[0]["explains"].as_f64().unwrap() > 0.5);
+        assert!(!culprits[0]["facts"].as_array().unwrap().is_empty());
+    }
+    let page = std::fs::read_to_string(place.path("why.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.contains("B lags A"));
+    // A file that is no page of ours stays.
+    std::fs::write(place.path("mine.html"), "<p>mine").unwrap();
+    let args = ["why", "-o", "mine.html", "1", "1"];
+    let ran = Ran::from(place.command(&args).output().unwrap());
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("--force"), "{}", ran.stderr);
+}
