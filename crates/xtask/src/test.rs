@@ -24,7 +24,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     subjects::install_raptors(&python)?;
     let program = project::laggard()?;
     let mut cargo = project::cargo();
-    cargo.args(["test", "--release", "--workspace", "--no-fail-fast"]).env(python::LIST, &interpreters);
+    cargo
+        .args(["test", "--release", "--workspace", "--no-fail-fast"])
+        .env(python::LIST, &interpreters);
     let mut pytest = Command::new(&python);
     pytest
         .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/python"])

@@ -2,6 +2,7 @@
 
 use super::counters::Counters;
 use super::order::Order;
+use super::pin::{Aside, Cpus};
 use super::plan::{CasePlan, Plan, Rounds, WarmUp};
 use super::progress::{Stage, Teller};
 use super::runner::{About, Runner};
@@ -35,6 +36,8 @@ pub(super) struct Field<'a> {
     series: Vec<Series>,
     /// What reading the clocks adds to a batch of every side.
     clocks: Vec<Clocks>,
+    /// The processor that all sides share, and we keep off.
+    shared: Option<(usize, Option<Aside>)>,
 }
 
 impl<'a> Field<'a> {
@@ -46,7 +49,17 @@ impl<'a> Field<'a> {
         origin: Instant,
     ) -> Field<'a> {
         let series = vec![Series::default(); runners.len()];
-        Field { plan, case, runners, counters, origin, warnings: vec![], series, clocks: vec![] }
+        Field {
+            plan,
+            case,
+            runners,
+            counters,
+            origin,
+            warnings: vec![],
+            series,
+            clocks: vec![],
+            shared: None,
+        }
     }
 
     /// Measures for at most so long, and says what is known of the sides.
@@ -59,6 +72,7 @@ impl<'a> Field<'a> {
         let started = Instant::now();
         teller.stage(Stage::WarmUp);
         let mut sizes = self.find_sizes(budget)?;
+        self.share_processor();
         self.look();
         self.warm_up(started, budget, &mut sizes, order, teller)?;
         self.look();
@@ -87,6 +101,20 @@ impl<'a> Field<'a> {
             calls.push((call, runner.is_batched()));
         }
         Ok(size::sizes(&calls, self.clock()))
+    }
+
+    /// Binds all sides to one processor where none uses more than one at a time: what happens to it
+    /// happens to all of them. On two processors, one side may be slower for seconds by where it
+    /// runs alone: the same statement against itself read ±5 to 100 %, and ±1 % on one.
+    fn share_processor(&mut self) {
+        let has_own = self.plan.sides.iter().any(|side| !side.cpus.is_empty());
+        if has_own || self.runners.len() < 2 || !self.series.iter().all(works_alone) {
+            return;
+        }
+        let Some(cpu) = Cpus::of_this_thread().ok().and_then(|cpus| cpus.last()) else { return };
+        let Ok(one) = Cpus::of(&[cpu]) else { return };
+        self.runners.iter_mut().for_each(|runner| runner.bind(one));
+        self.shared = Some((cpu, Aside::step(&[cpu])));
     }
 
     /// The slowest clock.
@@ -297,6 +325,11 @@ impl<'a> Field<'a> {
             let about = runner.about().map_err(|trouble| named(self.plan, side, trouble))?;
             let series = &mut self.series[side];
             (series.threads, series.peak_memory) = (about.threads, about.peak_memory);
+            let mut about = about;
+            if let Some((cpu, _)) = &self.shared {
+                let value = format!("{cpu}, with the other sides: none uses more than one");
+                about.facts.push(("cpu".into(), value));
+            }
             if let Some(counters) = &self.counters[side] {
                 series.counters = counters.per_call().collect::<Vec<Counter>>();
             }
@@ -304,6 +337,15 @@ impl<'a> Field<'a> {
         }
         Ok(abouts)
     }
+}
+
+/// Whether a side has used one processor at a time so far, and waited for nothing.
+fn works_alone(series: &Series) -> bool {
+    const ROUNDING: f64 = 1.05;
+    let sum = |of: fn(&Batch) -> u64| series.warm_up.iter().map(of).sum::<u64>();
+    let cpu = sum(|batch| batch.user_ns + batch.system_ns) as f64;
+    let waits = sum(|batch| batch.waits);
+    cpu <= ROUNDING * sum(|batch| batch.wall_ns) as f64 && waits * 20 <= sum(|batch| batch.calls)
 }
 
 /// A trouble with the name of its side.

@@ -136,6 +136,12 @@ impl Runner for Command {
         Ok(batch)
     }
 
+    fn bind(&mut self, cpus: Cpus) {
+        for step in std::iter::once(&mut self.run).chain(&mut self.prepare) {
+            step.launch.bind(cpus);
+        }
+    }
+
     fn about(&mut self) -> Result<About, Trouble> {
         let mut facts = vec![
             ("program".to_owned(), self.run.program.to_string_lossy().into_owned()),

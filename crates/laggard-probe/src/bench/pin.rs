@@ -46,8 +46,21 @@ impl Cpus {
 
     /// Binds this thread, by a system call and nothing else. 0 is success.
     pub(super) fn apply(&self) -> i32 {
+        self.apply_to(0)
+    }
+
+    /// Binds a thread by its number; 0 is this one.
+    pub(super) fn apply_to(&self, thread: i32) -> i32 {
         // SAFETY: reads a set, whose size it is told.
-        unsafe { libc::sched_setaffinity(0, size_of_val(&self.0), &raw const self.0) }
+        unsafe { libc::sched_setaffinity(thread, size_of_val(&self.0), &raw const self.0) }
+    }
+
+    /// The highest number among them: interrupts tend to go to the lowest.
+    pub(super) fn last(&self) -> Option<usize> {
+        // SAFETY: numbers below the size of the set.
+        (0..libc::CPU_SETSIZE as usize)
+            .rev()
+            .find(|&number| unsafe { libc::CPU_ISSET(number, &self.0) })
     }
 }
 

@@ -1,5 +1,6 @@
 //! What measuring needs of a side, whatever it runs.
 
+use super::pin::Cpus;
 use super::trouble::Trouble;
 use super::value::Value;
 use laggard_core::model::timings::Batch;
@@ -17,6 +18,9 @@ pub(super) trait Runner {
 
     /// Is told now and then that there is time to look after itself.
     fn look(&mut self) {}
+
+    /// Runs on these processors alone from now on.
+    fn bind(&mut self, cpus: Cpus);
 
     /// What is known of it after all calls.
     fn about(&mut self) -> Result<About, Trouble>;

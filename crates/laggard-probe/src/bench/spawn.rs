@@ -48,6 +48,11 @@ impl Launch {
         })
     }
 
+    /// Runs on these processors alone from now on.
+    pub(super) fn bind(&mut self, cpus: Cpus) {
+        self.cpus = Some(cpus);
+    }
+
     /// Starts it with these files as its descriptors 0, 1, 2 and so on, in a group of its own. A
     /// failure comes with what was being done.
     pub(super) fn start(&self, files: &[BorrowedFd]) -> Result<Process, (&'static str, io::Error)> {

@@ -212,6 +212,16 @@ impl Runner for Worker {
         self.said.keep_small();
     }
 
+    fn bind(&mut self, cpus: Cpus) {
+        let Some(pid) = self.pid() else { return };
+        let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return };
+        for thread in threads.flatten() {
+            if let Some(thread) = thread.file_name().to_str().and_then(|name| name.parse().ok()) {
+                cpus.apply_to(thread);
+            }
+        }
+    }
+
     fn about(&mut self) -> Result<About, Trouble> {
         let answer = self.hear(Some((b"F", CALL)), "after its calls")?;
         let mut taken = Taken(&answer[1..]);
