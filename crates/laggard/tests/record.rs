@@ -71,7 +71,10 @@ fn as_nobody(program: impl AsRef<Path>) -> Command {
 /// Gives all of a place to the ordinary user, with a copy of laggard that this user may run.
 fn hand_over(place: &Place) -> PathBuf {
     let laggard = place.path("laggard");
-    fs::copy(env!("CARGO_BIN_EXE_laggard"), &laggard).unwrap();
+    // By another process: one that another test forks just now would have our copy open for
+    // writing for a moment, and a file that is being written cannot be run.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_laggard")).arg(&laggard).status();
+    assert!(copied.unwrap().success());
     if am_root() {
         let here = place.path("");
         let root = here.parent().unwrap().parent().unwrap_or(&here);

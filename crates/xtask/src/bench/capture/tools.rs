@@ -66,6 +66,8 @@ impl Tools {
 /// Runs a command to its end; its failure is ours, with the last it said.
 pub(super) fn answer(command: &mut Command) -> Result<Output> {
     let program = command.get_program().to_owned();
+    // Where it is on this machine is nobody else's concern.
+    let program = Path::new(&program).file_name().unwrap_or(&program).to_owned();
     let output = command
         .stdin(Stdio::null())
         .output()
