@@ -92,11 +92,6 @@ pub(crate) fn cases(parameters: &[Parameter]) -> anyhow::Result<Vec<CasePlan>> {
             .collect();
         ensure!(cases.len() <= MOST_CASES, "more than {MOST_CASES} cases to measure");
     }
-    for case in &mut cases {
-        let named: Vec<String> =
-            case.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        case.name = named.join(" ");
-    }
     Ok(cases)
 }
 

@@ -8,11 +8,17 @@ pub(super) fn judge_slow_path(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     if !slice.is_work() {
         return Verdict::Innocent;
     }
+    /// The share of a side's time that the function must take to be its path.
+    const SHARE_THAT_MATTERS: f64 = 0.4;
     let Some(worst) = slice.worst() else { return Verdict::Innocent };
+    if worst.ns < pair.b.user_ns * SHARE_THAT_MATTERS {
+        return Verdict::Innocent;
+    }
     let is_faster = |work: &&Work| {
         work.library == worst.library
             && work.name != worst.name
             && work.role == worst.role
+            && work.ns >= pair.a.user_ns * SHARE_THAT_MATTERS
             // Neither side runs the other's function, though both could.
             && !pair.a.work.iter().any(|own| own.name == worst.name && own.ns * 10.0 > worst.ns)
             && !pair.b.work.iter().any(|other| other.name == work.name && other.ns > work.ns / 10.0)

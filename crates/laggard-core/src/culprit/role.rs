@@ -53,15 +53,17 @@ pub fn role(place: Place<'_>) -> Role {
     if starts(name, SYNC) || contains(name, &["_barrier", "spin_lock", "blas_thread_server"]) {
         return Role::Sync;
     }
-    if starts(name, ALLOCATION) || contains(name, &["alloc_cache", "_Arena"]) {
+    let library = place.library;
+    let is_interpreter = starts(library, &["python", "libpython"]) || library == "[Python]";
+    // Python's own allocator is how it handles objects.
+    if !is_interpreter && (starts(name, ALLOCATION) || contains(name, &["alloc_cache", "_Arena"])) {
         return Role::Allocation;
     }
-    let library = place.library;
     if contains(library, BINDINGS) || contains(name, &["pyo3::", "pybind11::", "Pyx_", "nanobind"])
     {
         return Role::Binding;
     }
-    if starts(library, &["python", "libpython"]) || library == "[Python]" {
+    if is_interpreter {
         return Role::Interpreter;
     }
     match place.library_role {
@@ -104,9 +106,6 @@ const ALLOCATION: &[&str] = &[
     "rust_dealloc",
     "rdl_alloc",
     "rdl_dealloc",
-    "PyMem_",
-    "PyObject_Malloc",
-    "PyObject_Free",
 ];
 
 const SYNC: &[&str] = &[

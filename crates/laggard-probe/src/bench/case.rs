@@ -313,7 +313,7 @@ impl<'a> Field<'a> {
     }
 
     fn warn(&mut self, what: &str) {
-        let name = &self.case.name;
+        let name = self.case.label();
         let warning =
             if name.is_empty() { what.to_owned() } else { format!("case {name}: {what}") };
         self.warnings.push(warning);

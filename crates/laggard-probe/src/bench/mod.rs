@@ -71,12 +71,13 @@ fn measure_with(
     let mut timings = begin(plan);
     let lone = [CasePlan::default()];
     let cases = if plan.cases.is_empty() { &lone[..] } else { &plan.cases };
+    let labels: Vec<String> = cases.iter().map(CasePlan::label).collect();
     let mut teller = Teller::new(cases.len(), progress);
     let mut left = plan.limits.time;
     let mut origin = None;
     for (number, case) in cases.iter().enumerate() {
         let budget = left / (cases.len() - number) as u32;
-        teller.case(number, &case.name, budget);
+        teller.case(number, &labels[number], budget);
         let (mut runners, counters) = start(plan, case, aside.as_ref(), events, &mut timings)?;
         teller.stage(Stage::Check);
         check_results(plan, case, &mut runners, &mut timings.warnings)?;
@@ -218,7 +219,7 @@ fn check_results(
             Verdict::Differ(found) => {
                 return Err(Error::Differ(Box::new(Differ {
                     sides: (name(0), name(number)),
-                    case: case.name.clone(),
+                    case: case.label(),
                     at: found.at,
                     values: (found.first, found.second),
                 })));

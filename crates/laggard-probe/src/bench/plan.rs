@@ -130,6 +130,15 @@ pub struct CasePlan {
     pub parameters: Vec<(String, String)>,
 }
 
+impl CasePlan {
+    /// What it is called for people: its name and its parameters; empty when it has neither.
+    pub(super) fn label(&self) -> String {
+        let parameters = self.parameters.iter().map(|(name, value)| format!("{name}={value}"));
+        let name = std::iter::once(self.name.clone()).filter(|name| !name.is_empty());
+        name.chain(parameters).collect::<Vec<_>>().join(" ")
+    }
+}
+
 /// How long measuring may take.
 #[derive(Clone, Debug)]
 pub struct Limits {
