@@ -50,7 +50,7 @@ pub fn role(place: Place<'_>) -> Role {
     if starts(name, &["memcpy", "memmove", "mempcpy"]) {
         return Role::Copy;
     }
-    if starts(name, SYNC) || contains(name, &["_barrier", "spin_lock", "blas_thread_server"]) {
+    if starts(name, SYNC) || contains(name, &["spin_lock", "blas_thread_server"]) {
         return Role::Sync;
     }
     let library = place.library;
@@ -110,6 +110,7 @@ const ALLOCATION: &[&str] = &[
 
 const SYNC: &[&str] = &[
     "pthread_mutex_",
+    "pthread_barrier_",
     "pthread_cond_",
     "pthread_rwlock_",
     "pthread_spin_",

@@ -194,6 +194,7 @@ fn roles_follow_names_and_libraries() {
     assert_eq!(of("_PyObject_Free", "libpython3.12.so.1.0"), Role::Interpreter);
     assert_eq!(of("take_gil", "libpython3.12.so.1.0"), Role::Sync);
     assert_eq!(of("ffi_call_int", "libffi.so.8"), Role::Binding);
+    assert_eq!(of("npy_get_floatstatus_barrier", "_multiarray_umath.so"), Role::Compute);
     assert_eq!(of("FLOAT_add", "_multiarray_umath.so"), Role::Compute);
     assert_eq!(
         of("_aligned_contig_cast_float_to_double", "_multiarray_umath.so"),
