@@ -19,7 +19,7 @@ use std::process::ExitCode;
 /// The seed of what is drawn at random, so that a file always says the same.
 pub(crate) const SEED: u64 = 1;
 /// The exit code when a case got too slow.
-pub(crate) const TRIPPED: u8 = 1;
+const TRIPPED: u8 = 1;
 /// Rows of a table when nothing else is asked for.
 pub(crate) const USUAL_ROWS: usize = 20;
 

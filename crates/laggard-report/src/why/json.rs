@@ -1,6 +1,6 @@
 //! The JSON of a verdict: `laggard.why/1`.
 
-use super::{WhyReport, how_to_get, named, ratio, verdict};
+use super::{WhyReport, how_to_get, named, verdict};
 use laggard_core::compare::timings::Verdict;
 use laggard_core::culprit::{Culprit, Fact, Seen, Unit, partition};
 use serde::Serialize;
@@ -91,7 +91,11 @@ pub fn json(report: &WhyReport) -> String {
         command: &timings.command,
         verdict: verdict(report),
         lags: report.comparison.verdict == Verdict::Slower,
-        ratio: ratio(report).map(|of| Ratio { middle: of.middle, low: of.low, high: of.high }),
+        ratio: report.comparison.wall.map(|of| Ratio {
+            middle: of.middle,
+            low: of.low,
+            high: of.high,
+        }),
         n: report.comparison.n,
         sides: timings
             .sides

@@ -18,7 +18,6 @@ use crate::table::{Column, Style, Table};
 use laggard_core::compare::timings::{CaseComparison, Verdict};
 use laggard_core::culprit::{Fact, Judgement, Missing, Pair, Part, Slice, Unit, partition};
 use laggard_core::model::timings::Timings;
-use laggard_core::stats::ratio::Interval;
 
 /// Everything a verdict is made from.
 #[derive(Clone, Copy)]
@@ -58,12 +57,25 @@ fn document(report: &WhyReport) -> Document {
         functions(pair, &mut document);
         paths(report, pair, &mut document);
     }
-    let missing = report.judgement.map_or(&[][..], |judgement| &judgement.missing);
-    let notes = report.notes.iter().chain(&report.timings.warnings).cloned();
-    for note in missing.iter().map(|missing| how_to_get(*missing).to_owned()).chain(notes) {
-        document.notice(note);
+    for remark in remarks(report) {
+        document.notice(remark);
     }
     document
+}
+
+/// What was missing, and what went wrong.
+fn remarks<'a>(report: &WhyReport<'a>) -> impl Iterator<Item = &'a str> {
+    let missing = report.judgement.map_or(&[][..], |judgement| &judgement.missing);
+    let notes = report.notes.iter().chain(&report.timings.warnings).map(String::as_str);
+    missing.iter().map(|missing| how_to_get(*missing)).chain(notes)
+}
+
+/// Slices of the lag of at least this share of B's time, the largest differences first.
+fn largest<'a>(pair: &Pair<'a>, least: f64) -> Vec<Slice<'a>> {
+    let mut slices = partition(pair);
+    slices.sort_by(|x, y| y.gap_ns().abs().total_cmp(&x.gap_ns().abs()));
+    slices.retain(|slice| slice.gap_ns().abs() >= least * pair.b.wall_ns);
+    slices
 }
 
 /// `B lags A: 1.58x slower per call (95 % 1.55 to 1.61, n = 400 rounds)`, or that it does not.
@@ -127,10 +139,7 @@ pub(crate) fn fact(fact: &Fact) -> String {
 
 /// Where the time goes on both sides, the largest differences first.
 fn functions(pair: &Pair, document: &mut Document) {
-    let mut slices = partition(pair);
-    slices.sort_by(|x, y| y.gap_ns().abs().total_cmp(&x.gap_ns().abs()));
-    let least = 0.005 * pair.b.wall_ns;
-    slices.retain(|slice| slice.gap_ns().abs() >= least);
+    let slices = largest(pair, 0.005);
     let left = slices.len().saturating_sub(MOST_FUNCTIONS);
     document.heading("Time of a call");
     let shown = || slices.iter().take(MOST_FUNCTIONS);
@@ -206,9 +215,4 @@ pub(crate) fn how_to_get(missing: Missing) -> &'static str {
             "B spends more time in the kernel: `laggard calls --syscalls` says in which calls"
         }
     }
-}
-
-/// The interval of the ratio, where there is one.
-pub(crate) fn ratio(report: &WhyReport) -> Option<Interval> {
-    report.comparison.wall
 }

@@ -1,9 +1,9 @@
 //! The verdict as one page that needs nothing else: no script, no network.
 
-use super::{WhyReport, fact, how_to_get, named, verdict};
+use super::{WhyReport, fact, largest, named, remarks, verdict};
 use crate::escape::xml as html;
 use crate::number::duration;
-use laggard_core::culprit::{Culprit, Pair, partition};
+use laggard_core::culprit::{Culprit, Pair};
 
 const STYLE: &str = "
 :root { color-scheme: light dark; --bar: #c2542d; --soft: #8884; }
@@ -38,10 +38,8 @@ pub fn page(report: &WhyReport) -> String {
         body += &times(pair);
         body += &paths(report, pair);
     }
-    let missing = report.judgement.map_or(&[][..], |judgement| &judgement.missing);
-    let missing = missing.iter().map(|missing| how_to_get(*missing).to_owned());
-    for note in missing.chain(report.notes.iter().chain(&report.timings.warnings).cloned()) {
-        body += &format!("<p class=\"open\">{}</p>\n", html(&note));
+    for remark in remarks(report) {
+        body += &format!("<p class=\"open\">{}</p>\n", html(remark));
     }
     let facts =
         report.timings.facts.iter().map(|(name, value)| {
@@ -73,9 +71,7 @@ fn culprit(culprit: &Culprit) -> String {
 }
 
 fn times(pair: &Pair) -> String {
-    let mut slices = partition(pair);
-    slices.sort_by(|x, y| y.gap_ns().abs().total_cmp(&x.gap_ns().abs()));
-    slices.retain(|slice| slice.gap_ns().abs() >= 0.001 * pair.b.wall_ns);
+    let slices = largest(pair, 0.001);
     let rows = slices.iter().map(|slice| {
         let (what, of) = named(slice);
         let [a, b, gap] = [slice.a_ns, slice.b_ns, slice.gap_ns()].map(|ns| duration(ns as i64));

@@ -1,13 +1,14 @@
 //! `laggard why`: time two sides, sample both, look at their code, and name what makes B lag.
 
 use crate::bench::SEED;
-use crate::cli::{Format, Output, WhyArgs};
+use crate::cli::{Format, Output, ProfileForm, WhyArgs};
 use crate::commands::bench::{explain, timed};
 use crate::commands::inspect::{hot_modules, look_at};
 use crate::output::put;
 use crate::printer::Printer;
+use crate::profile::{ensure_replaceable, form_of};
 use crate::sides::{Texts, sides};
-use anyhow::{Context, bail, ensure};
+use anyhow::Context;
 use laggard_core::compare::timings::{Verdict, compare};
 use laggard_core::culprit::{Pair, Seen, add_work, judge, times};
 use laggard_core::model::timings::Timings;
@@ -28,9 +29,10 @@ const RATE: f64 = 1999.0;
 
 /// Runs the verb.
 pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
-    let page = args.output.output.as_deref().filter(|path| is_page(path));
+    let is_page = |path: &&Path| form_of(path) == Some(ProfileForm::Html);
+    let page = args.output.output.as_deref().filter(is_page);
     if let Some(path) = page {
-        ensure_replaceable(path, args.output.force)?;
+        ensure_replaceable(path, ProfileForm::Html, args.output.force)?;
     }
     // Beside a page the verdict is shown.
     let rest = Output { output: None, ..args.output.clone() };
@@ -133,22 +135,3 @@ fn look(
 
 /// Fewer samples say little about where time goes.
 const FEW_SAMPLES: usize = 200;
-
-fn is_page(path: &Path) -> bool {
-    path.extension().is_some_and(|suffix| suffix == "html" || suffix == "htm")
-}
-
-/// Another file is overwritten only by a page of the same kind.
-fn ensure_replaceable(path: &Path, force: bool) -> anyhow::Result<()> {
-    ensure!(!path.is_dir(), "cannot write {}: it is a directory", path.display());
-    let Ok(old) = std::fs::read(path) else { return Ok(()) };
-    let head = String::from_utf8_lossy(&old[..old.len().min(4096)]).into_owned();
-    let is_ours = head.starts_with("<!doctype html>") && head.contains("laggard");
-    if !force && !old.is_empty() && !is_ours {
-        bail!(
-            "{} exists and is not a page of laggard: give --force to overwrite it",
-            path.display()
-        );
-    }
-    Ok(())
-}
