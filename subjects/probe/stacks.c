@@ -145,6 +145,17 @@ __attribute__((noinline)) void allocating(void) {
         }
 }
 
+static volatile char *page;
+static int mended;
+
+// Makes a page writable that was written to.
+static void mend(int signal, siginfo_t *info, void *context) {
+    (void)signal, (void)context;
+    if (info->si_addr != page) _exit(2);
+    mprotect((void *)page, 4096, PROT_READ | PROT_WRITE);
+    mended++;
+}
+
 int main(int argc, char **argv) {
     const char *what = argv[1];
     limit = atof(argv[2]);
@@ -177,6 +188,17 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "traps")) {
         burn();
         raise(SIGTRAP);
+    }
+    if (!strcmp(what, "mends")) {
+        page = mmap(0, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        struct sigaction action = {.sa_sigaction = mend, .sa_flags = SA_SIGINFO};
+        sigaction(SIGSEGV, &action, 0);
+        for (int i = 0; i < 100; i++) {
+            mprotect((void *)page, 4096, PROT_NONE);
+            *page = i;
+        }
+        burn();
+        return mended == 100 && *page == 99 ? 0 : 1;
     }
     if (!strcmp(what, "faults")) {
         burn();

@@ -34,9 +34,8 @@ struct Shared {
     threads: AtomicI32,
     key: AtomicI32,
     libc: UnsafeCell<Libc>,
-    old_actions: UnsafeCell<[Action; 2]>,
     /// What the program asked for where our signals are.
-    wanted: UnsafeCell<[LibcAction; 2]>,
+    wanted: UnsafeCell<[LibcAction; OURS.len()]>,
 }
 
 // SAFETY: the cells are written before a second thread or a signal can see them.
@@ -56,8 +55,7 @@ static SHARED: Shared = Shared {
         clock_gettime: None,
         sigmask: None,
     }),
-    old_actions: UnsafeCell::new([Action::DEFAULT; 2]),
-    wanted: UnsafeCell::new([LibcAction::DEFAULT; 2]),
+    wanted: UnsafeCell::new([LibcAction::DEFAULT; OURS.len()]),
 };
 
 type Start = unsafe extern "C" fn(*mut u8) -> *mut u8;
@@ -207,6 +205,7 @@ const SA_RESTORER: u64 = 0x0400_0000;
 const SA_ONSTACK: u64 = 0x0800_0000;
 const SA_RESTART: u64 = 0x1000_0000;
 const SA_NODEFER: u64 = 0x4000_0000;
+const SA_RESETHAND: i32 = i32::MIN;
 
 const fn bit(signal: u32) -> u64 {
     1 << (signal - 1)
@@ -257,13 +256,7 @@ unsafe extern "C" fn on_fault(signal: i32, info: *mut Signal, context: *mut Cont
             registers[RIP] = laggard_load_failed as *const () as u64;
             return;
         }
-        // Not ours: let it fault again under the action that was there before.
-        let old = &(*SHARED.old_actions.get())[usize::from(signal as u32 == SIGBUS)];
-        set_action(signal as u32, old, core::ptr::null_mut());
-        if (*info).code <= 0 {
-            // Sent by somebody: it does not come again by itself.
-            syscall!(nr::TGKILL, SHARED.pid.load(Relaxed), sys::gettid(), signal);
-        }
+        not_ours(signal, info, context);
     }
 }
 
@@ -389,23 +382,44 @@ unsafe fn count_since(thread: &mut Thread) -> u64 {
 /// Further from its base than this, a stack pointer is on another stack.
 const MOST_OF_A_STACK: u64 = 64 << 20;
 
-/// A trap of the program's own: it gets what it would have got without us.
+/// A signal of the program's own: it gets what it would have got without us.
 unsafe fn not_ours(signal: i32, info: *mut Signal, context: *mut Context) {
+    let number = signal as u32;
+    let Some(wanted) = place_of(number) else { return };
     // SAFETY: the action that the program asked for, as the kernel would have run it.
     unsafe {
-        let handler = (*SHARED.wanted.get())[usize::from(signal as u32 == TICK)].handler;
+        let is_fault = (number == SIGSEGV || number == SIGBUS) && (*info).code > 0;
+        let LibcAction { handler, mask, flags, .. } = *wanted;
         match handler {
-            SIG_DFL => {
-                set_action(signal as u32, &Action::DEFAULT, core::ptr::null_mut());
-                syscall!(nr::TGKILL, SHARED.pid.load(Relaxed), sys::gettid(), signal);
+            SIG_IGN if !is_fault => {}
+            SIG_DFL | SIG_IGN => {
+                set_action(number, &Action::DEFAULT, core::ptr::null_mut());
+                // A fault comes again by itself.
+                if !is_fault {
+                    syscall!(nr::TGKILL, SHARED.pid.load(Relaxed), sys::gettid(), signal);
+                }
             }
-            SIG_IGN => {}
             handler => {
+                if flags & SA_RESETHAND != 0 {
+                    *wanted = LibcAction::DEFAULT;
+                }
+                let itself = if flags as u64 & SA_NODEFER != 0 { 0 } else { bit(number) };
+                let blocked = mask[0] | itself;
+                syscall!(nr::RT_SIGPROCMASK, SIG_BLOCK, &raw const blocked, 0, 8);
                 type Handler = unsafe extern "C" fn(i32, *mut Signal, *mut Context);
                 core::mem::transmute::<u64, Handler>(handler)(signal, info, context);
             }
         }
     }
+}
+
+/// Signals that we have a handler for. Loads of ours may fault whatever handler the program has.
+const OURS: [u32; 4] = [SIGTRAP, TICK, SIGSEGV, SIGBUS];
+
+/// Where the program's own action for one of them is kept.
+fn place_of(signal: u32) -> Option<*mut LibcAction> {
+    let at = OURS.iter().position(|own| *own == signal)?;
+    Some(SHARED.wanted.get().cast::<LibcAction>().wrapping_add(at))
 }
 
 const SIG_DFL: u64 = 0;
@@ -428,12 +442,7 @@ impl LibcAction {
 
 /// The action that the program has for one of our signals, in this process while it is sampled.
 fn wanted(signal: i32) -> Option<*mut LibcAction> {
-    let number = signal as u32;
-    let is_ours = (number == SIGTRAP || number == TICK) && ring().is_some();
-    // SAFETY: two places of a static.
-    is_ours.then(|| unsafe {
-        SHARED.wanted.get().cast::<LibcAction>().add(usize::from(number == TICK))
-    })
+    place_of(signal as u32).filter(|_| ring().is_some())
 }
 
 /// Wraps libc's: an action for a signal of ours is kept and not installed, because the next sample
@@ -540,6 +549,7 @@ pub(crate) unsafe extern "C" fn sigprocmask(
     }
 }
 
+const SIG_BLOCK: usize = 0;
 const SIG_UNBLOCK: usize = 1;
 
 fn now_ns() -> u64 {
@@ -1084,9 +1094,15 @@ unsafe extern "C" fn on_load(_: i32, _: *const *const u8, variables: *const *con
             restorer: laggard_restore as *const () as u64,
             mask: 0,
         };
-        let old = SHARED.old_actions.get().cast::<Action>();
-        set_action(SIGSEGV, &fault, old);
-        set_action(SIGBUS, &fault, old.add(1));
+        for signal in [SIGSEGV, SIGBUS] {
+            let mut old = Action::DEFAULT;
+            set_action(signal, &fault, &raw mut old);
+            if let Some(wanted) = place_of(signal) {
+                let Action { handler, flags, mask, .. } = old;
+                *wanted = LibcAction { handler, flags: flags as i32, ..LibcAction::DEFAULT };
+                (*wanted).mask[0] = mask;
+            }
+        }
         let tick = Action {
             handler: on_tick as *const () as u64,
             flags: SA_SIGINFO | SA_RESTART | SA_RESTORER,

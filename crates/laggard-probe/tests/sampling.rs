@@ -281,6 +281,32 @@ fn a_program_may_use_the_signals_of_the_agent() {
     assert_eq!(ended.code(), 1, "its own trap reaches it, and no other");
 }
 
+/// What the agent reads of an interpreter at work may be gone: its own handler has to stay, whatever
+/// the program installs.
+#[test]
+fn a_program_may_handle_its_own_faults() {
+    // Asks the kernel whose handler it has, then reads where nothing is.
+    let script = "
+import ctypes, faulthandler, sys
+faulthandler.enable()
+action = (ctypes.c_uint64 * 4)()
+ctypes.CDLL(None).syscall(13, 11, None, action, 8)
+for line in open('/proc/self/maps'):
+    start, end = (int(part, 16) for part in line.split()[0].split('-'))
+    if start <= action[0] < end and 'laggard-sample' not in line:
+        sys.exit(line)
+sum(range(3000000))
+ctypes.string_at(8)
+";
+    let (profile, ended) = sample(&words("python3", &["-c", script]), &Options::default());
+    assert_eq!(ended.code(), 128 + 11, "its own fault ends it");
+    assert!(profile.samples.len() > 10);
+    let (_directory, program) = compile_c("stacks.c", &[]);
+    let (profile, ended) = sample(&words(&program, &["mends", "100"]), &Options::default());
+    assert_eq!(ended.code(), 0, "a fault that the program mends does not end it");
+    assert!(sampled_ns(&profile) * 10 > profile.about.user_ns * 6);
+}
+
 #[test]
 fn what_was_known_of_a_program_is_not_believed_of_the_next() {
     // Python is found late at a low rate, and by then the process is something else.

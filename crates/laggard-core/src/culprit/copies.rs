@@ -1,4 +1,4 @@
-//! The judges of moving data: `copy`, `conversion`, `allocation` and `page-faults`.
+//! The judges of moving data: `copy`, `conversion`, `layout`, `allocation` and `page-faults`.
 
 use super::{Finding, Kind, Missing, Pair, Part, Role, Slice, Unit, Verdict, Work};
 
@@ -28,6 +28,20 @@ pub(super) fn judge_conversion(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
         "keep operands and result in one type, or convert once outside".to_owned(),
     );
     of_role(finding, slice, pair, Role::Conversion, "time in conversions").guilty()
+}
+
+/// B brings values into another order before it works on them.
+pub(super) fn judge_rearrangement(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
+    if !slice.is(Role::Rearrangement) {
+        return Verdict::Innocent;
+    }
+    let from = slice.worst().map(|work| work.caller.clone()).unwrap_or_default();
+    let finding = Finding::new(
+        Kind::Layout,
+        at(slice, &from),
+        "give operands the same order in memory, or make a contiguous copy once".to_owned(),
+    );
+    of_role(finding, slice, pair, Role::Rearrangement, "time in rearranging").guilty()
 }
 
 /// B asks for memory more often, or for more of it.

@@ -31,7 +31,8 @@ pub(super) fn judge_call_overhead(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict
         return Verdict::Innocent;
     }
     let crossings = |side: &super::Seen| {
-        side.calls.as_ref().map(|calls| calls.iter().map(|call| call.count).sum::<f64>())
+        let calls = side.calls.as_ref()?;
+        Some(calls.iter().filter(|call| call.is_crossing()).map(|call| call.count).sum::<f64>())
     };
     let binding = [pair.a, pair.b].map(|side| side.ns_of(Role::Binding));
     let many = match (crossings(pair.a), crossings(pair.b)) {

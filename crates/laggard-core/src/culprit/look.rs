@@ -1,14 +1,18 @@
 //! From tables to what judges see: samples of the timed part by function, with roles and callers.
 
+use super::partition::shared_name;
 use super::role::{Place, Role, role};
-use super::seen::{Seen, Work};
+use super::seen::{Called, SURELY_PARALLEL, Seen, Work};
+use crate::calls::{By, View, totals};
 use crate::model::NONE;
+use crate::model::calls::Calls;
 use crate::model::code::{Code, CodeFile, Mix, Role as LibraryRole};
+use crate::model::counts::{Counts, Simulated};
 use crate::model::profile::{Frame, FrameKind, Profile};
 use crate::model::timings::Series;
 use crate::profile::{file_name, frame_label, short_path};
 use crate::stats::summary::Summary;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What a side takes for a call, by its timings; where the time goes is not known yet.
 pub fn times(series: &Series) -> Seen {
@@ -19,10 +23,14 @@ pub fn times(series: &Series) -> Seen {
     let wall_ns = Summary::of(&series.wall()).median;
     // Batches that something held up count for no more than others.
     let usual = wall_ns / (sum(|batch| batch.wall_ns) / calls).max(f64::MIN_POSITIVE);
+    let [user, system] = [sum(|batch| batch.user_ns), sum(|batch| batch.system_ns)];
+    // One thread cannot work for longer than it takes: its clocks differ by their ticks.
+    let busy = (user + system) / calls * usual / wall_ns.max(f64::MIN_POSITIVE);
+    let usual = if (1.0..SURELY_PARALLEL).contains(&busy) { usual / busy } else { usual };
     Seen {
         wall_ns,
-        user_ns: sum(|batch| batch.user_ns) / calls * usual,
-        system_ns: sum(|batch| batch.system_ns) / calls * usual,
+        user_ns: user / calls * usual,
+        system_ns: system / calls * usual,
         faults: sum(|batch| batch.minor_faults + batch.major_faults) / calls,
         waits: sum(|batch| batch.waits) / calls,
         threads: series.threads,
@@ -58,7 +66,7 @@ pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, inside: &str) {
         };
         let leaf = stack[at];
         let what = match stack.get(at + 1) {
-            // What the linker's stubs do is done for who calls them.
+            // What these do is done for who calls them.
             Some(caller) if is_stub(profile, leaf) => role_of(profile, caller, &files, loading),
             _ => role_of(profile, leaf, &files, loading),
         };
@@ -90,6 +98,61 @@ pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, inside: &str) {
     seen.available = available(&seen.work, code);
 }
 
+/// Adds what a simulated processor counted, to the functions that took time. It may have run
+/// another variant of a function than the real one, which counts as it.
+pub fn add_counts(seen: &mut Seen, counts: &Counts) {
+    type Key<'a> = (&'a str, String);
+    let mut exact: FxHashMap<(&str, &str), Simulated> = FxHashMap::default();
+    let mut alike: FxHashMap<Key, Simulated> = FxHashMap::default();
+    for function in &counts.functions {
+        let library = file_name(&function.library);
+        exact.entry((library, &function.name)).or_default().add(&function.own);
+        alike.entry((library, shared_name(&function.name))).or_default().add(&function.own);
+    }
+    for work in &mut seen.work {
+        let own = exact.get(&(work.library.as_str(), work.name.as_str()));
+        let variant = || alike.get(&(work.library.as_str(), shared_name(&work.name)));
+        work.counted = own.or_else(variant).copied();
+    }
+    seen.counted = Some(counts.whole);
+}
+
+/// Forgets of both sides what else could have run, but for variants of what did.
+pub fn settle(a: &mut Seen, b: &mut Seen) {
+    let stem = |name: &str| shared_name(name.rsplit("::").next().unwrap_or(name));
+    let ran: FxHashSet<String> =
+        a.work.iter().chain(&b.work).map(|work| stem(&work.name)).collect();
+    for side in [a, b] {
+        side.available.retain(|(_, name)| ran.contains(&stem(name)));
+    }
+}
+
+/// Calls across library borders for one of so many calls of a side, from what was counted before
+/// them and after.
+pub fn called(before: &Calls, after: &Calls, calls: u64) -> Vec<Called> {
+    let mut found: FxHashMap<(String, String), (f64, f64)> = FxHashMap::default();
+    for (traced, sign) in [(before, -1.0), (after, 1.0)] {
+        for row in totals(&View::whole(traced), By::Function).rows {
+            let sum = found.entry((row.name, row.of)).or_default();
+            sum.0 += sign * row.tally.count as f64;
+            sum.1 += sign * row.tally.total_ns as f64;
+        }
+    }
+    let each = |sum: f64| sum / calls.max(1) as f64;
+    let mut all: Vec<Called> = found
+        .into_iter()
+        .filter(|(_, (count, _))| *count > 0.0)
+        .map(|((name, library), (count, ns))| Called {
+            name,
+            library,
+            count: each(count),
+            ns: each(ns),
+        })
+        .collect();
+    all.sort_by(|a, b| b.ns.total_cmp(&a.ns).then_with(|| a.name.cmp(&b.name)));
+    all
+}
+
 /// A stack for people: outermost first, from the first Python line of the user's own on.
 fn path(profile: &Profile, stack: u32) -> Vec<String> {
     let mut all = vec![];
@@ -106,10 +169,12 @@ fn path(profile: &Profile, stack: u32) -> Vec<String> {
     labels
 }
 
-/// Whether a function is the dynamic linker's, in the way of every call.
+/// Whether a function has nothing of its own to do: the dynamic linker's in the way of every call,
+/// and those that ask the processor for its state.
 fn is_stub(profile: &Profile, frame: &Frame) -> bool {
+    const NAMES: [&str; 3] = ["__tls_get_addr", "fetestexcept", "feclearexcept"];
     let name = profile.texts.get(frame.function);
-    name == "__tls_get_addr" || name.starts_with("_dl_runtime_resolve")
+    NAMES.contains(&name) || name.starts_with("_dl_runtime_resolve")
 }
 
 /// Frames of a stack, innermost first.

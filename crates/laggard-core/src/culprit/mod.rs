@@ -20,10 +20,11 @@ mod simd;
 #[cfg(test)]
 mod tests;
 
-pub use look::{add_work, times};
-pub use partition::{Part, Slice, partition};
+pub use crate::model::counts::Simulated;
+pub use look::{add_counts, add_work, called, settle, times};
+pub use partition::{CallPair, Part, Slice, calls_that_differ, partition};
 pub use role::{Place, Role, role};
-pub use seen::{Called, Pair, Seen, Simulated, Work};
+pub use seen::{Called, Pair, Seen, Work};
 
 /// A cause of a lag. The words are those of JSON and of the documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -204,13 +205,14 @@ pub enum Missing {
 type Judge = fn(&Slice<'_>, &Pair<'_>) -> Verdict;
 
 /// All judges, the most specific first.
-const JUDGES: [Judge; 18] = [
+const JUDGES: [Judge; 19] = [
     interpreter::judge_start_up,
     parallel::judge_too_parallel,
     parallel::judge_not_parallel,
     parallel::judge_waiting,
     copies::judge_copy,
     copies::judge_conversion,
+    copies::judge_rearrangement,
     copies::judge_page_faults,
     copies::judge_allocation,
     interpreter::judge_call_overhead,

@@ -119,6 +119,44 @@ impl<'a> Slice<'a> {
     }
 }
 
+/// Calls of a function on both sides, for one call of a side.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CallPair<'a> {
+    /// The function.
+    pub name: &'a str,
+    /// The file name of its library.
+    pub library: &'a str,
+    /// How often A and B call it.
+    pub count: [f64; 2],
+    /// Time in these calls.
+    pub ns: [f64; 2],
+}
+
+/// Functions that only one side calls, or one far more often than the other; those with the largest
+/// difference of time first. None where calls of a side were not traced.
+pub fn calls_that_differ<'a>(pair: &Pair<'a>) -> Option<Vec<CallPair<'a>>> {
+    /// Calls that happen now and then, by the way.
+    const SELDOM: f64 = 0.05;
+    let mut all: BTreeMap<(&str, &str), CallPair<'a>> = BTreeMap::new();
+    for (side, seen) in [pair.a, pair.b].into_iter().enumerate() {
+        for call in seen.calls.as_ref()? {
+            let (name, library) = (call.name.as_str(), call.library.as_str());
+            let new = CallPair { name, library, count: [0.0; 2], ns: [0.0; 2] };
+            let sum = all.entry((library, name)).or_insert(new);
+            sum.count[side] += call.count;
+            sum.ns[side] += call.ns;
+        }
+    }
+    let differs = |call: &CallPair| {
+        let [a, b] = call.count;
+        a.max(b) > SELDOM && (a > b * 1.5 || b > a * 1.5)
+    };
+    let mut all: Vec<CallPair> = all.into_values().filter(differs).collect();
+    let gap = |call: &CallPair| (call.ns[1] - call.ns[0]).abs();
+    all.sort_by(|x, y| gap(y).total_cmp(&gap(x)));
+    Some(all)
+}
+
 /// The name that variants of a function share: without the processor it is for, what a compiler
 /// appended and the types of its arguments.
 pub(super) fn shared_name(name: &str) -> String {

@@ -1,9 +1,13 @@
 //! What a function is for, by its name, its library and who called it.
 
 use crate::model::code::Role as LibraryRole;
+use serde::{Deserialize, Serialize};
 
 /// What time is spent for. Times of one role on both sides are held against each other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// The work itself.
     #[default]
@@ -14,6 +18,8 @@ pub enum Role {
     Math,
     /// Moving bytes.
     Copy,
+    /// Bringing values into another order.
+    Rearrangement,
     /// Turning values into another type.
     Conversion,
     /// Asking for memory and giving it back, and clearing it.
@@ -72,9 +78,43 @@ pub fn role(place: Place<'_>) -> Role {
         Some(LibraryRole::Allocator) => return Role::Allocation,
         _ => {}
     }
+    if library.starts_with("_multiarray_umath")
+        && (contains(name, NUMPY_OBJECTS) || starts(name, NUMPY_SCALARS))
+    {
+        return Role::Interpreter;
+    }
     let lower = name.to_ascii_lowercase();
-    if contains(&lower, &["cast", "convert", "astype"]) { Role::Conversion } else { Role::Compute }
+    match () {
+        () if contains(&lower, &["cast", "convert", "astype"]) => Role::Conversion,
+        () if contains(&lower, REARRANGEMENT) => Role::Rearrangement,
+        () => Role::Compute,
+    }
 }
+
+/// NumPy's objects for single values, which are handled like Python's own.
+const NUMPY_OBJECTS: &[&str] = &[
+    "arrtype",
+    "gentype_",
+    "PyArray_Scalar",
+    "array_item",
+    "arrayiter_next",
+    "_getitem",
+    "_setitem",
+    "convert_to_double",
+    "convert_to_float",
+    "convert_to_long",
+    "convert_to_int",
+    "PyArray_Return",
+    "floatstatus",
+];
+
+/// Arithmetic of these objects; loops over arrays are in capitals.
+const NUMPY_SCALARS: &[&str] =
+    &["byte_", "short_", "int_", "long_", "longlong_", "half_", "float_", "double_", "longdouble_"];
+
+/// Between memory that lies in steps and memory that does not.
+const REARRANGEMENT: &[&str] =
+    &["strided_to_contig", "contig_to_strided", "strided_to_strided", "transpose", "to_contiguous"];
 
 const ALLOCATION: &[&str] = &[
     "malloc",

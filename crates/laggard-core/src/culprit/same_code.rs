@@ -1,7 +1,7 @@
 //! The judges of work of the same kind that takes longer: `more-instructions`, `more-calls`,
 //! `branch-misses`, `cache-misses`, `layout` and `denormals`.
 
-use super::seen::Simulated;
+use super::Simulated;
 use super::{Finding, Kind, Missing, Pair, Slice, Unit, Verdict, Work};
 use crate::model::code::{Mark, Mix};
 
@@ -12,10 +12,7 @@ pub(super) fn judge_more_work(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     if !slice.is_work() {
         return Verdict::Innocent;
     }
-    let (Some(a), Some(b)) = (counted(&slice.a, pair.a.counted), counted(&slice.b, pair.b.counted))
-    else {
-        return Verdict::Unknown(Missing::Counts);
-    };
+    let Some([a, b]) = counted(slice, pair) else { return Verdict::Unknown(Missing::Counts) };
     let slower = slice.b_ns / slice.a_ns.max(1.0);
     let more = b.instructions / a.instructions.max(1.0);
     if a.instructions <= 0.0 || more < 1.1 || more - 1.0 < (slower - 1.0) * SHARE_THAT_MATTERS {
@@ -50,10 +47,7 @@ pub(super) fn judge_slower_code(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     if !slice.is_work() {
         return Verdict::Innocent;
     }
-    let (Some(a), Some(b)) = (counted(&slice.a, pair.a.counted), counted(&slice.b, pair.b.counted))
-    else {
-        return Verdict::Unknown(Missing::Counts);
-    };
+    let Some([a, b]) = counted(slice, pair) else { return Verdict::Unknown(Missing::Counts) };
     let at = slice.worst().map(Work::at).unwrap_or_default();
     let enough = slice.gap_ns() * SHARE_THAT_MATTERS;
     let branches = (b.branch_misses - a.branch_misses) * BRANCH_MISS_NS;
@@ -111,20 +105,19 @@ fn layout_or_cache(slice: &Slice<'_>, at: String, misses: [f64; 2], rates: [f64;
     )
 }
 
-/// What was counted of these functions; of the whole side where functions were not told apart.
-fn counted(work: &[&Work], whole: Option<Simulated>) -> Option<Simulated> {
-    let mut sum = Simulated::default();
-    let mut any = false;
-    for one in work.iter().filter_map(|work| work.counted) {
-        any = true;
-        sum.instructions += one.instructions;
-        sum.branches += one.branches;
-        sum.branch_misses += one.branch_misses;
-        sum.accesses += one.accesses;
-        sum.cache_misses += one.cache_misses;
-        sum.memory_accesses += one.memory_accesses;
+/// What was counted of the functions of a slice; of the whole sides where functions were not told
+/// apart on both.
+fn counted(slice: &Slice<'_>, pair: &Pair<'_>) -> Option<[Simulated; 2]> {
+    let sum = |work: &[&Work]| {
+        let mut sum = Simulated::default();
+        let counted: Vec<Simulated> = work.iter().filter_map(|work| work.counted).collect();
+        counted.iter().for_each(|one| sum.add(one));
+        (!counted.is_empty()).then_some(sum)
+    };
+    match (sum(&slice.a), sum(&slice.b)) {
+        (Some(a), Some(b)) => Some([a, b]),
+        _ => Some([pair.a.counted?, pair.b.counted?]),
     }
-    if any { Some(sum) } else { whole }
 }
 
 /// How often the functions of a slice are called on either side.

@@ -2,6 +2,8 @@
 
 use super::Role;
 use crate::model::code::Mix;
+use crate::model::counts::Simulated;
+use serde::{Deserialize, Serialize};
 
 /// The two sides of a comparison.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +15,8 @@ pub struct Pair<'a> {
 }
 
 /// What was seen of one side, for one call.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Seen {
     /// How long it takes, in nanoseconds.
     pub wall_ns: f64,
@@ -42,7 +45,8 @@ pub struct Seen {
 }
 
 /// Time of one function.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Work {
     /// Its name.
     pub name: String,
@@ -75,7 +79,8 @@ impl Work {
 }
 
 /// Calls of one function.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Called {
     /// The function.
     pub name: String,
@@ -87,28 +92,32 @@ pub struct Called {
     pub ns: f64,
 }
 
-/// What was counted or simulated.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Simulated {
-    /// Instructions.
-    pub instructions: f64,
-    /// Conditional and indirect jumps.
-    pub branches: f64,
-    /// Jumps that were not foreseen.
-    pub branch_misses: f64,
-    /// Loads and stores.
-    pub accesses: f64,
-    /// Those not found in the first cache.
-    pub cache_misses: f64,
-    /// Those not found in the last one.
-    pub memory_accesses: f64,
+impl Called {
+    /// Whether Python, or what binds it, calls what somebody wrote: neither the system's libraries
+    /// nor the interpreter.
+    pub(super) fn is_crossing(&self) -> bool {
+        const SYSTEM: [&str; 10] = [
+            "libc.so",
+            "libm.so",
+            "libpthread",
+            "libdl.so",
+            "ld-linux",
+            "libgcc_s",
+            "libstdc++",
+            "libpython",
+            "python",
+            "libffi",
+        ];
+        !SYSTEM.iter().any(|system| self.library.starts_with(system))
+    }
 }
+
+/// What rounding and other threads' small change may make of one thread at work.
+pub(super) const SURELY_PARALLEL: f64 = 1.15;
 
 impl Seen {
     /// Threads at work at a time, on average; 1 for what is not parallel.
     pub fn parallelism(&self) -> f64 {
-        /// What rounding and other threads' small change may make of 1.
-        const SURELY_PARALLEL: f64 = 1.15;
         let busy = self.cpu_ns() / self.wall_ns.max(1.0);
         if busy < SURELY_PARALLEL { 1.0 } else { busy }
     }

@@ -4,6 +4,8 @@
 //! instructions of the file, [`Hot::mix`] weighs them by the samples of a profile.
 
 use super::profile::Texts;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Files that were looked at.
 #[derive(Clone, Debug, Default)]
@@ -543,10 +545,30 @@ impl Marks {
 }
 
 /// How many instructions of each class, and with each mark.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "BTreeMap<String, u64>", into = "BTreeMap<String, u64>")]
 pub struct Mix {
     classes: [u64; Class::ALL.len()],
     marks: [u64; Mark::ALL.len()],
+}
+
+/// By the words of classes and marks; those that do not occur are left out.
+impl From<Mix> for BTreeMap<String, u64> {
+    fn from(mix: Mix) -> Self {
+        let classes = Class::ALL.map(|class| (class.word().to_owned(), mix.of(class)));
+        let marks = Mark::ALL.map(|mark| (mark.word().to_owned(), mix.with(mark)));
+        classes.into_iter().chain(marks).filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+impl From<BTreeMap<String, u64>> for Mix {
+    fn from(counts: BTreeMap<String, u64>) -> Mix {
+        let of = |word: &str| counts.get(word).copied().unwrap_or(0);
+        Mix {
+            classes: Class::ALL.map(|class| of(class.word())),
+            marks: Mark::ALL.map(|mark| of(mark.word())),
+        }
+    }
 }
 
 impl Mix {

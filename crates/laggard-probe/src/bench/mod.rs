@@ -10,8 +10,8 @@ mod case;
 mod command;
 mod compare;
 mod counters;
+mod counts;
 mod groups;
-mod instructions;
 mod order;
 mod pin;
 mod plan;
@@ -28,10 +28,11 @@ mod watch;
 mod wire;
 mod worker;
 
+pub use counts::count_side;
 pub use plan::{CasePlan, Limits, Plan, Rounds, Runs, SidePlan, WarmUp};
 pub use progress::{Progress, Stage};
 pub use trouble::{Differ, Trouble};
-pub use watch::record_side;
+pub use watch::{Traced, record_side, trace_side};
 
 use crate::error::Error;
 use crate::host;
@@ -250,7 +251,7 @@ fn count_instructions(
         let call_ns = Summary::of(&series.wall()).median;
         let counted = side::cpus(side).and_then(|cpus| {
             let cpus = cpus.or(aside.map(Aside::before));
-            instructions::count(plan, side, case, cpus, call_ns)
+            counts::instructions(plan, side, case, cpus, call_ns)
         });
         match counted {
             Ok(counter) => series.counters.push(counter),

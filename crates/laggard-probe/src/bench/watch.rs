@@ -1,12 +1,14 @@
-//! One side by itself, while it is sampled.
+//! One side by itself, while it is sampled or its calls are traced.
 
 use super::case::named;
-use super::plan::{CasePlan, Plan, Runs};
+use super::plan::{CasePlan, Plan, Runs, SidePlan};
 use super::{Group, start_one};
+use crate::calls::{self, Tracing};
 use crate::error::Error;
 use crate::sample::{Options, Sampling};
+use laggard_core::model::calls::Calls;
 use laggard_core::model::profile::{About, Profile};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
 
@@ -31,15 +33,14 @@ pub fn record_side(
     let options = Options { children: options.children || is_command, ..options.clone() };
     let mut sampling = Sampling::open(&options)?;
     let mut own = plan.sides[side].clone();
-    let preloaded = |(name, _): &&(_, _)| name == OsStr::new("LD_PRELOAD");
-    let preloaded = own.env.iter().rev().find(preloaded).map(|(_, value)| value.clone());
-    own.env.extend(sampling.environment(preloaded.or_else(|| std::env::var_os("LD_PRELOAD"))));
+    let preloaded = variable(&own, "LD_PRELOAD");
+    own.env.extend(sampling.environment(preloaded));
     let is_over = AtomicBool::new(false);
     let origin = Instant::now();
     let origin_ns = sampling.now_ns();
     let ran = std::thread::scope(|scope| {
         scope.spawn(|| sampling.take_until(&is_over));
-        let ran = run(plan, &own, case, time);
+        let ran = run(plan, &own, case, time, &mut || ());
         is_over.store(true, Release);
         ran
     });
@@ -64,12 +65,56 @@ pub fn record_side(
     Ok((profile, calls))
 }
 
-/// When calls began and ended, and how many there were.
-fn run(
+/// What was counted before some calls of a side, and after.
+pub struct Traced {
+    /// Before.
+    pub before: Calls,
+    /// After.
+    pub after: Calls,
+    /// Calls of the side between.
+    pub calls: u64,
+}
+
+/// Calls a side again and again for about so long, and traces its calls into libraries.
+pub fn trace_side(
     plan: &Plan,
-    side: &super::SidePlan,
+    side: usize,
     case: &CasePlan,
     time: Duration,
+    options: &calls::Options,
+) -> Result<Traced, Error> {
+    let _group = Group::reserve();
+    let is_command = matches!(plan.sides[side].runs, Runs::Command { .. });
+    let options = calls::Options { children: options.children || is_command, ..options.clone() };
+    let tracing = Tracing::open(&options)?;
+    let mut own = plan.sides[side].clone();
+    let traced = tracing.environment(|name| variable(&own, name));
+    own.env.extend(traced);
+    let mut before = Calls::default();
+    let ran = run(plan, &own, case, time, &mut || before = tracing.so_far());
+    let (_, _, calls) = ran.map_err(|trouble| named(plan, side, trouble))?;
+    if !tracing.was_loaded() {
+        return Err(Error::Unavailable {
+            what: "the tracing agent",
+            why: format!("side {} ran without it", own.name),
+        });
+    }
+    Ok(Traced { before, after: tracing.so_far(), calls })
+}
+
+/// A variable that a side has, its own or ours.
+fn variable(side: &SidePlan, name: &str) -> Option<OsString> {
+    let own = side.env.iter().rev().find(|(own, _)| own == OsStr::new(name));
+    own.map(|(_, value)| value.clone()).or_else(|| std::env::var_os(name))
+}
+
+/// When calls began and ended, and how many there were. Says when it begins, after the first.
+fn run(
+    plan: &Plan,
+    side: &SidePlan,
+    case: &CasePlan,
+    time: Duration,
+    begins: &mut dyn FnMut(),
 ) -> Result<(Instant, Instant, u64), super::Trouble> {
     let (mut runner, _) = start_one(plan, side, case, None, &mut |_| None)?;
     let warm = Instant::now();
@@ -88,5 +133,6 @@ fn run(
         Ok((began, Instant::now(), calls))
     };
     run(time.mul_f64(WARM).saturating_sub(warm.elapsed()), &mut batch)?;
+    begins();
     run(time, &mut batch)
 }

@@ -99,14 +99,10 @@ impl Worker {
         self.hear(Some((&message.0, SETUP)), "in its set-up").map(|_| ())
     }
 
-    /// Lets it end by itself.
-    pub(super) fn finish(mut self) -> Result<(), Trouble> {
-        let Some(process) = self.process.take() else { return Ok(()) };
-        drop(self.wire);
-        if process.has_ended_by(Instant::now() + self.timeout) {
-            return Ok(());
-        }
-        Err(Trouble::Timeout { what: "its end", limit: self.timeout })
+    /// Runs some calls, then some around which callgrind is asked for counts, if it runs under that.
+    pub(super) fn count(&mut self, calls: u64, lead: u64) -> Result<(), Trouble> {
+        let message = Written::new(b'C').number(calls).number(lead);
+        self.hear(Some((&message.0, CALL)), "before a call was counted").map(|_| ())
     }
 
     /// Asks, if there is something to ask (and what for), and hears the answer.

@@ -23,6 +23,7 @@ use laggard_core::model::calls::Calls;
 use shared::Shared;
 use stacks::Stacks;
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 /// What to trace.
 ///
@@ -72,22 +73,15 @@ const STATIC_TLS: usize = 32768;
 
 /// Runs a command to its end with its calls traced.
 pub fn trace(command: &[OsString], options: &Options) -> Result<(Calls, Ended), Error> {
-    if options.arguments > MOST_ARGUMENTS {
-        return Err(Error::Arguments { most: MOST_ARGUMENTS });
-    }
     let program = program::check(command)?;
-    let agent = unpack::library("calls", laggard_agent::CALLS).map_err(Error::Unpack)?;
-    let shared = Shared::create(options)?;
+    let tracing = Tracing::open(options)?;
     let mut run = started::command(command, options.quiet);
-    run.env("LD_AUDIT", joined(std::env::var_os("LD_AUDIT"), agent.as_os_str()));
-    run.env("GLIBC_TUNABLES", tunables(std::env::var_os("GLIBC_TUNABLES")));
-    run.env(VARIABLE, shared.path());
+    run.envs(tracing.environment(|name| std::env::var_os(name)));
     let ring = match options.stack_every {
         0 => None,
-        every => Some(stacks::open(&shared, every)?),
+        every => Some(stacks::open(&tracing.shared, every)?),
     };
     let started = Started::now(command);
-    let clock = Clock::start();
     let bell = ring.clone();
     let on_end = move || {
         if let Some(bell) = &bell {
@@ -101,16 +95,55 @@ pub fn trace(command: &[OsString], options: &Options) -> Result<(Calls, Ended), 
         None => (child.wait(), Stacks::default()),
     };
     let duration = started.elapsed();
-    if !shared.said_hello() {
+    if !tracing.was_loaded() {
         return Err(Error::NotLoaded { program: program.path });
     }
-    let mut calls = read::calls(&shared, &clock.rate(), stacks);
+    let mut calls = read::calls(&tracing.shared, &tracing.clock.rate(), stacks);
     if !clock::is_trusted() {
         let warning = "the kernel does not trust the processor's clock: times may be wrong";
         calls.profile.quality.warnings.push(warning.into());
     }
     calls.profile.about = started.about(&ended, duration, "agent, stubs between libraries");
     Ok((calls, ended))
+}
+
+/// A place to count calls in, for programs that are started with its environment.
+pub(crate) struct Tracing {
+    agent: PathBuf,
+    shared: Shared,
+    clock: Clock,
+}
+
+impl Tracing {
+    pub(crate) fn open(options: &Options) -> Result<Tracing, Error> {
+        if options.arguments > MOST_ARGUMENTS {
+            return Err(Error::Arguments { most: MOST_ARGUMENTS });
+        }
+        let agent = unpack::library("calls", laggard_agent::CALLS).map_err(Error::Unpack)?;
+        Ok(Tracing { agent, shared: Shared::create(options)?, clock: Clock::start() })
+    }
+
+    /// Variables that a program needs, by what it would have had.
+    pub(crate) fn environment(
+        &self,
+        old: impl Fn(&str) -> Option<OsString>,
+    ) -> [(OsString, OsString); 3] {
+        [
+            ("LD_AUDIT".into(), joined(old("LD_AUDIT"), self.agent.as_os_str())),
+            ("GLIBC_TUNABLES".into(), tunables(old("GLIBC_TUNABLES"))),
+            (VARIABLE.into(), self.shared.path().into()),
+        ]
+    }
+
+    /// Whether any program had the agent loaded.
+    pub(crate) fn was_loaded(&self) -> bool {
+        self.shared.said_hello()
+    }
+
+    /// Calls so far.
+    pub(crate) fn so_far(&self) -> Calls {
+        read::calls(&self.shared, &self.clock.rate(), Stacks::default())
+    }
 }
 
 /// The agent after auditors that are there already.

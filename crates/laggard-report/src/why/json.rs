@@ -37,20 +37,9 @@ struct Side<'a> {
     name: &'a str,
     runs: &'a str,
     facts: &'a [(String, String)],
+    /// What judges saw of a call.
     #[serde(skip_serializing_if = "Option::is_none")]
-    seen: Option<OfCall<'a>>,
-}
-
-/// What was seen of a call.
-#[derive(Serialize)]
-struct OfCall<'a> {
-    wall_ns: f64,
-    user_ns: f64,
-    system_ns: f64,
-    page_faults: f64,
-    waits: f64,
-    threads: u32,
-    path: &'a [String],
+    seen: Option<&'a Seen>,
 }
 
 #[derive(Serialize)]
@@ -105,7 +94,7 @@ pub fn json(report: &WhyReport) -> String {
                 name: &side.name,
                 runs: &side.runs,
                 facts: &side.facts,
-                seen: seen(at).map(of_call),
+                seen: seen(at),
             })
             .collect(),
         culprits: report
@@ -126,18 +115,6 @@ pub fn json(report: &WhyReport) -> String {
         warnings: &timings.warnings,
     };
     crate::shape::pretty(&shape)
-}
-
-fn of_call(seen: &Seen) -> OfCall<'_> {
-    OfCall {
-        wall_ns: seen.wall_ns,
-        user_ns: seen.user_ns,
-        system_ns: seen.system_ns,
-        page_faults: seen.faults,
-        waits: seen.waits,
-        threads: seen.threads,
-        path: &seen.path,
-    }
 }
 
 fn culprit(culprit: &Culprit) -> Named<'_> {

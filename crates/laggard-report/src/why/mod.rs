@@ -16,7 +16,9 @@ use crate::document::Document;
 use crate::number::{Quantity, count, duration, percent, plural, significant};
 use crate::table::{Column, Style, Table};
 use laggard_core::compare::timings::{CaseComparison, Verdict};
-use laggard_core::culprit::{Fact, Judgement, Missing, Pair, Part, Slice, Unit, partition};
+use laggard_core::culprit::{
+    Fact, Judgement, Missing, Pair, Part, Slice, Unit, calls_that_differ, partition,
+};
 use laggard_core::model::timings::Timings;
 
 /// Everything a verdict is made from.
@@ -55,6 +57,7 @@ fn document(report: &WhyReport) -> Document {
     }
     if let Some(pair) = &report.pair {
         functions(pair, &mut document);
+        calls(pair, &mut document);
         paths(report, pair, &mut document);
     }
     for remark in remarks(report) {
@@ -162,6 +165,39 @@ fn functions(pair: &Pair, document: &mut Document) {
     if left > 0 {
         document.minor(format!("{} left out", plural(left as u64, "smaller difference")));
     }
+}
+
+/// Calls into libraries that one side makes and the other does not, or far less often.
+fn calls(pair: &Pair, document: &mut Document) {
+    let calls = calls_that_differ(pair).unwrap_or_default();
+    if calls.is_empty() {
+        return;
+    }
+    document.heading("Calls into libraries that differ");
+    let shown = || calls.iter().take(MOST_FUNCTIONS);
+    let unit = Quantity::Time.unit(shown().flat_map(|call| call.ns));
+    let mut table = Table::new([
+        Column::text("function"),
+        Column::text("of"),
+        Column::number("A", "calls"),
+        Column::number("B", "calls"),
+        Column::number("time A", unit.name),
+        Column::number("time B", unit.name),
+    ]);
+    for call in shown() {
+        let count = call.count.map(|n| if n == 0.0 { String::new() } else { significant(n) });
+        let time = call.ns.map(|ns| if ns == 0.0 { String::new() } else { unit.number(ns) });
+        let [(a, b), (time_a, time_b)] = [count, time].map(|[a, b]| (a, b));
+        table.push([call.name.to_owned(), call.library.to_owned(), a, b, time_a, time_b]);
+    }
+    document.table(table);
+    let left = calls.len().saturating_sub(MOST_FUNCTIONS);
+    if left > 0 {
+        document.minor(format!("{} left out", plural(left as u64, "more function")));
+    }
+    document.minor(
+        "for one call of a side, with what they called; traced in a run of its own".to_owned(),
+    );
 }
 
 /// What a slice is called, and whose it is.

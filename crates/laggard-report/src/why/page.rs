@@ -2,8 +2,11 @@
 
 use super::{WhyReport, fact, largest, named, remarks, verdict};
 use crate::escape::xml as html;
-use crate::number::duration;
-use laggard_core::culprit::{Culprit, Pair};
+use crate::number::{duration, significant};
+use laggard_core::culprit::{Culprit, Pair, calls_that_differ};
+
+/// Rows of the table of calls.
+const MOST_CALLS: usize = 50;
 
 const STYLE: &str = "
 :root { color-scheme: light dark; --bar: #c2542d; --soft: #8884; }
@@ -36,6 +39,7 @@ pub fn page(report: &WhyReport) -> String {
     }
     if let Some(pair) = &report.pair {
         body += &times(pair);
+        body += &calls(pair);
         body += &paths(report, pair);
     }
     for remark in remarks(report) {
@@ -85,6 +89,30 @@ fn times(pair: &Pair) -> String {
     format!(
         "<h2>Time of a call</h2>\n<table><tr><th>what</th><th>of</th><th class=\"n\">A</th>\
          <th class=\"n\">B</th><th class=\"n\">gap</th></tr>\n{}</table>\n",
+        rows.collect::<String>()
+    )
+}
+
+fn calls(pair: &Pair) -> String {
+    let calls = calls_that_differ(pair).unwrap_or_default();
+    if calls.is_empty() {
+        return String::new();
+    }
+    let rows = calls.iter().take(MOST_CALLS).map(|call| {
+        let count = call.count.map(|n| format!("<td class=\"n\">{}</td>", significant(n)));
+        let time = call.ns.map(|ns| format!("<td class=\"n\">{}</td>", duration(ns as i64)));
+        format!(
+            "<tr><td class=\"name\">{}</td><td class=\"name\">{}</td>{}{}</tr>\n",
+            html(call.name),
+            html(call.library),
+            count.concat(),
+            time.concat()
+        )
+    });
+    format!(
+        "<h2>Calls into libraries that differ</h2>\n<table><tr><th>function</th><th>of</th>\
+         <th class=\"n\">calls, A</th><th class=\"n\">calls, B</th><th class=\"n\">time, A</th>\
+         <th class=\"n\">time, B</th></tr>\n{}</table>\n",
         rows.collect::<String>()
     )
 }

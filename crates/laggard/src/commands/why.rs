@@ -10,18 +10,23 @@ use crate::profile::{ensure_replaceable, form_of};
 use crate::sides::{Texts, sides};
 use anyhow::Context;
 use laggard_core::compare::timings::{Verdict, compare};
-use laggard_core::culprit::{Pair, Seen, add_work, judge, times};
+use laggard_core::culprit::{
+    Missing, Pair, Seen, add_counts, add_work, called, judge, settle, times,
+};
 use laggard_core::model::timings::Timings;
 use laggard_core::profile::{fold_interpreter, join_workers};
-use laggard_probe::bench::{CasePlan, Limits, Plan, record_side};
-use laggard_probe::sample::Options;
+use laggard_probe::bench::{CasePlan, Limits, Plan, count_side, record_side, trace_side};
+use laggard_probe::{calls, sample};
 use laggard_report::why::{self as show, WhyReport};
 use laggard_symbols::FileSystem;
 use std::path::Path;
 
-/// Of all time: for timing, and for sampling each side.
-const TIMING: f64 = 0.5;
+/// Of all time: for timing, and for sampling and tracing each side.
+const TIMING: f64 = 0.45;
 const SAMPLING: f64 = 0.15;
+const TRACING: f64 = 0.03;
+/// Counting has no end that is known before; most it may take, by all time.
+const COUNTING: f64 = 2.0;
 /// Enough to know how large a lag is that is to be explained.
 const PRECISION: f64 = 0.02;
 /// Samples a second: few seconds have to tell much.
@@ -60,14 +65,13 @@ pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
     let comparisons = compare(&timings, SEED);
     let comparison = comparisons.first().context("nothing was measured")?;
     let mut notes = vec![];
-    let seen = if comparison.verdict == Verdict::Slower {
-        Some([0, 1].map(|side| look(args, &plan, &timings, side, &mut notes, printer)))
-    } else {
-        None
-    };
-    let seen = match seen {
-        Some([a, b]) => Some((a?, b?)),
-        None => None,
+    let seen = match comparison.verdict {
+        Verdict::Slower => {
+            let mut looker =
+                Looker { args, plan: &plan, timings: &timings, notes: &mut notes, printer };
+            Some(looker.both()?)
+        }
+        _ => None,
     };
     let pair = seen.as_ref().map(|(a, b)| Pair { a, b });
     let judgement = pair.as_ref().map(judge);
@@ -93,44 +97,91 @@ pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What there is to be seen of a side: its times, its samples and the code they are in.
-fn look(
-    args: &WhyArgs,
-    plan: &Plan,
-    timings: &Timings,
-    side: usize,
-    notes: &mut Vec<String>,
-    printer: &Printer,
-) -> anyhow::Result<Seen> {
-    let case = timings.cases.first().context("nothing was measured")?;
-    let mut seen = times(&case.series[side]);
-    let name = &timings.sides[side].name;
-    let bar = printer.steps();
-    bar.set_message(format!("sampling {name}"));
-    let options = Options { rate: RATE, ..Options::default() };
-    let time = args.time.mul_f64(SAMPLING);
-    let recorded = record_side(plan, side, &CasePlan::default(), time, &options);
-    bar.set_message(format!("looking at the code of {name}"));
-    let (mut profile, _) = recorded.map_err(explain)?;
-    laggard_symbols::resolve(&mut profile, &FileSystem);
-    join_workers(&mut profile);
-    fold_interpreter(&mut profile);
-    let code = match look_at(&hot_modules(&profile), Some(&profile), printer) {
-        Ok((code, _)) => code,
-        Err(error) => {
-            notes.push(format!("{name}: the code of its libraries cannot be read: {error:#}"));
-            Default::default()
+/// Looks at the sides, one after the other.
+struct Looker<'a> {
+    args: &'a WhyArgs,
+    plan: &'a Plan,
+    timings: &'a Timings,
+    notes: &'a mut Vec<String>,
+    printer: &'a Printer,
+}
+
+impl Looker<'_> {
+    /// What there is to be seen of both. What takes long is only done if it is asked for.
+    fn both(&mut self) -> anyhow::Result<(Seen, Seen)> {
+        let (mut a, mut b) = (self.look(0)?, self.look(1)?);
+        settle(&mut a, &mut b);
+        let missing = judge(&Pair { a: &a, b: &b }).missing;
+        if missing.contains(&Missing::Counts) {
+            self.count([&mut a, &mut b]);
         }
-    };
-    if profile.samples.len() < FEW_SAMPLES {
-        notes.push(format!(
-            "{name}: only {} samples were taken; more --time tells more",
-            profile.samples.len()
-        ));
+        Ok((a, b))
     }
-    add_work(&mut seen, &profile, &code, "");
-    bar.finish_and_clear();
-    Ok(seen)
+
+    /// A side's times, its samples and the code they are in, and what it calls.
+    fn look(&mut self, side: usize) -> anyhow::Result<Seen> {
+        let case = self.timings.cases.first().context("nothing was measured")?;
+        let mut seen = times(&case.series[side]);
+        let name = &self.timings.sides[side].name;
+        let bar = self.printer.steps();
+        bar.set_message(format!("sampling {name}"));
+        let options = sample::Options { rate: RATE, ..sample::Options::default() };
+        let time = self.args.time.mul_f64(SAMPLING);
+        let recorded = record_side(self.plan, side, &CasePlan::default(), time, &options);
+        let (mut profile, _) = recorded.map_err(explain)?;
+        bar.set_message(format!("tracing {name}"));
+        // Into all libraries, whoever calls.
+        let options =
+            calls::Options { libraries: vec!["*".into()], stack_every: 0, ..Default::default() };
+        let time = self.args.time.mul_f64(TRACING);
+        match trace_side(self.plan, side, &CasePlan::default(), time, &options) {
+            Ok(traced) => seen.calls = Some(called(&traced.before, &traced.after, traced.calls)),
+            Err(error) => self.notes.push(format!("{name}: its calls are not traced: {error}")),
+        }
+        bar.set_message(format!("looking at the code of {name}"));
+        laggard_symbols::resolve(&mut profile, &FileSystem);
+        join_workers(&mut profile);
+        fold_interpreter(&mut profile);
+        let code = match look_at(&hot_modules(&profile), Some(&profile), self.printer) {
+            Ok((code, _)) => code,
+            Err(error) => {
+                let note = format!("{name}: the code of its libraries cannot be read: {error:#}");
+                self.notes.push(note);
+                Default::default()
+            }
+        };
+        if profile.samples.len() < FEW_SAMPLES {
+            self.notes.push(format!(
+                "{name}: only {} samples were taken; more --time tells more",
+                profile.samples.len()
+            ));
+        }
+        add_work(&mut seen, &profile, &code, "");
+        bar.finish_and_clear();
+        Ok(seen)
+    }
+
+    /// Adds what a simulated processor counts; both sides are counted, or none.
+    fn count(&mut self, sides: [&mut Seen; 2]) {
+        let bar = self.printer.steps();
+        let limit = self.args.time.mul_f64(COUNTING);
+        let mut counted = vec![];
+        for (side, seen) in sides.iter().enumerate() {
+            let name = &self.timings.sides[side].name;
+            bar.set_message(format!("counting instructions of {name}"));
+            match count_side(self.plan, side, &CasePlan::default(), seen.wall_ns, limit) {
+                Ok(counts) => counted.push(counts),
+                Err(error) => {
+                    self.notes.push(format!("instructions are not counted: {error}"));
+                    return;
+                }
+            }
+        }
+        for (seen, counts) in sides.into_iter().zip(&counted) {
+            add_counts(seen, counts);
+        }
+        bar.finish_and_clear();
+    }
 }
 
 /// Fewer samples say little about where time goes.
