@@ -1,6 +1,6 @@
 //! From the command line to what is measured: sides, cases and how long.
 
-use crate::cli::{EachSideArgs, EffortArgs, Parameter, Set};
+use crate::cli::{EffortArgs, Parameter, Set, SidesArgs};
 use anyhow::{Context, ensure};
 use laggard_probe::bench::{CasePlan, Limits, Rounds, Runs, SidePlan, WarmUp};
 use std::ffi::OsString;
@@ -10,28 +10,17 @@ const MOST_SIDES: usize = 26;
 /// Cases beyond which a scan is a mistake.
 const MOST_CASES: usize = 1000;
 
-/// What the sides run, as text.
-pub(crate) struct Texts<'a> {
-    /// One for each side.
-    pub(crate) sides: &'a [String],
-    /// Whether they are command lines.
-    pub(crate) commands: bool,
-    /// Lines that run once before.
-    pub(crate) setup: &'a [String],
-    /// A command before every run.
-    pub(crate) prepare: Option<&'a str>,
-}
-
-/// The sides, by letter.
-pub(crate) fn sides(texts: &Texts, each: &EachSideArgs) -> anyhow::Result<Vec<SidePlan>> {
-    ensure!(texts.sides.len() <= MOST_SIDES, "at most {MOST_SIDES} sides can be measured");
+/// The sides of these texts, by letter.
+pub(crate) fn sides(texts: &[String], shared: &SidesArgs) -> anyhow::Result<Vec<SidePlan>> {
+    ensure!(texts.len() <= MOST_SIDES, "at most {MOST_SIDES} sides can be measured");
+    let each = &shared.each;
     let mut sides = vec![];
-    for (letter, text) in ('A'..='Z').zip(texts.sides) {
-        let runs = if texts.commands {
-            let prepare = texts.prepare.map(words).transpose()?;
+    for (letter, text) in ('A'..='Z').zip(texts) {
+        let runs = if shared.commands {
+            let prepare = shared.prepare.as_deref().map(words).transpose()?;
             Runs::Command { words: words(text)?, prepare }
         } else {
-            Runs::Statement { code: text.clone(), setup: texts.setup.join("\n") }
+            Runs::Statement { code: text.clone(), setup: shared.setup.join("\n") }
         };
         sides.push(SidePlan { python: each.python.clone(), ..SidePlan::new(letter, runs) });
     }

@@ -4,7 +4,7 @@ use crate::bench::{SEED, USUAL_ROWS, compare_with_baseline, load, show};
 use crate::cli::BenchArgs;
 use crate::failure;
 use crate::printer::Printer;
-use crate::sides::{Texts, cases, limits, sides};
+use crate::sides::{cases, limits, sides};
 use laggard_core::model::timings::Timings;
 use laggard_probe::bench::{Plan, Progress, Stage, Trouble, measure};
 use laggard_probe::{Error, Refusal};
@@ -16,13 +16,7 @@ pub(crate) fn run(args: &BenchArgs, printer: &Printer) -> anyhow::Result<ExitCod
     // Before anything is measured for nothing.
     let baseline = args.baseline.as_deref().map(load).transpose()?;
     let cases = cases(&args.param)?;
-    let texts = Texts {
-        sides: &args.sides,
-        commands: args.commands,
-        setup: &args.setup,
-        prepare: args.prepare.as_deref(),
-    };
-    let mut sides = sides(&texts, &args.each)?;
+    let mut sides = sides(&args.sides, &args.shared)?;
     for side in &mut sides {
         side.cpus = args.cpus.clone().map_or(vec![], |cpus| cpus.0);
     }
@@ -31,8 +25,8 @@ pub(crate) fn run(args: &BenchArgs, printer: &Printer) -> anyhow::Result<ExitCod
         limits: limits(&args.effort, cases.len()),
         cases,
         seed: SEED,
-        check: !args.no_check,
-        tolerance: args.tolerance,
+        check: !args.shared.no_check,
+        tolerance: args.shared.tolerance,
         instructions: args.instructions,
         ..Plan::default()
     };

@@ -7,7 +7,7 @@ use crate::commands::inspect::{hot_modules, look_at};
 use crate::output::put;
 use crate::printer::Printer;
 use crate::profile::{ensure_replaceable, form_of};
-use crate::sides::{Texts, sides};
+use crate::sides::sides;
 use anyhow::Context;
 use laggard_core::compare::timings::{Verdict, compare};
 use laggard_core::culprit::{Pair, Seen, add_work, judge, times};
@@ -37,14 +37,8 @@ pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
     // Beside a page the verdict is shown.
     let rest = Output { output: None, ..args.output.clone() };
     let places = if page.is_some() { rest.places()? } else { args.output.places()? };
-    let texts = Texts {
-        sides: &[args.a.clone(), args.b.clone()],
-        commands: args.commands,
-        setup: &args.setup,
-        prepare: args.prepare.as_deref(),
-    };
     let plan = Plan {
-        sides: sides(&texts, &args.each)?,
+        sides: sides(&[args.a.clone(), args.b.clone()], &args.shared)?,
         limits: Limits {
             time: args.time.mul_f64(TIMING),
             precision: PRECISION,
@@ -52,8 +46,8 @@ pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
             ..Limits::default()
         },
         seed: SEED,
-        check: !args.no_check,
-        tolerance: args.tolerance,
+        check: !args.shared.no_check,
+        tolerance: args.shared.tolerance,
         ..Plan::default()
     };
     let timings = timed(&plan, printer)?;
