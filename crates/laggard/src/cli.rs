@@ -1,8 +1,10 @@
 //! Every verb and flag, defined once: parsing, help, man pages and completions come from here.
 
 mod sides;
+mod suites;
 
 pub use sides::{EachSideArgs, EffortArgs, Parameter, Set, Setting, SidesArgs};
+pub use suites::{CaseArgs, CaseSideArgs, LayoutArg, SimdArg, SuiteArgs};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -120,15 +122,16 @@ pub enum Format {
   laggard record --overhead -- python step.py       (and what recording costs)
   laggard record --pid 4242 --duration 10           (a process that runs, through perf)
   laggard record --event cycles --event cache-misses -- ./solve
+  laggard record --case broadcast_add:512x512:float32 --side numpy   (a side of a case of a suite)
 
 The program's own output passes through; what laggard has to say goes to standard error. The exit
 code is the program's, or 125 when laggard itself failed.")]
 pub struct RecordArgs {
     /// The program and its arguments
-    #[arg(required_unless_present = "pid", last = true, value_name = "COMMAND")]
+    #[arg(required_unless_present_any = ["pid", "case"], last = true, conflicts_with_all = ["case", "suite", "simd_mode", "side", "python"], value_name = "COMMAND")]
     pub command: Vec<OsString>,
     /// Record a process that runs already, with perf, until --duration or Ctrl-C
-    #[arg(long, value_name = "PID", conflicts_with_all = ["command", "overhead", "cpus"])]
+    #[arg(long, value_name = "PID", conflicts_with_all = ["command", "case", "overhead", "cpus"])]
     pub pid: Option<u32>,
     /// Write the recording here; the suffix says the form (.lag, .svg, .html, .folded, …)
     /// [default: laggard-<program>-<pid>.lag]
@@ -158,7 +161,8 @@ pub struct RecordArgs {
     /// Most of a stack that is copied for a sample
     #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = size)]
     pub stack_size: u64,
-    /// End the program after this time (90, 90s, 500ms, 2m)
+    /// End the program after this time (90, 90s, 500ms, 2m); call a case's side for this time [default
+    /// with --case: 3s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
     /// Processors to run on (0-3,8)
@@ -170,6 +174,10 @@ pub struct RecordArgs {
     /// Overwrite a file of another kind
     #[arg(long)]
     pub force: bool,
+    // Last, because what follows would stand under its heading.
+    /// A side of a case, in place of a command
+    #[command(flatten)]
+    pub side: CaseSideArgs,
 }
 
 /// Arguments of `calls`.
@@ -179,6 +187,7 @@ pub struct RecordArgs {
   laggard calls --lib openblas --args 6 -- python step.py   (with the sizes of products)
   laggard calls --fn 'pthread_cond_*' -- ./server
   laggard calls --from _multiarray_umath -- python step.py
+  laggard calls --case matmul:512x512:float64 --side numpy   (a side of a case of a suite)
 
 Without --lib, --from and --fn, calls between extension modules and libraries are traced; not those
 of the program itself, and not those into the libraries that every process has (libc, libm,
@@ -193,7 +202,7 @@ The program's own output passes through; what laggard has to say goes to standar
 code is the program's, or 125 when laggard itself failed.")]
 pub struct CallsArgs {
     /// The program and its arguments
-    #[arg(required_unless_present = "pid", last = true, value_name = "COMMAND")]
+    #[arg(required_unless_present_any = ["pid", "case"], last = true, conflicts_with_all = ["case", "suite", "simd_mode", "side", "python"], value_name = "COMMAND")]
     pub command: Vec<OsString>,
     /// Trace calls into this library; may be given again
     #[arg(long, value_name = "NAME")]
@@ -232,6 +241,13 @@ pub struct CallsArgs {
     /// A running program, which cannot be traced: says why
     #[arg(long, value_name = "PID", hide = true)]
     pub pid: Option<u32>,
+    // Last, because what follows would stand under its heading.
+    /// A side of a case, in place of a command
+    #[command(flatten)]
+    pub side: CaseSideArgs,
+    /// How often the side of the case is called
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    pub iterations: u32,
 }
 
 /// How calls inside a library are counted.
@@ -291,16 +307,18 @@ pub struct CompareArgs {
   laggard why --setup 'import numpy as np; a = np.ones((512, 512), np.float32); b = a.astype(np.float64)' 'a.sum()' 'b.sum()'
   laggard why --b-env OPENBLAS_CORETYPE=Nehalem --setup 'import numpy as np; a = np.ones((256, 256))' 'a @ a' 'a @ a'
   laggard why --commands './solve' './solve --safe'
+  laggard why --case broadcast_add:512x512:float32     (raptors against NumPy)
   laggard why -o why.html --setup 'x = list(range(1000))' 'sum(x)' 'sum(i for i in x)'
 
 A is the reference, B the one asked about. Where B does not lag detectably, nothing is named.")]
 pub struct WhyArgs {
-    /// The reference: a Python statement, or with --commands a command line
-    #[arg(value_name = "A")]
-    pub a: String,
+    /// The reference: a Python statement, or with --commands a command line; with --case a library, or a
+    /// side of the case
+    #[arg(value_name = "A", required_unless_present = "case", requires = "b")]
+    pub a: Option<String>,
     /// The one asked about
-    #[arg(value_name = "B")]
-    pub b: String,
+    #[arg(value_name = "B", required_unless_present = "case")]
+    pub b: Option<String>,
     /// Time for all of it (20, 20s, 2m)
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = duration)]
     pub time: Duration,
@@ -314,6 +332,9 @@ pub struct WhyArgs {
     /// What the sides share, and what each has of its own
     #[command(flatten)]
     pub shared: SidesArgs,
+    /// Sides of a case
+    #[command(flatten)]
+    pub of: CaseArgs,
 }
 
 /// Arguments of `bench`.
@@ -326,13 +347,17 @@ pub struct WhyArgs {
   laggard bench --setup 'x = list(range(n))' --param n=10,100,1000,10000 'sum(x)' 'max(x)'
   laggard bench -o bench.json --json 'sum(range(100))'      (keep the samples, and print them too)
   laggard bench --baseline bench.json --fail-above 5% 'sum(range(100))'
+  laggard bench --suite 2d --dtype float32                  (raptors against NumPy)
+  laggard bench --suite 2d --operations sum,mean numpy torch
+  laggard bench                                             (the cases of laggard-bench.toml)
 
 A is the first side and the reference, B the second; a ratio is the time of a side over that of A.
 Sides run in processes of their own, in turns and in random order, so that what disturbs the machine
 disturbs all of them alike. Statements are compared by their results before they are timed.")]
 pub struct BenchArgs {
-    /// What to time: Python statements, or with --commands command lines; the first is the reference
-    #[arg(required = true, value_name = "SIDE")]
+    /// What to time: Python statements, or with --commands command lines; with a suite libraries, or
+    /// sides of it; the first is the reference
+    #[arg(value_name = "SIDE")]
     pub sides: Vec<String>,
     /// Scan a parameter: a variable of statements and set-up, or {NAME} in commands; may be given again
     #[arg(long, value_name = "NAME=V1,V2,…", value_parser = sides::parameter)]
@@ -364,6 +389,9 @@ pub struct BenchArgs {
     /// What the sides share, and what each has of its own
     #[command(flatten)]
     pub shared: SidesArgs,
+    /// Cases of a suite
+    #[command(flatten)]
+    pub suite: SuiteArgs,
     /// How long and how exactly to measure
     #[command(flatten)]
     pub effort: EffortArgs,
@@ -889,8 +917,7 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         for args in [
-            &[][..],
-            &["--fail-above", "5%", "a"],
+            &["--fail-above", "5%", "a"][..],
             &["--fail-above", "x", "--baseline", "b", "a"],
             &["--prepare", "sync", "a"],
             &["--commands", "--setup", "x = 1", "a"],
@@ -901,6 +928,12 @@ mod tests {
             &["--set", "CC.dir=x", "a"],
             &["--precision", "-1%", "a"],
             &["--rounds", "0", "a"],
+            &["--shape", "512x"],
+            &["--shape", "0x5"],
+            &["--dtype", "float31"],
+            &["--operations", "sum,subtract"],
+            &["--layout", "diagonal"],
+            &["--simd-mode", "neon"],
         ] {
             assert!(bench(args).is_err(), "{args:?}");
         }

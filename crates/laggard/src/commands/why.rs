@@ -8,7 +8,8 @@ use crate::output::put;
 use crate::printer::Printer;
 use crate::profile::{ensure_replaceable, form_of};
 use crate::sides::sides;
-use anyhow::Context;
+use crate::suite;
+use anyhow::{Context, ensure};
 use laggard_core::compare::timings::{Verdict, compare};
 use laggard_core::culprit::{Pair, Seen, add_work, judge, times};
 use laggard_core::model::timings::Timings;
@@ -38,7 +39,6 @@ pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
     let rest = Output { output: None, ..args.output.clone() };
     let places = if page.is_some() { rest.places()? } else { args.output.places()? };
     let plan = Plan {
-        sides: sides(&[args.a.clone(), args.b.clone()], &args.shared)?,
         limits: Limits {
             time: args.time.mul_f64(TIMING),
             precision: PRECISION,
@@ -46,9 +46,7 @@ pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
             ..Limits::default()
         },
         seed: SEED,
-        check: !args.shared.no_check,
-        tolerance: args.shared.tolerance,
-        ..Plan::default()
+        ..planned(args)?
     };
     let timings = timed(&plan, printer)?;
     let comparisons = compare(&timings, SEED);
@@ -87,6 +85,23 @@ pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Two sides: those given, or those of a case.
+fn planned(args: &WhyArgs) -> anyhow::Result<Plan> {
+    let given: Vec<String> = args.a.iter().chain(&args.b).cloned().collect();
+    if args.of.case.is_none() {
+        return Ok(Plan {
+            sides: sides(&given, &args.shared)?,
+            check: !args.shared.no_check,
+            tolerance: args.shared.tolerance,
+            ..Plan::default()
+        });
+    }
+    let mut plan = suite::one(&args.of.suite(), &given, &args.shared)?;
+    ensure!(plan.sides.len() > 1, "the case has one side, and why compares two");
+    plan.sides.truncate(2);
+    Ok(plan)
+}
+
 /// What there is to be seen of a side: its times, its samples and the code they are in.
 fn look(
     args: &WhyArgs,
@@ -103,7 +118,9 @@ fn look(
     bar.set_message(format!("sampling {name}"));
     let options = Options { rate: RATE, ..Options::default() };
     let time = args.time.mul_f64(SAMPLING);
-    let recorded = record_side(plan, side, &CasePlan::default(), time, &options);
+    let lone = CasePlan::default();
+    let case_plan = plan.cases.first().unwrap_or(&lone);
+    let recorded = record_side(plan, side, case_plan, time, &options);
     bar.set_message(format!("looking at the code of {name}"));
     let (mut profile, _) = recorded.map_err(explain)?;
     laggard_symbols::resolve(&mut profile, &FileSystem);
