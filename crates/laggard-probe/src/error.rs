@@ -166,6 +166,22 @@ pub enum Error {
         /// Why not.
         trouble: Trouble,
     },
+    /// A case of a bench cannot be measured.
+    #[error("case {case}: {error}")]
+    Case {
+        /// What the case is called.
+        case: String,
+        /// Why not.
+        error: Box<Error>,
+    },
+    /// A side says that it cannot do the only case there is, or none of them.
+    #[error("{} cannot be measured: {why}", if case.is_empty() { "this".into() } else { format!("case {case}") })]
+    Cannot {
+        /// What the first case is called; empty when it has no name.
+        case: String,
+        /// What the side says.
+        why: String,
+    },
     /// Two sides of a bench do not do the same.
     #[error(transparent)]
     Differ(Box<Differ>),

@@ -407,6 +407,7 @@ fn parameters_make_cases() {
     let case = |n: &str| CasePlan {
         name: format!("n={n}"),
         parameters: vec![("n".into(), n.into()), ("kind".into(), "float32".into())],
+        own: None,
     };
     let mut plan = statements("x", "[n, kind]", "x = [n, 'float32']");
     plan.cases = vec![case("1"), case("10")];
@@ -422,7 +423,8 @@ fn parameters_make_cases() {
     plan.cases = vec![case("1")];
     run(&plan);
     plan.cases = vec![case("10")];
-    assert_eq!(wrong(&plan), "side A ended with code 1 instead of 0");
+    let said = "case n=10 n=10 kind=float32: side A ended with code 1 instead of 0";
+    assert_eq!(wrong(&plan), said);
     plan.sides[0].ignore_failure = true;
     run(&plan);
 }

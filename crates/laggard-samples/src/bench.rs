@@ -47,7 +47,7 @@ pub fn series(recipe: Recipe, seed: u64) -> Series {
     };
     let batches: Vec<Batch> = offsets.iter().enumerate().map(batch).collect();
     let warm_up = vec![Batch { wall_ns: 3 * median_ns * calls, start_ns: 0, ..batches[0] }];
-    Series { batches, warm_up, peak_memory: 50_000_000, threads: 1, counters: vec![] }
+    Series { batches, warm_up, peak_memory: 50_000_000, threads: 1, ..Series::default() }
 }
 
 /// Two sides in one case: 100 µs and 158 µs a call, both spread by 2 %.
@@ -156,6 +156,7 @@ fn of_cases(wanted: &[Wanted]) -> Timings {
         ],
         cases: wanted.iter().enumerate().map(case).collect(),
         warnings: vec!["the machine's clock rate is not fixed".into()],
+        ..Timings::default()
     }
 }
 

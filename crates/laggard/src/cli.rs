@@ -1,5 +1,11 @@
 //! Every verb and flag, defined once: parsing, help, man pages and completions come from here.
 
+mod sides;
+mod suites;
+
+pub use sides::{EachSideArgs, EffortArgs, Parameter, Set, Setting, SidesArgs};
+pub use suites::{CaseArgs, CaseSideArgs, LayoutArg, SimdArg, SuiteArgs};
+
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use laggard_core::trace::By;
@@ -116,15 +122,16 @@ pub enum Format {
   laggard record --overhead -- python step.py       (and what recording costs)
   laggard record --pid 4242 --duration 10           (a process that runs, through perf)
   laggard record --event cycles --event cache-misses -- ./solve
+  laggard record --case broadcast_add:512x512:float32 --side numpy   (a side of a case of a suite)
 
 The program's own output passes through; what laggard has to say goes to standard error. The exit
 code is the program's, or 125 when laggard itself failed.")]
 pub struct RecordArgs {
     /// The program and its arguments
-    #[arg(required_unless_present = "pid", last = true, value_name = "COMMAND")]
+    #[arg(required_unless_present_any = ["pid", "case"], last = true, conflicts_with_all = ["case", "suite", "simd_mode", "side", "python"], value_name = "COMMAND")]
     pub command: Vec<OsString>,
     /// Record a process that runs already, with perf, until --duration or Ctrl-C
-    #[arg(long, value_name = "PID", conflicts_with_all = ["command", "overhead", "cpus"])]
+    #[arg(long, value_name = "PID", conflicts_with_all = ["command", "case", "overhead", "cpus"])]
     pub pid: Option<u32>,
     /// Write the recording here; the suffix says the form (.lag, .svg, .html, .folded, …)
     /// [default: laggard-<program>-<pid>.lag]
@@ -154,7 +161,8 @@ pub struct RecordArgs {
     /// Most of a stack that is copied for a sample
     #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = size)]
     pub stack_size: u64,
-    /// End the program after this time (90, 90s, 500ms, 2m)
+    /// End the program after this time (90, 90s, 500ms, 2m); call a case's side for this time [default
+    /// with --case: 3s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
     /// Processors to run on (0-3,8)
@@ -166,6 +174,10 @@ pub struct RecordArgs {
     /// Overwrite a file of another kind
     #[arg(long)]
     pub force: bool,
+    // Last, because what follows would stand under its heading.
+    /// A side of a case, in place of a command
+    #[command(flatten)]
+    pub side: CaseSideArgs,
 }
 
 /// Arguments of `calls`.
@@ -175,6 +187,7 @@ pub struct RecordArgs {
   laggard calls --lib openblas --args 6 -- python step.py   (with the sizes of products)
   laggard calls --fn 'pthread_cond_*' -- ./server
   laggard calls --from _multiarray_umath -- python step.py
+  laggard calls --case matmul:512x512:float64 --side numpy   (a side of a case of a suite)
 
 Without --lib, --from and --fn, calls between extension modules and libraries are traced; not those
 of the program itself, and not those into the libraries that every process has (libc, libm,
@@ -189,7 +202,7 @@ The program's own output passes through; what laggard has to say goes to standar
 code is the program's, or 125 when laggard itself failed.")]
 pub struct CallsArgs {
     /// The program and its arguments
-    #[arg(required_unless_present = "pid", last = true, value_name = "COMMAND")]
+    #[arg(required_unless_present_any = ["pid", "case"], last = true, conflicts_with_all = ["case", "suite", "simd_mode", "side", "python"], value_name = "COMMAND")]
     pub command: Vec<OsString>,
     /// Trace calls into this library; may be given again
     #[arg(long, value_name = "NAME")]
@@ -228,6 +241,13 @@ pub struct CallsArgs {
     /// A running program, which cannot be traced: says why
     #[arg(long, value_name = "PID", hide = true)]
     pub pid: Option<u32>,
+    // Last, because what follows would stand under its heading.
+    /// A side of a case, in place of a command
+    #[command(flatten)]
+    pub side: CaseSideArgs,
+    /// How often the side of the case is called
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    pub iterations: u32,
 }
 
 /// How calls inside a library are counted.
@@ -287,43 +307,34 @@ pub struct CompareArgs {
   laggard why --setup 'import numpy as np; a = np.ones((512, 512), np.float32); b = a.astype(np.float64)' 'a.sum()' 'b.sum()'
   laggard why --b-env OPENBLAS_CORETYPE=Nehalem --setup 'import numpy as np; a = np.ones((256, 256))' 'a @ a' 'a @ a'
   laggard why --commands './solve' './solve --safe'
+  laggard why --case broadcast_add:512x512:float32     (raptors against NumPy)
   laggard why -o why.html --setup 'x = list(range(1000))' 'sum(x)' 'sum(i for i in x)'
 
 A is the reference, B the one asked about. Where B does not lag detectably, nothing is named.")]
 pub struct WhyArgs {
-    /// The reference: a Python statement, or with --commands a command line
-    #[arg(value_name = "A")]
-    pub a: String,
+    /// The reference: a Python statement, or with --commands a command line; with --case a library, or a
+    /// side of the case
+    #[arg(value_name = "A", required_unless_present = "case", requires = "b")]
+    pub a: Option<String>,
     /// The one asked about
-    #[arg(value_name = "B")]
-    pub b: String,
-    /// Python statements that run once before, on both sides; may be given again for more lines
-    #[arg(long, value_name = "STATEMENT")]
-    pub setup: Vec<String>,
-    /// The sides are command lines, run without a shell; a run is a call
-    #[arg(long, conflicts_with_all = ["setup", "python", "a_python", "b_python", "no_check", "tolerance"])]
-    pub commands: bool,
-    /// A command to run before every run of a side, untimed
-    #[arg(long, value_name = "COMMAND", requires = "commands")]
-    pub prepare: Option<String>,
-    /// How each side runs
-    #[command(flatten)]
-    pub each: EachSideArgs,
+    #[arg(value_name = "B", required_unless_present = "case")]
+    pub b: Option<String>,
     /// Time for all of it (20, 20s, 2m)
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = duration)]
     pub time: Duration,
     /// Give a side up that does not answer for this time
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub timeout: Duration,
-    /// Do not compare the results of the sides before they are timed
-    #[arg(long)]
-    pub no_check: bool,
-    /// How far results may differ, relative to their size
-    #[arg(long, value_name = "SHARE", conflicts_with = "no_check", value_parser = tolerance)]
-    pub tolerance: Option<f64>,
     /// Where to; a file may be a page too (.html).
     #[command(flatten)]
     pub output: Output,
+    // Last, because what follows would stand under their headings.
+    /// What the sides share, and what each has of its own
+    #[command(flatten)]
+    pub shared: SidesArgs,
+    /// Sides of a case
+    #[command(flatten)]
+    pub of: CaseArgs,
 }
 
 /// Arguments of `bench`.
@@ -336,44 +347,27 @@ pub struct WhyArgs {
   laggard bench --setup 'x = list(range(n))' --param n=10,100,1000,10000 'sum(x)' 'max(x)'
   laggard bench -o bench.json --json 'sum(range(100))'      (keep the samples, and print them too)
   laggard bench --baseline bench.json --fail-above 5% 'sum(range(100))'
+  laggard bench --suite 2d --dtype float32                  (raptors against NumPy)
+  laggard bench --suite 2d --operations sum,mean numpy torch
+  laggard bench                                             (the cases of laggard-bench.toml)
 
 A is the first side and the reference, B the second; a ratio is the time of a side over that of A.
 Sides run in processes of their own, in turns and in random order, so that what disturbs the machine
 disturbs all of them alike. Statements are compared by their results before they are timed.")]
 pub struct BenchArgs {
-    /// What to time: Python statements, or with --commands command lines; the first is the reference
-    #[arg(required = true, value_name = "SIDE")]
+    /// What to time: Python statements, or with --commands command lines; with a suite libraries, or
+    /// sides of it; the first is the reference
+    #[arg(value_name = "SIDE")]
     pub sides: Vec<String>,
-    /// Python statements that run once before, on every side; may be given again for more lines
-    #[arg(long, value_name = "STATEMENT")]
-    pub setup: Vec<String>,
-    /// The sides are command lines, run without a shell; a run is a call
-    #[arg(long, conflicts_with_all = ["setup", "python", "a_python", "b_python", "no_check", "tolerance"])]
-    pub commands: bool,
-    /// A command to run before every run of a side, untimed
-    #[arg(long, value_name = "COMMAND", requires = "commands")]
-    pub prepare: Option<String>,
     /// Scan a parameter: a variable of statements and set-up, or {NAME} in commands; may be given again
-    #[arg(long, value_name = "NAME=V1,V2,…", value_parser = parameter)]
+    #[arg(long, value_name = "NAME=V1,V2,…", value_parser = sides::parameter)]
     pub param: Vec<Parameter>,
-    /// How each side runs
-    #[command(flatten)]
-    pub each: EachSideArgs,
-    /// How long and how exactly to measure
-    #[command(flatten)]
-    pub effort: EffortArgs,
     /// Processors to run on (0-3,8)
     #[arg(long, value_name = "LIST", value_parser = cpus)]
     pub cpus: Option<Cpus>,
     /// Count the instructions of a call too, with callgrind
     #[arg(long)]
     pub instructions: bool,
-    /// Do not compare the results of the sides before they are timed
-    #[arg(long)]
-    pub no_check: bool,
-    /// How far results may differ, relative to their size
-    #[arg(long, value_name = "SHARE", conflicts_with = "no_check", value_parser = tolerance)]
-    pub tolerance: Option<f64>,
     /// Compare with an earlier bench: of a reference side the ratio, so that a file of another machine
     /// still means something
     #[arg(long, value_name = "FILE")]
@@ -391,142 +385,16 @@ pub struct BenchArgs {
     /// Where to.
     #[command(flatten)]
     pub output: Output,
-}
-
-/// How each side of a bench runs.
-#[derive(Args, Debug, Default)]
-#[command(next_help_heading = "Options for single sides")]
-pub struct EachSideArgs {
-    /// The interpreter of all sides [default: python3]
-    #[arg(long, value_name = "PYTHON")]
-    pub python: Option<PathBuf>,
-    /// The interpreter of A
-    #[arg(long, value_name = "PYTHON")]
-    pub a_python: Option<PathBuf>,
-    /// The interpreter of B
-    #[arg(long, value_name = "PYTHON")]
-    pub b_python: Option<PathBuf>,
-    /// A variable of A's environment; may be given again
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
-    pub a_env: Vec<(String, String)>,
-    /// A variable of B's environment; may be given again
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
-    pub b_env: Vec<(String, String)>,
-    /// The directory A runs in
-    #[arg(long, value_name = "DIRECTORY")]
-    pub a_dir: Option<PathBuf>,
-    /// The directory B runs in
-    #[arg(long, value_name = "DIRECTORY")]
-    pub b_dir: Option<PathBuf>,
-    /// Threads that A's libraries may use, by the variables that OpenMP and the BLAS libraries obey
-    #[arg(long, value_name = "N")]
-    pub a_threads: Option<u16>,
-    /// Threads that B's libraries may use
-    #[arg(long, value_name = "N")]
-    pub b_threads: Option<u16>,
-    /// The same for any side by its letter, as C.python=pypy3, C.env=NAME=VALUE, C.dir=…, C.threads=1,
-    /// C.name=mine; may be given again
-    #[arg(long = "set", value_name = "SIDE.WHAT=VALUE", value_parser = setting)]
-    pub set: Vec<Setting>,
-}
-
-/// How long and how exactly to measure.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Options for the measurement")]
-pub struct EffortArgs {
-    /// Stop once half the width of the ratio's interval is at most this
-    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = percent)]
-    pub precision: f64,
-    /// Stop after this time for a case, precise or not (10, 10s, 500ms, 2m)
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
-    pub time: Duration,
-    /// Measure exactly so many rounds, whatever the precision and the time
-    #[arg(long, visible_alias = "repeats", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub rounds: Option<u32>,
-    /// Rounds before those that count [default: until times are steady]
-    #[arg(long, value_name = "N")]
-    pub warmup: Option<u32>,
-    /// Give a side up that does not answer for this time
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
-    pub timeout: Duration,
-}
-
-/// A parameter and its values.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parameter {
-    /// A name, as Python has them.
-    pub name: String,
-    /// As they were written.
-    pub values: Vec<String>,
-}
-
-/// Something about one side, beyond what A and B have flags for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
-    /// Which side: 0 is A.
-    pub side: usize,
-    /// What about it.
-    pub what: Set,
-}
-
-/// What can be set of a side.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Set {
-    /// What it is called.
-    Name(String),
-    /// Its interpreter.
-    Python(PathBuf),
-    /// A variable of its environment.
-    Env(String, String),
-    /// The directory it runs in.
-    Dir(PathBuf),
-    /// How many threads its libraries may use.
-    Threads(u16),
-}
-
-fn parameter(text: &str) -> Result<Parameter, String> {
-    const HOW: &str = "give it as NAME=V1,V2,…";
-    let (name, values) = text.split_once('=').ok_or(HOW)?;
-    let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_alphanumeric() || c == '_');
-    let values: Vec<String> = values.split(',').map(|value| value.trim().to_owned()).collect();
-    if !is_name || values.iter().any(String::is_empty) {
-        return Err(HOW.into());
-    }
-    Ok(Parameter { name: name.to_owned(), values })
-}
-
-fn variable(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("give it as NAME=VALUE".into()),
-    }
-}
-
-fn setting(text: &str) -> Result<Setting, String> {
-    const HOW: &str = "give it as C.python=…, C.env=NAME=VALUE, C.dir=…, C.threads=N or C.name=…";
-    let (place, value) = text.split_once('=').ok_or(HOW)?;
-    let (side, what) = place.split_once('.').ok_or(HOW)?;
-    let &[letter @ b'A'..=b'Z'] = side.to_ascii_uppercase().as_bytes() else {
-        return Err(HOW.into());
-    };
-    let what = match what {
-        _ if value.is_empty() => return Err(HOW.into()),
-        "name" => Set::Name(value.to_owned()),
-        "python" => Set::Python(value.into()),
-        "dir" => Set::Dir(value.into()),
-        "env" => variable(value).map(|(name, value)| Set::Env(name, value))?,
-        "threads" => Set::Threads(value.parse().map_err(|_| "give a number of threads")?),
-        _ => return Err(HOW.into()),
-    };
-    Ok(Setting { side: usize::from(letter - b'A'), what })
-}
-
-fn tolerance(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        _ => Err("give a share of the result, as 1e-6".into()),
-    }
+    // Last, because what follows would stand under their headings.
+    /// What the sides share, and what each has of its own
+    #[command(flatten)]
+    pub shared: SidesArgs,
+    /// Cases of a suite
+    #[command(flatten)]
+    pub suite: SuiteArgs,
+    /// How long and how exactly to measure
+    #[command(flatten)]
+    pub effort: EffortArgs,
 }
 
 /// A clock that samples can follow.
@@ -1039,9 +907,9 @@ mod tests {
         ])
         .unwrap();
         assert_eq!(args.param[0].values, ["1", "10", "100"]);
-        assert_eq!(args.each.b_env, [("OMP_NUM_THREADS".to_owned(), "1".to_owned())]);
+        assert_eq!(args.shared.each.b_env, [("OMP_NUM_THREADS".to_owned(), "1".to_owned())]);
         let settings: Vec<(usize, Set)> =
-            args.each.set.into_iter().map(|set| (set.side, set.what)).collect();
+            args.shared.each.set.into_iter().map(|set| (set.side, set.what)).collect();
         assert_eq!(settings, [(2, Set::Env("K".into(), "V=W".into())), (2, Set::Threads(2))]);
         assert_eq!(args.fail_above, Some(0.05));
     }
@@ -1049,8 +917,7 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         for args in [
-            &[][..],
-            &["--fail-above", "5%", "a"],
+            &["--fail-above", "5%", "a"][..],
             &["--fail-above", "x", "--baseline", "b", "a"],
             &["--prepare", "sync", "a"],
             &["--commands", "--setup", "x = 1", "a"],
@@ -1061,6 +928,12 @@ mod tests {
             &["--set", "CC.dir=x", "a"],
             &["--precision", "-1%", "a"],
             &["--rounds", "0", "a"],
+            &["--shape", "512x"],
+            &["--shape", "0x5"],
+            &["--dtype", "float31"],
+            &["--operations", "sum,subtract"],
+            &["--layout", "diagonal"],
+            &["--simd-mode", "neon"],
         ] {
             assert!(bench(args).is_err(), "{args:?}");
         }

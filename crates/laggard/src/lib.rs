@@ -13,6 +13,7 @@ mod printer;
 pub mod profile;
 mod ranks;
 mod sides;
+mod suite;
 mod trace;
 
 use clap::Parser;
@@ -38,8 +39,8 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let (done, failed) = match cli.verb {
         Verb::Why(args) => (commands::why::run(&args, &printer).map(fine), 2),
         Verb::Bench(args) => (commands::bench::run(&args, &printer), 2),
-        Verb::Record(args) => (commands::record::run(&args, &printer), TOOL_FAILED),
-        Verb::Calls(args) => (commands::calls::run(&args, &printer), TOOL_FAILED),
+        Verb::Record(args) => (commands::record::run(args, &printer), TOOL_FAILED),
+        Verb::Calls(args) => (commands::calls::run(args, &printer), TOOL_FAILED),
         Verb::Report(args) => (commands::report::run(&args, &printer).map(fine), 2),
         Verb::Compare(args) => (commands::compare::run(&args, &printer), 2),
         Verb::Convert(args) => (commands::convert::run(&args, &printer).map(fine), 2),

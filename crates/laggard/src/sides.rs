@@ -1,6 +1,6 @@
 //! From the command line to what is measured: sides, cases and how long.
 
-use crate::cli::{EachSideArgs, EffortArgs, Parameter, Set};
+use crate::cli::{EachSideArgs, EffortArgs, Parameter, Set, SidesArgs};
 use anyhow::{Context, ensure};
 use laggard_probe::bench::{CasePlan, Limits, Rounds, Runs, SidePlan, WarmUp};
 use std::ffi::OsString;
@@ -10,30 +10,27 @@ const MOST_SIDES: usize = 26;
 /// Cases beyond which a scan is a mistake.
 const MOST_CASES: usize = 1000;
 
-/// What the sides run, as text.
-pub(crate) struct Texts<'a> {
-    /// One for each side.
-    pub(crate) sides: &'a [String],
-    /// Whether they are command lines.
-    pub(crate) commands: bool,
-    /// Lines that run once before.
-    pub(crate) setup: &'a [String],
-    /// A command before every run.
-    pub(crate) prepare: Option<&'a str>,
-}
-
-/// The sides, by letter.
-pub(crate) fn sides(texts: &Texts, each: &EachSideArgs) -> anyhow::Result<Vec<SidePlan>> {
-    ensure!(texts.sides.len() <= MOST_SIDES, "at most {MOST_SIDES} sides can be measured");
+/// The sides of these texts, by letter.
+pub(crate) fn sides(texts: &[String], shared: &SidesArgs) -> anyhow::Result<Vec<SidePlan>> {
+    ensure!(texts.len() <= MOST_SIDES, "at most {MOST_SIDES} sides can be measured");
     let mut sides = vec![];
-    for (letter, text) in ('A'..='Z').zip(texts.sides) {
-        let runs = if texts.commands {
-            let prepare = texts.prepare.map(words).transpose()?;
+    for (letter, text) in ('A'..='Z').zip(texts) {
+        let runs = if shared.commands {
+            let prepare = shared.prepare.as_deref().map(words).transpose()?;
             Runs::Command { words: words(text)?, prepare }
         } else {
-            Runs::Statement { code: text.clone(), setup: texts.setup.join("\n") }
+            Runs::Statement { code: text.clone(), setup: shared.setup.join("\n") }
         };
-        sides.push(SidePlan { python: each.python.clone(), ..SidePlan::new(letter, runs) });
+        sides.push(SidePlan::new(letter, runs));
+    }
+    set(&mut sides, &shared.each)?;
+    Ok(sides)
+}
+
+/// Gives sides what the command line says of them.
+pub(crate) fn set(sides: &mut [SidePlan], each: &EachSideArgs) -> anyhow::Result<()> {
+    for side in &mut *sides {
+        side.python = each.python.clone().or(side.python.take());
     }
     let of = [
         (&each.a_python, &each.a_env, &each.a_dir, each.a_threads),
@@ -47,8 +44,8 @@ pub(crate) fn sides(texts: &Texts, each: &EachSideArgs) -> anyhow::Result<Vec<Si
         };
         side.python = python.clone().or(side.python.take());
         side.env.extend(env.iter().map(|(name, value)| (name.into(), value.into())));
-        side.directory = dir.clone();
-        side.threads = threads.map(u32::from);
+        side.directory = dir.clone().or(side.directory.take());
+        side.threads = threads.map(u32::from).or(side.threads);
     }
     for setting in &each.set {
         let side = sides
@@ -62,7 +59,7 @@ pub(crate) fn sides(texts: &Texts, each: &EachSideArgs) -> anyhow::Result<Vec<Si
             Set::Threads(threads) => side.threads = Some(u32::from(threads)),
         }
     }
-    Ok(sides)
+    Ok(())
 }
 
 fn letter(side: usize) -> char {
@@ -77,7 +74,7 @@ pub(crate) fn words(line: &str) -> anyhow::Result<Vec<OsString>> {
 }
 
 /// One case for every combination of the parameters' values.
-pub(crate) fn cases(parameters: &[Parameter]) -> anyhow::Result<Vec<CasePlan>> {
+pub(crate) fn scans(parameters: &[Parameter]) -> anyhow::Result<Vec<CasePlan>> {
     let mut cases = vec![CasePlan::default()];
     for parameter in parameters {
         cases = cases

@@ -15,6 +15,8 @@ pub struct Timings {
     pub sides: Vec<Side>,
     /// What was measured of every side.
     pub cases: Vec<Case>,
+    /// Cases that should have been measured too.
+    pub unmeasured: Vec<Unmeasured>,
     /// What went wrong and was not fatal.
     pub warnings: Vec<String>,
 }
@@ -41,9 +43,22 @@ pub struct Case {
     pub series: Vec<Series>,
 }
 
+/// A case of which there are no figures.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unmeasured {
+    /// What it is called, with its parameters.
+    pub case: String,
+    /// Whether it was left out because a side cannot do it. Else something went wrong.
+    pub is_skipped: bool,
+    /// The reason.
+    pub why: String,
+}
+
 /// What was measured of one side in one case.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
+    /// What was run, where every case has its own; else empty, and the side says it.
+    pub runs: String,
     /// Every batch that counts, in the order of rounds. Sides have one batch in every round.
     pub batches: Vec<Batch>,
     /// Batches before, while the side was getting warm.

@@ -6,6 +6,7 @@
 //! a call runs: no words, no ticks, no other side. Judging the figures is not done here, apart from
 //! whether they are enough.
 
+mod alone;
 mod case;
 mod command;
 mod compare;
@@ -28,8 +29,9 @@ mod watch;
 mod wire;
 mod worker;
 
+pub use alone::{Repeat, alone};
 pub use counts::count_side;
-pub use plan::{CasePlan, Limits, Plan, Rounds, Runs, SidePlan, WarmUp};
+pub use plan::{CasePlan, Limits, Own, Plan, Rounds, Runs, SidePlan, WarmUp};
 pub use progress::{Progress, Stage};
 pub use trouble::{Differ, Trouble};
 pub use watch::{Traced, record_side, trace_side};
@@ -42,19 +44,21 @@ use command::Command;
 use compare::{Verdict, Which, compare};
 use counters::{Counters, HARDWARE};
 use groups::Group;
-use laggard_core::model::timings::{Case, Side, Timings};
+use laggard_core::model::timings::{Case, Side, Timings, Unmeasured};
 use laggard_core::stats::summary::Summary;
 use order::Order;
 use pin::{Aside, Cpus};
 use progress::Teller;
 use runner::{About, Runner};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use worker::Worker;
 
 /// Measures all cases of all sides, one case after the other.
 ///
-/// `progress` is called between rounds, at most a few times a second. An error names the side.
-/// No process that was started is left when this returns, nor when it is interrupted.
+/// `progress` is called between rounds, at most a few times a second. An error names the case, if it
+/// has a name, and the side. Of several cases, those that cannot be measured are said in the result;
+/// it is an error when that are all. No process that was started is left when this returns, nor when
+/// it is interrupted.
 pub fn measure(plan: &Plan, progress: &mut dyn FnMut(&Progress)) -> Result<Timings, Error> {
     measure_with(plan, &HARDWARE, progress)
 }
@@ -67,7 +71,8 @@ fn measure_with(
     check_plan(plan)?;
     // Answers to signals are put in place once, not for every process.
     let _group = Group::reserve();
-    let taken: Vec<usize> = plan.sides.iter().flat_map(|side| side.cpus.iter().copied()).collect();
+    let taken: Vec<usize> =
+        plan.fields().flatten().flat_map(|side| side.cpus.iter().copied()).collect();
     let aside = Aside::step(&taken);
     let mut timings = begin(plan);
     let lone = [CasePlan::default()];
@@ -76,37 +81,108 @@ fn measure_with(
     let mut teller = Teller::new(cases.len(), progress);
     let mut left = plan.limits.time;
     let mut origin = None;
+    let mut failed = vec![];
     for (number, case) in cases.iter().enumerate() {
         let budget = left / (cases.len() - number) as u32;
         teller.case(number, &labels[number], budget);
-        let (mut runners, counters) = start(plan, case, aside.as_ref(), events, &mut timings)?;
-        teller.stage(Stage::Check);
-        check_results(plan, case, &mut runners, &mut timings.warnings)?;
-        let began = Instant::now();
-        let origin = *origin.get_or_insert(began);
-        let mut order = Order::new(plan.seed.wrapping_add(number as u64));
-        let field = Field::new(plan, case, runners, counters, origin);
-        let (mut measured, abouts, warnings) = field.measure(budget, &mut order, &mut teller)?;
-        left = left.saturating_sub(began.elapsed());
-        timings.warnings.extend(warnings);
-        if plan.instructions {
-            teller.stage(Stage::Instructions);
-            count_instructions(plan, case, aside.as_ref(), &mut measured, &mut timings.warnings);
+        let run = Run {
+            plan: &plan.of(case),
+            case,
+            events,
+            aside: aside.as_ref(),
+            order: Order::new(plan.seed.wrapping_add(number as u64)),
+        };
+        match run.measure(budget, &mut origin, &mut timings, &mut teller) {
+            Ok(took) => left = left.saturating_sub(took),
+            Err(error) => failed.push((&labels[number], error)),
         }
-        timings.cases.push(measured);
-        add_facts(&mut timings.sides, abouts);
     }
+    if timings.cases.is_empty() {
+        // What went wrong says more than what cannot be done.
+        let worst = failed.iter().position(|(_, error)| cannot(error).is_none()).unwrap_or(0);
+        let (case, error) = failed.swap_remove(worst);
+        return Err(match cannot(&error) {
+            Some(why) => Error::Cannot { case: case.clone(), why: why.to_owned() },
+            None if case.is_empty() => error,
+            None => Error::Case { case: case.clone(), error: Box::new(error) },
+        });
+    }
+    let unmeasured = |(case, error): (&String, Error)| Unmeasured {
+        case: case.clone(),
+        is_skipped: cannot(&error).is_some(),
+        why: cannot(&error).map_or_else(|| error.to_string(), str::to_owned),
+    };
+    timings.unmeasured = failed.into_iter().map(unmeasured).collect();
     Ok(timings)
 }
 
+/// Why a side cannot do a case, if that is the error.
+fn cannot(error: &Error) -> Option<&str> {
+    match error {
+        Error::Side { trouble, .. } => trouble.cannot(),
+        _ => None,
+    }
+}
+
+/// One case on its way.
+struct Run<'a> {
+    /// As it is for this case.
+    plan: &'a Plan,
+    case: &'a CasePlan,
+    events: &'a [counters::Event],
+    aside: Option<&'a Aside>,
+    order: Order,
+}
+
+impl Run<'_> {
+    /// Measures the case; says how long that took, without its set-up.
+    fn measure(
+        mut self,
+        budget: Duration,
+        origin: &mut Option<Instant>,
+        timings: &mut Timings,
+        teller: &mut Teller,
+    ) -> Result<Duration, Error> {
+        let Run { plan, case, aside, .. } = self;
+        let (mut runners, counters) = start(plan, case, aside, self.events, timings)?;
+        teller.stage(Stage::Check);
+        check_results(plan, &mut runners, &mut timings.warnings)?;
+        let began = Instant::now();
+        let origin = *origin.get_or_insert(began);
+        let field = Field::new(plan, case, runners, counters, origin);
+        let (mut measured, abouts, warnings) = field.measure(budget, &mut self.order, teller)?;
+        let took = began.elapsed();
+        timings.warnings.extend(warnings);
+        if plan.instructions {
+            teller.stage(Stage::Instructions);
+            count_instructions(plan, case, aside, &mut measured, &mut timings.warnings);
+        }
+        if case.own.is_some() {
+            for (series, side) in measured.series.iter_mut().zip(&plan.sides) {
+                series.runs = side.runs.text();
+            }
+        }
+        timings.cases.push(measured);
+        add_facts(&mut timings.sides, abouts);
+        Ok(took)
+    }
+}
+
 fn check_plan(plan: &Plan) -> Result<(), Error> {
-    if plan.sides.is_empty() {
+    let names = |sides: &[SidePlan]| -> Vec<String> {
+        sides.iter().map(|side| side.name.clone()).collect()
+    };
+    let first = plan.fields().next().map_or(vec![], names);
+    if first.is_empty() {
         return Err(Error::Nothing("there is no side to measure".into()));
     }
-    for (number, side) in plan.sides.iter().enumerate() {
-        if plan.sides[..number].iter().any(|other| other.name == side.name) {
-            return Err(Error::Nothing(format!("two sides are called {}", side.name)));
+    for (number, name) in first.iter().enumerate() {
+        if first[..number].contains(name) {
+            return Err(Error::Nothing(format!("two sides are called {name}")));
         }
+    }
+    if plan.fields().any(|sides| names(sides) != first) {
+        return Err(Error::Nothing("cases have different sides".into()));
     }
     Ok(())
 }
@@ -115,23 +191,43 @@ fn check_plan(plan: &Plan) -> Result<(), Error> {
 fn begin(plan: &Plan) -> Timings {
     let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let mut facts = host::facts();
-    let has_command = plan.sides.iter().any(|side| matches!(side.runs, Runs::Command { .. }));
-    if has_command && let Some(cost) = command::cost_of_start(plan) {
+    let is_command = |side: &SidePlan| matches!(side.runs, Runs::Command { .. });
+    if plan.fields().flatten().any(is_command)
+        && let Some(cost) = command::cost_of_start(plan)
+    {
         let ms = cost.as_secs_f64() * 1e3;
         facts.push(("start of an empty process".into(), format!("{ms:.2} ms at least")));
     }
-    let side = |side: &SidePlan| Side {
-        name: side.name.clone(),
-        runs: side.runs.text(),
-        facts: side::facts(side),
-    };
     Timings {
         tool: concat!("laggard ", env!("CARGO_PKG_VERSION")).into(),
         started_unix: unix.as_secs_f64(),
         facts,
-        sides: plan.sides.iter().map(side).collect(),
+        sides: sides(plan),
         ..Timings::default()
     }
+}
+
+/// The sides, with what is the same in all cases.
+fn sides(plan: &Plan) -> Vec<Side> {
+    let mut fields = plan.fields();
+    let mut shared: Vec<Side> = vec![];
+    if let Some(first) = fields.next() {
+        shared.extend(first.iter().map(|side| Side {
+            name: side.name.clone(),
+            runs: side.runs.text(),
+            facts: side::facts(side),
+        }));
+    }
+    for field in fields {
+        for (shared, side) in shared.iter_mut().zip(field) {
+            if shared.runs != side.runs.text() {
+                shared.runs.clear();
+            }
+            let facts = side::facts(side);
+            shared.facts.retain(|fact| facts.contains(fact));
+        }
+    }
+    shared
 }
 
 type Started = (Vec<Box<dyn Runner>>, Vec<Option<Counters>>);
@@ -197,7 +293,6 @@ fn say_not_counted(timings: &mut Timings, error: &std::io::Error) {
 /// Runs every side once, and compares what they give with what the first gives.
 fn check_results(
     plan: &Plan,
-    case: &CasePlan,
     runners: &mut [Box<dyn Runner>],
     warnings: &mut Vec<String>,
 ) -> Result<(), Error> {
@@ -220,7 +315,6 @@ fn check_results(
             Verdict::Differ(found) => {
                 return Err(Error::Differ(Box::new(Differ {
                     sides: (name(0), name(number)),
-                    case: case.label(),
                     at: found.at,
                     values: (found.first, found.second),
                 })));

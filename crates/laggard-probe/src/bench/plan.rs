@@ -1,5 +1,6 @@
 //! What to measure, and for how long.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,9 +8,11 @@ use std::time::Duration;
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What is measured against what. The first is the reference.
+    /// What is measured against what, in cases that have no sides of their own. The first is the
+    /// reference.
     pub sides: Vec<SidePlan>,
-    /// What is measured of every side; with none, one without a name or parameters.
+    /// What is measured of every side; with none, one without a name or parameters. Of several, one
+    /// that fails does not keep the others from being measured.
     pub cases: Vec<CasePlan>,
     /// How long.
     pub limits: Limits,
@@ -46,8 +49,29 @@ impl Default for Plan {
     }
 }
 
+impl Plan {
+    /// The plan as it is for one of its cases.
+    pub fn of(&self, case: &CasePlan) -> Cow<'_, Plan> {
+        let Some(own) = &case.own else { return Cow::Borrowed(self) };
+        Cow::Owned(Plan {
+            sides: own.sides.clone(),
+            check: own.check,
+            tolerance: own.tolerance,
+            ..self.clone()
+        })
+    }
+
+    /// The sides of every case.
+    pub(super) fn fields(&self) -> impl Iterator<Item = &[SidePlan]> {
+        let sides = |case: &'_ CasePlan| case.own.is_none();
+        let shared = self.cases.is_empty() || self.cases.iter().any(sides);
+        let own = self.cases.iter().filter_map(|case| Some(&case.own.as_ref()?.sides[..]));
+        shared.then_some(&self.sides[..]).into_iter().chain(own)
+    }
+}
+
 /// One of what is compared.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SidePlan {
     /// What it is called: `A`, `B`, or a name the user gave.
     pub name: String,
@@ -109,7 +133,7 @@ impl Runs {
     }
 
     /// As the user wrote it.
-    pub(super) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         match self {
             Runs::Statement { code, .. } => code.clone(),
             Runs::Command { words, .. } => {
@@ -121,18 +145,31 @@ impl Runs {
 }
 
 /// One thing that is measured of every side.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CasePlan {
     /// What it is called; empty when there is only one.
     pub name: String,
     /// Names and values. A statement has them as variables before its set-up runs (literals of
     /// Python, else texts); in a command's words, `{name}` is replaced.
     pub parameters: Vec<(String, String)>,
+    /// What it has in place of the plan's.
+    pub own: Option<Own>,
+}
+
+/// What a case of a suite has of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Own {
+    /// As many sides as other cases have, of the same names.
+    pub sides: Vec<SidePlan>,
+    /// Whether results are compared before anything is timed.
+    pub check: bool,
+    /// Largest relative difference of results that are no whole numbers; none is by their type.
+    pub tolerance: Option<f64>,
 }
 
 impl CasePlan {
     /// What it is called for people: its name and its parameters; empty when it has neither.
-    pub(super) fn label(&self) -> String {
+    pub fn label(&self) -> String {
         let parameters = self.parameters.iter().map(|(name, value)| format!("{name}={value}"));
         let name = std::iter::once(self.name.clone()).filter(|name| !name.is_empty());
         name.chain(parameters).collect::<Vec<_>>().join(" ")

@@ -44,11 +44,16 @@ pub(super) fn environment(plan: &Plan, side: &SidePlan) -> Vec<(OsString, OsStri
     let mut all: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     // Sets and dictionaries have the same order on all sides.
     all.entry("PYTHONHASHSEED".into()).or_insert_with(|| (plan.seed as u32).to_string().into());
-    if let Some(threads) = side.threads {
-        all.extend(THREADS.map(|name| (name.into(), threads.to_string().into())));
-    }
-    all.extend(side.env.iter().cloned());
+    all.extend(own_environment(side));
     all.into_iter().collect()
+}
+
+/// What a side has in its environment that is not ours.
+pub(super) fn own_environment(side: &SidePlan) -> Vec<(OsString, OsString)> {
+    let threads = side.threads.map(|threads| {
+        THREADS.map(|name| (OsString::from(name), OsString::from(threads.to_string())))
+    });
+    threads.into_iter().flatten().chain(side.env.iter().cloned()).collect()
 }
 
 /// Words with the parameters of a case in place of `{name}`.
@@ -118,7 +123,7 @@ mod tests {
 
     #[test]
     fn parameters_replace_their_names() {
-        let case = CasePlan { name: String::new(), parameters: vec![("n".into(), "10".into())] };
+        let case = CasePlan { parameters: vec![("n".into(), "10".into())], ..CasePlan::default() };
         let words = ["{n}x{n}".into(), "{m}".into(), "{".into()];
         assert_eq!(fill(&words, &case), ["10x10", "{m}", "{"]);
     }

@@ -1,5 +1,6 @@
 //! Why a side cannot be measured, told so that the name of the side goes before it.
 
+use super::worker::SETUP;
 use crate::program::Refusal;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -74,21 +75,29 @@ pub enum Trouble {
 /// Two sides that do not do the same.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "sides {} and {} give different results{}{}: {} and {}",
-    sides.0, sides.1, known(" in case ", case), known(" at ", at), values.0, values.1
+    "sides {} and {} give different results{}: {} and {}",
+    sides.0, sides.1, known(" at ", at), values.0, values.1
 )]
 pub struct Differ {
     /// What they are called.
     pub sides: (String, String),
-    /// In which case; empty when there is only one.
-    pub case: String,
     /// Where in the result; empty is all of it.
     pub at: String,
     /// What each gives there.
     pub values: (String, String),
 }
 
+/// The exception by which a set-up says that its side cannot do a case.
+const CANNOT: &str = "NotImplementedError";
+
 impl Trouble {
+    /// Why the side cannot do the case, if that is what its set-up says.
+    pub fn cannot(&self) -> Option<&str> {
+        let Trouble::Raised { place: SETUP, last, .. } = self else { return None };
+        let why = last.strip_prefix(CANNOT)?;
+        Some(why.strip_prefix(": ").filter(|why| !why.is_empty()).unwrap_or("it cannot do this"))
+    }
+
     /// Of a process that ended when it should not have.
     pub(super) fn of(status: ExitStatus, when: &'static str, said: String) -> Trouble {
         match status.signal() {

@@ -1,6 +1,6 @@
 """The worker of a bench: runs a statement when it is told to, and answers with figures.
 
-Started with -c and the number of a socket. Runs on Python 3.6 and later. Standard input and output
+Started with -c and the number of a socket; or alone, with how long and what as words. Runs on Python 3.6 and later. Standard input and output
 are the statement's own. Every message is a length (8 bytes) and that many bytes; numbers are
 little-endian. The driver is src/bench/worker.rs.
 """
@@ -31,11 +31,14 @@ def _laggard_work():
     pack, unpack = struct.pack, struct.unpack
     repeat, collecting, collect, dont_collect = itertools.repeat, gc.isenabled, gc.enable, gc.disable
     modules, print_exception = sys.modules, traceback.format_exception
-    # Out of the way of a statement that closes the files it knows nothing of.
-    socket = fcntl.fcntl(int(sys.argv[1]), fcntl.F_DUPFD, 200)
-    os.close(int(sys.argv[1]))
-    os.set_inheritable(socket, False)
+    words = sys.argv[1:]
     sys.argv[1:] = []
+    is_alone = words[0] == "alone"
+    if not is_alone:
+        # Out of the way of a statement that closes the files it knows nothing of.
+        socket = fcntl.fcntl(int(words[0]), fcntl.F_DUPFD, 200)
+        os.close(int(words[0]))
+        os.set_inheritable(socket, False)
     try:
         faulthandler.enable(2)
     except Exception:
@@ -259,9 +262,11 @@ def statement(_laggard_clock):
             where = ", in %r" % error.text.strip()
         else:
             where = ""
-        # The traceback without the worker's own frames.
-        shown = [line for line in lines if 'File "<string>"' not in line]
-        send(kind + text((last[-1] if last else "") + where) + text("".join(shown)))
+        send(kind + text((last[-1] if last else "") + where) + text(without_us(lines)))
+
+    def without_us(lines):
+        """A traceback without the worker's own frames."""
+        return "".join(line for line in lines if 'File "<string>"' not in line)
 
     def is_foreign(name, module):
         """Whether a module is not of Python itself."""
@@ -323,6 +328,26 @@ def statement(_laggard_clock):
         used, of_children = getrusage(itself), getrusage(children)
         return [used[at] + of_children[at] for at in (0, 1, 6, 7, 14, 15)]
 
+    def alone(seconds, times, *rest):
+        """Calls a statement so long or so often, for a recorder."""
+        try:
+            inner, keep_gc = prepare(iter(rest).__next__)
+            if not keep_gc:
+                dont_collect()
+            if times:
+                inner.send(repeat(None, int(times)))
+                return
+            end, calls = clock() + int(float(seconds) * 1e9), 1
+            while clock() < end:
+                if inner.send(repeat(None, calls)) < 20000000:
+                    calls *= 2
+        except Exception as error:
+            lines = print_exception(type(error), error, error.__traceback__)
+            sys.stderr.write(without_us(lines))
+            sys.exit(1)
+
+    if is_alone:
+        return alone(*words[1:])
     inner, keep_gc = None, False
     send(b"H")
     while True:

@@ -21,11 +21,11 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-const SCRIPT: &str = include_str!("worker.py");
+pub(super) const SCRIPT: &str = include_str!("worker.py");
 /// The number of the connection in the worker: the first after the standard ones.
 const SOCKET: &str = "3";
 
-const SETUP: &str = "its set-up";
+pub(super) const SETUP: &str = "its set-up";
 const CALL: &str = "a call";
 
 /// A worker that has run its set-up.
@@ -246,7 +246,7 @@ impl Runner for Worker {
 
 /// Whether an answer is one, or says that Python failed.
 fn understood(answer: &[u8], what: &'static str) -> Result<(), Trouble> {
-    let place = if what == SETUP { "its set-up" } else { "its statement" };
+    let place = if what == SETUP { SETUP } else { "its statement" };
     let mut taken = Taken(answer);
     match taken.byte() {
         Some(b'S') => Err(Trouble::Syntax(taken.text().unwrap_or_default())),

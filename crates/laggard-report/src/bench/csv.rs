@@ -52,7 +52,10 @@ pub fn csv(report: &BenchReport) -> String {
                 case.name.clone(),
                 parameters.join(" "),
                 text(side.map(|side| &side.name)),
-                text(side.map(|side| &side.runs)),
+                match series.runs.as_str() {
+                    "" => text(side.map(|side| &side.runs)),
+                    own => own.to_owned(),
+                },
                 all.n.to_string(),
                 calls.to_string(),
                 number_or_none(Some(all.median)),

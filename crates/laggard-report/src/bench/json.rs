@@ -23,6 +23,9 @@ struct Shape<'a> {
     /// The first is the reference.
     sides: Vec<Side<'a>>,
     cases: Vec<CaseShape<'a>>,
+    /// Cases without figures.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unmeasured: Vec<UnmeasuredShape<'a>>,
     warnings: &'a [String],
 }
 
@@ -48,6 +51,14 @@ struct CaseShape<'a> {
     series: Vec<SeriesShape<'a>>,
     /// Every side but the first against the first; found anew when the file is read.
     comparisons: Vec<Comparison<'a>>,
+}
+
+#[derive(Serialize)]
+struct UnmeasuredShape<'a> {
+    case: &'a str,
+    /// `skipped` (a side cannot do it) or `failed`.
+    outcome: &'static str,
+    why: &'a str,
 }
 
 #[derive(Serialize)]
@@ -110,6 +121,9 @@ pub(crate) fn word(verdict: Verdict) -> &'static str {
 #[derive(Serialize)]
 struct SeriesShape<'a> {
     side: &'a str,
+    /// What was run, where every case has its own.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    runs: &'a str,
     /// Wall time of a call.
     wall_ns: Spread,
     /// CPU time of a call, of all threads; null when it was not measured.
@@ -191,6 +205,15 @@ pub fn json(report: &BenchReport) -> String {
             .map(|side| Side { name: &side.name, runs: &side.runs, facts: pairs(&side.facts) })
             .collect(),
         cases: (0..timings.cases.len()).map(|case| shape(report, case)).collect(),
+        unmeasured: timings
+            .unmeasured
+            .iter()
+            .map(|of| UnmeasuredShape {
+                case: &of.case,
+                outcome: if of.is_skipped { "skipped" } else { "failed" },
+                why: &of.why,
+            })
+            .collect(),
         warnings: &timings.warnings,
     })
 }
@@ -228,6 +251,7 @@ fn series<'a>(side: &'a str, series: &'a Series) -> SeriesShape<'a> {
     let cpu = super::cpu(series);
     SeriesShape {
         side,
+        runs: &series.runs,
         wall_ns: (&Summary::of(&series.wall())).into(),
         cpu_ns: cpu.as_ref().map(Into::into),
         page_faults: super::faults(series),

@@ -62,6 +62,7 @@ fn document(report: &BenchReport) -> Document {
     }
     scan::plots(timings, &mut document);
     tables::measured(report, &mut document);
+    unmeasured(report, &mut document);
     notices(report, &mut document);
     sides(timings, &mut document);
     about(timings, &mut document);
@@ -112,6 +113,26 @@ fn summed_up(timings: &Timings, all: &[CaseComparison]) -> String {
     .collect();
     let cases = plural(all.len() as u64, what);
     format!("{who} against {} in {cases}: {}", name(timings, 0), parts.join(", "))
+}
+
+/// Cases without figures, and why.
+fn unmeasured(report: &BenchReport, document: &mut Document) {
+    let all: Vec<String> = report
+        .timings
+        .unmeasured
+        .iter()
+        .map(|of| {
+            let outcome = if of.is_skipped { "skipped" } else { "failed" };
+            format!("{}  {outcome}: {}", of.case, of.why)
+        })
+        .collect();
+    if !all.is_empty() {
+        document.heading("Not measured");
+        for line in crate::rows::kept(&all, report.top) {
+            document.line(line);
+        }
+        more(&all, report.top, document);
+    }
 }
 
 fn notices(report: &BenchReport, document: &mut Document) {

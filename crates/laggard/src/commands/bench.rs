@@ -4,10 +4,13 @@ use crate::bench::{SEED, USUAL_ROWS, compare_with_baseline, load, show};
 use crate::cli::BenchArgs;
 use crate::failure;
 use crate::printer::Printer;
-use crate::sides::{Texts, cases, limits, sides};
+use crate::sides::{limits, scans, sides};
+use crate::suite;
+use anyhow::ensure;
 use laggard_core::model::timings::Timings;
 use laggard_probe::bench::{Plan, Progress, Stage, Trouble, measure};
 use laggard_probe::{Error, Refusal};
+use laggard_report::number::plural;
 use std::process::ExitCode;
 
 /// Runs the verb.
@@ -15,30 +18,34 @@ pub(crate) fn run(args: &BenchArgs, printer: &Printer) -> anyhow::Result<ExitCod
     let places = args.output.places()?;
     // Before anything is measured for nothing.
     let baseline = args.baseline.as_deref().map(load).transpose()?;
-    let cases = cases(&args.param)?;
-    let texts = Texts {
-        sides: &args.sides,
-        commands: args.commands,
-        setup: &args.setup,
-        prepare: args.prepare.as_deref(),
-    };
-    let mut sides = sides(&texts, &args.each)?;
-    for side in &mut sides {
-        side.cpus = args.cpus.clone().map_or(vec![], |cpus| cpus.0);
-    }
-    let plan = Plan {
-        sides,
-        limits: limits(&args.effort, cases.len()),
-        cases,
+    let mut plan = Plan {
+        check: !args.shared.no_check,
+        tolerance: args.shared.tolerance,
         seed: SEED,
-        check: !args.no_check,
-        tolerance: args.tolerance,
         instructions: args.instructions,
         ..Plan::default()
     };
+    if args.sides.is_empty() || args.suite.is_given() {
+        ensure!(args.param.is_empty(), "--param is for sides that are given here, not for a suite");
+        plan.cases = suite::cases(&args.suite, &args.sides, &args.shared)?;
+        if args.suite.list {
+            return printer.data(&suite::list(&plan.cases)).map(|()| ExitCode::SUCCESS);
+        }
+    } else {
+        plan.cases = scans(&args.param)?;
+        plan.sides = sides(&args.sides, &args.shared)?;
+    }
+    plan.limits = limits(&args.effort, plan.cases.len());
+    let own = plan.cases.iter_mut().flat_map(|case| &mut case.own);
+    for side in own.flat_map(|own| &mut own.sides).chain(&mut plan.sides) {
+        side.cpus = args.cpus.clone().map_or(vec![], |cpus| cpus.0);
+    }
     let timings = timed(&plan, printer)?;
     let rows = (!args.all).then_some(args.top.unwrap_or(USUAL_ROWS));
     show(&timings, rows, &places, printer)?;
+    let failed = timings.unmeasured.iter().filter(|case| !case.is_skipped).count();
+    let all = timings.cases.len() + timings.unmeasured.len();
+    ensure!(failed == 0, "{failed} of {} could not be measured", plural(all as u64, "case"));
     match (&args.baseline, &baseline) {
         (Some(path), Some(baseline)) => {
             let baseline = (&*path.to_string_lossy(), baseline);
@@ -83,7 +90,11 @@ fn words(now: &Progress) -> String {
 
 /// Adds what to do about it.
 pub(crate) fn explain(error: Error) -> anyhow::Error {
-    let hint = match &error {
+    let inner = match &error {
+        Error::Case { error, .. } => error,
+        error => error,
+    };
+    let hint = match inner {
         Error::Side { trouble: Trouble::Missing(Refusal::Missing(_)), .. } => {
             "give its path; a statement's interpreter is set with --python"
         }

@@ -5,11 +5,13 @@ use crate::cli::{CallsArgs, InsideArg, ProfileForm};
 use crate::failure;
 use crate::printer::Printer;
 use crate::profile::{ensure_replaceable, form_of};
+use crate::suite::Alone;
 use anyhow::Context;
 use laggard_core::calls::{By, Measure, View, totals};
 use laggard_core::model::calls::Calls;
 use laggard_core::profile::file_name;
 use laggard_formats::lag;
+use laggard_probe::bench::Repeat;
 use laggard_probe::calls::{Options, trace};
 use laggard_probe::{Ended, Error, host, inside, syscalls};
 use laggard_report::number::{Quantity, count, duration, instructions, plural};
@@ -18,7 +20,17 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// Runs the verb.
-pub(crate) fn run(args: &CallsArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: CallsArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
+    let Some(side) = Alone::of(&args.side, Repeat::Times(args.iterations))? else {
+        return calls(&args, None, printer);
+    };
+    // Where `env` gives the side its environment, valgrind has to follow.
+    let children = args.children || args.inside.is_some();
+    let args = CallsArgs { command: side.words.clone(), children, ..args };
+    calls(&args, Some(&side), printer)
+}
+
+fn calls(args: &CallsArgs, side: Option<&Alone>, printer: &Printer) -> anyhow::Result<ExitCode> {
     if let Some(pid) = args.pid {
         return Err(failure::with_hint(
             format!(
@@ -29,7 +41,10 @@ pub(crate) fn run(args: &CallsArgs, printer: &Printer) -> anyhow::Result<ExitCod
             ),
         ));
     }
-    let output = args.output.clone().unwrap_or_else(|| default_output(&args.command[0]));
+    let output = args.output.clone().unwrap_or_else(|| match side {
+        Some(side) => default_output(&side.file_name()),
+        None => default_output(&args.command[0]),
+    });
     if form_of(&output) != Some(ProfileForm::Lag) {
         return Err(failure::with_hint(
             format!("cannot write calls to {}: they are kept in a .lag file", output.display()),
@@ -39,7 +54,7 @@ pub(crate) fn run(args: &CallsArgs, printer: &Printer) -> anyhow::Result<ExitCod
     ensure_writable(&output)?;
     ensure_replaceable(&output, ProfileForm::Lag, args.force)?;
     let (mut calls, ended) = traced(args).map_err(explain)?;
-    complete(&mut calls, args);
+    complete(&mut calls, args, side);
     lag::write_calls(&output, &calls).context("cannot keep the calls")?;
     say(&calls, args, &output, printer);
     Ok(ExitCode::from(ended.code().clamp(0, 255) as u8))
@@ -86,7 +101,7 @@ fn traced(args: &CallsArgs) -> Result<(Calls, Ended), Error> {
 }
 
 /// Gives names to callers, and says where and how they were traced.
-fn complete(calls: &mut Calls, args: &CallsArgs) {
+fn complete(calls: &mut Calls, args: &CallsArgs, side: Option<&Alone>) {
     let resolution = laggard_symbols::resolve_calls(calls, &FileSystem);
     let profile = &mut calls.profile;
     for (module, addresses, why) in resolution.missing {
@@ -112,6 +127,11 @@ fn complete(calls: &mut Calls, args: &CallsArgs) {
     flags.extend(args.cpus.as_ref().map(|cpus| format!("--cpus {:?}", cpus.0)));
     if !flags.is_empty() {
         profile.about.facts.push(("flags".into(), flags.join(" ")));
+    }
+    if let Some(side) = side {
+        side.tell(&mut profile.about);
+        let times = args.iterations.to_string();
+        profile.about.facts.push(("calls of the statement".into(), times));
     }
 }
 

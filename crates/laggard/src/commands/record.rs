@@ -7,11 +7,13 @@ use crate::cli::{ClockArg, ProfileForm, RecordArgs};
 use crate::failure;
 use crate::printer::Printer;
 use crate::profile::{ensure_replaceable, form_of, write_profile};
+use crate::suite::Alone;
 use anyhow::{Context, bail};
 use laggard_core::model::profile::{Profile, state};
 use laggard_core::profile::{fold_interpreter, quality};
 use laggard_core::stats::summary::{bootstrap_median_interval, quantile};
 use laggard_formats::lag::Recorder;
+use laggard_probe::bench::Repeat;
 use laggard_probe::host;
 use laggard_probe::sample::{self, Clock, Options, PerfEvent};
 use laggard_report::number::{count, duration, percent, plural};
@@ -19,13 +21,28 @@ use laggard_symbols::FileSystem;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 use way::Way;
 
+/// How long a side of a case is called.
+const TIME_FOR_SIDE: Duration = Duration::from_secs(3);
+
 /// Runs the verb.
-pub(crate) fn run(args: &RecordArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
-    let output = args.output.clone().unwrap_or_else(|| match args.pid {
-        Some(pid) => format!("laggard-{pid}.lag").into(),
-        None => default_output(&args.command[0]),
+pub(crate) fn run(args: RecordArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
+    let time = args.duration.unwrap_or(TIME_FOR_SIDE);
+    let Some(side) = Alone::of(&args.side, Repeat::For(time))? else {
+        return record(&args, None, printer);
+    };
+    // It ends by itself: its set-up takes time too.
+    let args = RecordArgs { command: side.words.clone(), duration: None, ..args };
+    record(&args, Some(&side), printer)
+}
+
+fn record(args: &RecordArgs, side: Option<&Alone>, printer: &Printer) -> anyhow::Result<ExitCode> {
+    let output = args.output.clone().unwrap_or_else(|| match (args.pid, side) {
+        (Some(pid), _) => format!("laggard-{pid}.lag").into(),
+        (None, Some(side)) => default_output(&side.file_name()),
+        (None, None) => default_output(&args.command[0]),
     });
     let form = form_of(&output).ok_or_else(|| {
         failure::with_hint(
@@ -39,7 +56,7 @@ pub(crate) fn run(args: &RecordArgs, printer: &Printer) -> anyhow::Result<ExitCo
         Way::Agent(why) => printer.detail(&format!("recording with the agent: {why}")),
         Way::Perf(why) => {
             printer.note(&format!("recording with perf: {why}"));
-            return through_perf::run(args, &output, form, printer);
+            return through_perf::run(args, side, (&output, form), printer);
         }
     }
     let options = options(args)?;
@@ -57,7 +74,7 @@ pub(crate) fn run(args: &RecordArgs, printer: &Printer) -> anyhow::Result<ExitCo
         profile.samples.retain(|sample| sample.state & state::GIL != 0);
     }
     profile.quality.overhead = overhead;
-    complete(&mut profile, args);
+    complete(&mut profile, args, side);
     // If this fails, what was appended so far stays.
     keep(&mut profile, &output, form)?;
     say(&profile, &output, form, printer);
@@ -157,7 +174,7 @@ fn start(path: &Path, profile: &Profile) -> Result<Recorder, laggard_formats::Er
 }
 
 /// Gives names to addresses, and says where it was recorded.
-fn complete(profile: &mut Profile, args: &RecordArgs) {
+fn complete(profile: &mut Profile, args: &RecordArgs, side: Option<&Alone>) {
     let resolution = laggard_symbols::resolve(profile, &FileSystem);
     for (module, addresses, why) in resolution.missing {
         let path = profile.modules.get(module as usize).map_or("", |m| profile.texts.get(m.path));
@@ -181,6 +198,9 @@ fn complete(profile: &mut Profile, args: &RecordArgs) {
     .collect();
     if !flags.is_empty() {
         profile.about.facts.push(("flags".into(), flags.join(" ")));
+    }
+    if let Some(side) = side {
+        side.tell(&mut profile.about);
     }
 }
 

@@ -7,8 +7,9 @@ use crate::commands::inspect::{hot_modules, look_at};
 use crate::output::put;
 use crate::printer::Printer;
 use crate::profile::{ensure_replaceable, form_of};
-use crate::sides::{Texts, sides};
-use anyhow::Context;
+use crate::sides::sides;
+use crate::suite;
+use anyhow::{Context, ensure};
 use laggard_core::compare::timings::{Verdict, compare};
 use laggard_core::culprit::{
     Missing, Pair, Seen, add_counts, add_work, called, judge, settle, times,
@@ -42,14 +43,7 @@ pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
     // Beside a page the verdict is shown.
     let rest = Output { output: None, ..args.output.clone() };
     let places = if page.is_some() { rest.places()? } else { args.output.places()? };
-    let texts = Texts {
-        sides: &[args.a.clone(), args.b.clone()],
-        commands: args.commands,
-        setup: &args.setup,
-        prepare: args.prepare.as_deref(),
-    };
     let plan = Plan {
-        sides: sides(&texts, &args.each)?,
         limits: Limits {
             time: args.time.mul_f64(TIMING),
             precision: PRECISION,
@@ -57,9 +51,7 @@ pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
             ..Limits::default()
         },
         seed: SEED,
-        check: !args.no_check,
-        tolerance: args.tolerance,
-        ..Plan::default()
+        ..planned(args)?
     };
     let timings = timed(&plan, printer)?;
     let comparisons = compare(&timings, SEED);
@@ -67,8 +59,10 @@ pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
     let mut notes = vec![];
     let seen = match comparison.verdict {
         Verdict::Slower => {
+            let lone = CasePlan::default();
+            let case = plan.cases.first().unwrap_or(&lone);
             let mut looker =
-                Looker { args, plan: &plan, timings: &timings, notes: &mut notes, printer };
+                Looker { args, plan: &plan, case, timings: &timings, notes: &mut notes, printer };
             Some(looker.both()?)
         }
         _ => None,
@@ -97,10 +91,28 @@ pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Two sides: those given, or those of a case.
+fn planned(args: &WhyArgs) -> anyhow::Result<Plan> {
+    let given: Vec<String> = args.a.iter().chain(&args.b).cloned().collect();
+    if args.of.case.is_none() {
+        return Ok(Plan {
+            sides: sides(&given, &args.shared)?,
+            check: !args.shared.no_check,
+            tolerance: args.shared.tolerance,
+            ..Plan::default()
+        });
+    }
+    let mut plan = suite::one(&args.of.suite(), &given, &args.shared)?;
+    ensure!(plan.sides.len() > 1, "the case has one side, and why compares two");
+    plan.sides.truncate(2);
+    Ok(plan)
+}
+
 /// Looks at the sides, one after the other.
 struct Looker<'a> {
     args: &'a WhyArgs,
     plan: &'a Plan,
+    case: &'a CasePlan,
     timings: &'a Timings,
     notes: &'a mut Vec<String>,
     printer: &'a Printer,
@@ -127,14 +139,14 @@ impl Looker<'_> {
         bar.set_message(format!("sampling {name}"));
         let options = sample::Options { rate: RATE, ..sample::Options::default() };
         let time = self.args.time.mul_f64(SAMPLING);
-        let recorded = record_side(self.plan, side, &CasePlan::default(), time, &options);
+        let recorded = record_side(self.plan, side, self.case, time, &options);
         let (mut profile, _) = recorded.map_err(explain)?;
         bar.set_message(format!("tracing {name}"));
         // Into all libraries, whoever calls.
         let options =
             calls::Options { libraries: vec!["*".into()], stack_every: 0, ..Default::default() };
         let time = self.args.time.mul_f64(TRACING);
-        match trace_side(self.plan, side, &CasePlan::default(), time, &options) {
+        match trace_side(self.plan, side, self.case, time, &options) {
             Ok(traced) => seen.calls = Some(called(&traced.before, &traced.after, traced.calls)),
             Err(error) => self.notes.push(format!("{name}: its calls are not traced: {error}")),
         }
@@ -169,7 +181,7 @@ impl Looker<'_> {
         for (side, seen) in sides.iter().enumerate() {
             let name = &self.timings.sides[side].name;
             bar.set_message(format!("counting instructions of {name}"));
-            match count_side(self.plan, side, &CasePlan::default(), seen.wall_ns, limit) {
+            match count_side(self.plan, side, self.case, seen.wall_ns, limit) {
                 Ok(counts) => counted.push(counts),
                 Err(error) => {
                     self.notes.push(format!("instructions are not counted: {error}"));

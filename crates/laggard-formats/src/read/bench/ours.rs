@@ -4,7 +4,7 @@
 
 use super::SCHEMA;
 use super::value::not_json;
-use laggard_core::model::timings::{Batch, Case, Counter, Series, Side, Timings};
+use laggard_core::model::timings::{Batch, Case, Counter, Series, Side, Timings, Unmeasured};
 use serde::Deserialize;
 
 /// Larger numbers than any of a real batch, small enough that sums of them are numbers still.
@@ -42,6 +42,11 @@ pub(super) fn parse(text: &[u8]) -> Result<Timings, String> {
             .into_iter()
             .map(|side| Side { name: side.name, runs: side.runs, facts: pairs(side.facts) })
             .collect(),
+        unmeasured: file
+            .unmeasured
+            .into_iter()
+            .map(|of| Unmeasured { case: of.case, is_skipped: of.outcome == SKIPPED, why: of.why })
+            .collect(),
         warnings: file.warnings,
     })
 }
@@ -64,7 +69,20 @@ struct File {
     sides: Vec<SideShape>,
     cases: Vec<CaseShape>,
     #[serde(default)]
+    unmeasured: Vec<UnmeasuredShape>,
+    #[serde(default)]
     warnings: Vec<String>,
+}
+
+/// The word for a case that a side cannot do.
+const SKIPPED: &str = "skipped";
+
+#[derive(Deserialize)]
+struct UnmeasuredShape {
+    case: String,
+    outcome: String,
+    #[serde(default)]
+    why: String,
 }
 
 #[derive(Deserialize)]
@@ -93,6 +111,8 @@ struct CaseShape {
 
 #[derive(Deserialize)]
 struct SeriesShape {
+    #[serde(default)]
+    runs: String,
     batches: Columns,
     #[serde(default)]
     warm_up: Columns,
@@ -138,6 +158,7 @@ impl SeriesShape {
             source: counter.source,
         };
         Ok(Series {
+            runs: self.runs,
             batches: self.batches.batches()?,
             warm_up: self.warm_up.batches()?,
             peak_memory: self.peak_memory_bytes.unwrap_or(0),

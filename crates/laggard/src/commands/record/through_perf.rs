@@ -3,6 +3,7 @@
 use crate::cli::{ProfileForm, RecordArgs, UnwindArg};
 use crate::failure;
 use crate::printer::Printer;
+use crate::suite::Alone;
 use anyhow::Context;
 use laggard_core::model::profile::Profile;
 use laggard_formats::Source;
@@ -21,8 +22,8 @@ const ENDED_BY_US: [i32; 2] = [130, 143];
 /// Runs perf, and keeps what it saw as any other recording.
 pub(super) fn run(
     args: &RecordArgs,
-    output: &Path,
-    form: ProfileForm,
+    side: Option<&Alone>,
+    (output, form): (&Path, ProfileForm),
     printer: &Printer,
 ) -> anyhow::Result<ExitCode> {
     let options = options(args);
@@ -49,7 +50,7 @@ pub(super) fn run(
     tell_apart(&mut profile, args);
     let code = exit_code(args, &ended);
     profile.about.exit_code = args.pid.is_none().then_some(ended.code());
-    super::complete(&mut profile, args);
+    super::complete(&mut profile, args, side);
     super::keep(&mut profile, output, form).with_context(kept)?;
     let _ = std::fs::remove_file(&data);
     super::say(&profile, output, form, printer);

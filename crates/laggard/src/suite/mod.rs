@@ -1,0 +1,219 @@
+//! Suites: cases with names, to be timed one after the other.
+//!
+//! Built-in ones have libraries of arrays as sides; a file has the user's own. Whichever it is, what
+//! comes out are cases that have all they need, and the same sides in every one.
+
+pub(crate) mod arrays;
+mod file;
+
+use crate::cli::{CaseSideArgs, EachSideArgs, SidesArgs, SuiteArgs};
+use crate::failure;
+use crate::sides::set;
+use anyhow::{Context, bail, ensure};
+use file::File;
+use laggard_core::model::profile::About;
+use laggard_probe::bench::{CasePlan, Own, Plan, Repeat, Runs, SidePlan, alone};
+use laggard_report::code::glob;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// The file that is looked for where no suite is named.
+const FILE: &str = "laggard-bench.toml";
+/// Names in an error.
+const MOST_NAMES: usize = 12;
+
+/// The cases that are asked for. `chosen` are sides: libraries for a built-in suite, letters or names
+/// for that of a file; with none, all that the suite has.
+pub(crate) fn cases(
+    args: &SuiteArgs,
+    chosen: &[String],
+    shared: &SidesArgs,
+) -> anyhow::Result<Vec<CasePlan>> {
+    ensure!(!shared.commands, "--commands is for sides that are given here, not for a suite");
+    let mut cases = match source(args)? {
+        Source::Arrays(suite) => arrays::cases(suite, args, chosen)?,
+        Source::File(file) => {
+            if let Some(flag) = args.for_arrays().next() {
+                bail!("{flag} is for the built-in suites {}", arrays::SUITES.join(" and "));
+            }
+            let cases = file.cases(chosen)?;
+            picked(cases, &args.case)?
+        }
+    };
+    for case in &mut cases {
+        let Some(own) = &mut case.own else { continue };
+        set(&mut own.sides, &shared.each)?;
+        own.check &= !shared.no_check;
+        own.tolerance = shared.tolerance.or(own.tolerance);
+        for side in &mut own.sides {
+            if let Runs::Statement { setup, .. } = &mut side.runs {
+                *setup = joined(shared.setup.iter().chain([&*setup]));
+            }
+        }
+    }
+    Ok(cases)
+}
+
+/// The one case that is asked for, as a plan for it alone.
+pub(crate) fn one(args: &SuiteArgs, chosen: &[String], shared: &SidesArgs) -> anyhow::Result<Plan> {
+    let mut cases = cases(args, chosen, shared)?;
+    let labels: Vec<String> = cases.iter().map(CasePlan::label).collect();
+    ensure!(labels.len() == 1, "--case {} is several: {}", args.case.join(" "), few(&labels));
+    let case = cases.remove(0);
+    let Own { sides, check, tolerance } = case.own.clone().context("a case has no sides")?;
+    Ok(Plan {
+        sides,
+        check,
+        tolerance,
+        cases: vec![CasePlan { own: None, ..case }],
+        ..Plan::default()
+    })
+}
+
+/// The one case that is asked for and one of its sides: a letter, or a name.
+fn one_side(
+    args: &SuiteArgs,
+    side: &str,
+    shared: &SidesArgs,
+) -> anyhow::Result<(CasePlan, SidePlan)> {
+    let is_letter = side.len() == 1;
+    let chosen = if is_letter { vec![] } else { vec![side.to_owned()] };
+    let mut plan = one(args, &chosen, shared)?;
+    let at =
+        if is_letter { usize::from(side.as_bytes()[0].to_ascii_lowercase() - b'a') } else { 0 };
+    ensure!(at < plan.sides.len(), "there is no side {side} in this case");
+    Ok((plan.cases.remove(0), plan.sides.swap_remove(at)))
+}
+
+/// A side of a case as a command, for what runs commands.
+pub(crate) struct Alone {
+    /// The program and its arguments.
+    pub(crate) words: Vec<OsString>,
+    /// What the side runs, as the user wrote it.
+    text: String,
+    case: String,
+    side: String,
+}
+
+impl Alone {
+    /// The one that is asked for, called so often; none when a command is.
+    pub(crate) fn of(args: &CaseSideArgs, repeat: Repeat) -> anyhow::Result<Option<Alone>> {
+        if args.of.case.is_none() {
+            return Ok(None);
+        }
+        let each = EachSideArgs { python: args.python.clone(), ..EachSideArgs::default() };
+        let shared = SidesArgs { each, ..SidesArgs::default() };
+        let side = args.side.as_deref().unwrap_or("a");
+        let (case, side) = one_side(&args.of.suite(), side, &shared)?;
+        Ok(Some(Alone {
+            words: alone(&side, &case, repeat)?,
+            text: side.runs.text(),
+            case: case.label(),
+            side: side.name,
+        }))
+    }
+
+    /// A name for a file.
+    pub(crate) fn file_name(&self) -> OsString {
+        let is_plain = |c: char| c.is_alphanumeric() || "._-".contains(c);
+        let name = format!("{}-{}", self.case, self.side);
+        name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect::<String>().into()
+    }
+
+    /// Says in a recording what it is of, in place of the command that only repeats it.
+    pub(crate) fn tell(&self, about: &mut About) {
+        about.command = vec![self.text.clone()];
+        about.facts.push(("case".into(), format!("{}, side {}", self.case, self.side)));
+    }
+}
+
+/// What cases there are, a line each, with what their sides run.
+pub(crate) fn list(cases: &[CasePlan]) -> String {
+    let labels: Vec<String> = cases.iter().map(CasePlan::label).collect();
+    let widest = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (label, case) in labels.iter().zip(cases) {
+        let sides = case.own.iter().flat_map(|own| &own.sides);
+        let sides: Vec<String> =
+            sides.map(|side| format!("{}: {}", side.name, one_line(&side.runs.text()))).collect();
+        text.push_str(&format!("{label:widest$}  {}\n", sides.join("  ")));
+    }
+    text
+}
+
+fn one_line(text: &str) -> String {
+    text.trim().replace('\n', "; ")
+}
+
+/// Where cases come from.
+enum Source {
+    /// A built-in suite; none is whatever is asked for.
+    Arrays(Option<&'static str>),
+    File(Box<File>),
+}
+
+fn source(args: &SuiteArgs) -> anyhow::Result<Source> {
+    if let Some(name) = &args.suite {
+        if let Some(suite) = arrays::SUITES.iter().find(|suite| *suite == name) {
+            return Ok(Source::Arrays(Some(suite)));
+        }
+        if !Path::new(name).is_file() {
+            return Err(failure::with_hint(
+                format!("there is no suite {name}, and no file of that name"),
+                format!("suites are {}, or a file (TOML)", arrays::SUITES.join(", ")),
+            ));
+        }
+        return Ok(Source::File(Box::new(File::load(Path::new(name))?)));
+    }
+    if args.for_arrays().any(|flag| flag != "--simd-mode") {
+        return Ok(Source::Arrays(None));
+    }
+    if Path::new(FILE).is_file() {
+        let file = File::load(Path::new(FILE))?;
+        let all = file.cases(&[])?;
+        let is_there = |pattern: &String| all.iter().any(|case| fits(pattern, case));
+        let are_arrays = args.case.iter().all(|case| arrays::is_case(case));
+        if args.case.iter().all(is_there) || !are_arrays {
+            return Ok(Source::File(Box::new(file)));
+        }
+    }
+    if args.case.is_empty() {
+        return Err(failure::with_hint(
+            format!("there is nothing to time: no side is given, and there is no {FILE} here"),
+            "give Python statements, command lines with --commands, or a suite, as --suite 2d"
+                .into(),
+        ));
+    }
+    Ok(Source::Arrays(None))
+}
+
+/// The cases that fit any of the patterns; all if there is none.
+fn picked(cases: Vec<CasePlan>, patterns: &[String]) -> anyhow::Result<Vec<CasePlan>> {
+    for pattern in patterns {
+        if !cases.iter().any(|case| fits(pattern, case)) {
+            let names: Vec<String> = cases.iter().map(CasePlan::label).collect();
+            return Err(failure::with_hint(
+                format!("there is no case {pattern}"),
+                format!("cases are {}", few(&names)),
+            ));
+        }
+    }
+    let is_picked =
+        |case: &CasePlan| patterns.is_empty() || patterns.iter().any(|pattern| fits(pattern, case));
+    Ok(cases.into_iter().filter(is_picked).collect())
+}
+
+fn fits(pattern: &str, case: &CasePlan) -> bool {
+    glob(pattern, &case.name) || glob(pattern, &case.label())
+}
+
+fn few(names: &[String]) -> String {
+    let more = if names.len() > MOST_NAMES { ", …" } else { "" };
+    format!("{}{more}", names[..names.len().min(MOST_NAMES)].join(", "))
+}
+
+/// Lines of a set-up, without empty ones.
+fn joined<'a>(parts: impl Iterator<Item = &'a String>) -> String {
+    let parts: Vec<&str> = parts.map(String::as_str).filter(|part| !part.is_empty()).collect();
+    parts.join("\n")
+}
