@@ -11,30 +11,46 @@ int has_avx2(void) { return __builtin_cpu_supports("avx2") != 0; }
 int has_avx2(void) { return 0; }
 #endif
 
-#define DEGREE 7
-static const float shape[DEGREE + 1] = {0.5f, -1.25f, 0.75f, 2.0f, -0.5f, 0.25f, -1.5f, 1.0f};
+/* A polynomial of degree seven, by these coefficients from the highest on. */
+#define C0 0.5f
+#define C1 -1.25f
+#define C2 0.75f
+#define C3 2.0f
+#define C4 -0.5f
+#define C5 0.25f
+#define C6 -1.5f
+#define C7 1.0f
 
-/* out = the polynomial of in. */
 void shape_f32_scalar(float *out, const float *in, size_t n) {
     for (size_t i = 0; i < n; i++) {
-        float x = in[i], y = shape[0];
-        for (int k = 1; k <= DEGREE; k++) y = y * x + shape[k];
-        out[i] = y;
+        float x = in[i];
+        out[i] = ((((((C0 * x + C1) * x + C2) * x + C3) * x + C4) * x + C5) * x + C6) * x + C7;
     }
 }
 
 #if defined(__x86_64__)
+#define STEP(y, c) _mm256_add_ps(_mm256_mul_ps(y, x), _mm256_set1_ps(c))
+
 __attribute__((target("avx2"))) void shape_f32_avx2(float *out, const float *in, size_t n) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        __m256 x = _mm256_loadu_ps(in + i), y = _mm256_set1_ps(shape[0]);
-        for (int k = 1; k <= DEGREE; k++)
-            y = _mm256_add_ps(_mm256_mul_ps(y, x), _mm256_set1_ps(shape[k]));
+        __m256 x = _mm256_loadu_ps(in + i), y = _mm256_set1_ps(C0);
+        y = STEP(STEP(STEP(STEP(STEP(STEP(STEP(y, C1), C2), C3), C4), C5), C6), C7);
         _mm256_storeu_ps(out + i, y);
     }
     if (i < n) shape_f32_scalar(out + i, in + i, n - i);
 }
 #endif
+
+/* out = in * factor */
+void scale_up(float *out, const float *in, size_t n, float factor) {
+    for (size_t i = 0; i < n; i++) out[i] = in[i] * factor;
+}
+
+/* out = in / divisor */
+void scale_down(float *out, const float *in, size_t n, float divisor) {
+    for (size_t i = 0; i < n; i++) out[i] = in[i] / divisor;
+}
 
 /* A running mean over `width` samples, by sums from the first on. `sums` has room for n + 1 of them; without it the
    function gets room of its own. Gives 0, or -1 when there is no memory. */
@@ -62,16 +78,13 @@ size_t select_above(int32_t *out, const int32_t *in, size_t n, int32_t limit) {
     return found;
 }
 
-/* Turns weights into shares of their sum, and gives the largest. */
+/* Turns weights into shares of their sum, which it gives. */
 float shares(float *out, const float *weights, size_t n) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) sum += weights[i];
-    float whole = (float)sum, most = 0;
-    for (size_t i = 0; i < n; i++) {
-        out[i] = weights[i] / whole;
-        if (out[i] > most) most = out[i];
-    }
-    return most;
+    float whole = (float)sum;
+    for (size_t i = 0; i < n; i++) out[i] = weights[i] / whole;
+    return whole;
 }
 
 /* Each sample with its two neighbours, in quarters. The second is what the first was called before. */
