@@ -1,11 +1,12 @@
 //! The Mandelbrot set, by any number of threads.
 
 use crate::write;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 const MOST: u32 = 64;
 
-/// Steps until each point of a picture escapes; gives their sum. The threads take rows in turns.
+/// Steps until each point of a picture escapes; gives their sum. Each thread takes the next row when it is done with one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn escape_steps(
     out: *mut u32,
@@ -15,19 +16,18 @@ pub unsafe extern "C" fn escape_steps(
 ) -> u64 {
     // SAFETY: the contract of the crate.
     let out = unsafe { write(out, width * height) };
-    let mut hands: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
-    for (y, row) in out.chunks_mut(width).enumerate() {
-        hands[y % threads].push((y, row));
-    }
-    let work = |rows: Vec<(usize, &mut [u32])>| {
-        rows.into_iter()
-            .map(|(y, row)| escape_row(row, 2.0 * y as f64 / height as f64 - 1.0))
-            .sum::<u64>()
+    let rows = Mutex::new(out.chunks_mut(width).enumerate());
+    let next = || rows.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || {
+        let mut sum = 0;
+        while let Some((y, row)) = next() {
+            sum += escape_row(row, 2.0 * y as f64 / height as f64 - 1.0);
+        }
+        sum
     };
-    let mine = hands.swap_remove(0);
     thread::scope(|scope| {
-        let others: Vec<_> = hands.into_iter().map(|rows| scope.spawn(|| work(rows))).collect();
-        work(mine) + others.into_iter().map(|other| other.join().unwrap_or(0)).sum::<u64>()
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        work() + others.into_iter().map(|other| other.join().unwrap_or(0)).sum::<u64>()
     })
 }
 
