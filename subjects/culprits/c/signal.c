@@ -43,12 +43,12 @@ __attribute__((target("avx2"))) void shape_f32_avx2(float *out, const float *in,
 #endif
 
 /* out = in * factor */
-void scale_up(float *out, const float *in, size_t n, float factor) {
+void scale_up(double *out, const double *in, size_t n, double factor) {
     for (size_t i = 0; i < n; i++) out[i] = in[i] * factor;
 }
 
 /* out = in / divisor */
-void scale_down(float *out, const float *in, size_t n, float divisor) {
+void scale_down(double *out, const double *in, size_t n, double divisor) {
     for (size_t i = 0; i < n; i++) out[i] = in[i] / divisor;
 }
 
