@@ -54,7 +54,7 @@ def has_avx2():
 def value_of(setup, case, side):
     """What a side's statement gives, as lists and numbers."""
     side = {"run": side} if isinstance(side, str) else side
-    environment = os.environ | side.get("env", {})
+    environment = os.environ | {"PYTHONPATH": str(PLACE)} | side.get("env", {})
     if "threads" in side:
         environment |= dict.fromkeys(THREADS, str(side["threads"]))
     *first, last = side["run"].split("; ")
@@ -63,7 +63,6 @@ def value_of(setup, case, side):
     done = subprocess.run(
         [sys.executable, "-c", "\n".join(program)],
         env=environment,
-        cwd=PLACE,
         capture_output=True,
         text=True,
         check=True,
