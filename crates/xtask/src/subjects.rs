@@ -29,6 +29,49 @@ pub(crate) fn install_raptors(python: &Path) -> Result<()> {
         .with_context(|| format!("cannot put raptors at {}", installed.display()))
 }
 
+/// Where Python finds the pairs of `subjects/culprits`.
+pub(crate) struct Culprits {
+    /// The directory of the built libraries, for `LAGGARD_CULPRITS`.
+    pub(crate) libraries: PathBuf,
+    /// The directory of the package `culprits` and of its `laggard-bench.toml`, for `PYTHONPATH`.
+    pub(crate) package: PathBuf,
+}
+
+/// Builds the libraries of `subjects/culprits`, for any Python.
+pub(crate) fn build_culprits() -> Result<Culprits> {
+    let package = project::root().join("subjects/culprits");
+    let libraries = target()?.join("culprits");
+    std::fs::create_dir_all(&libraries)
+        .with_context(|| format!("cannot make {}", libraries.display()))?;
+    let name = |of: &str| {
+        format!("{}culprits_{of}{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX)
+    };
+    // Under another name first: a program that has the old one mapped keeps it.
+    let coming = libraries.join("coming");
+    let arrive = |name: String| {
+        std::fs::rename(&coming, libraries.join(&name))
+            .with_context(|| format!("cannot put {name} into {}", libraries.display()))
+    };
+
+    let mut sources: Vec<_> = std::fs::read_dir(package.join("c"))?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<std::io::Result<_>>()?;
+    sources.retain(|path| path.extension().is_some_and(|suffix| suffix == "c"));
+    sources.sort();
+    let mut compile = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    compile.current_dir(package.join("c")).args(["@compile_flags.txt", "-shared", "-o"]);
+    project::must(compile.arg(&coming).args(sources))?;
+    arrive(name("c"))?;
+
+    let mut build = cargo()?;
+    build.args(["build", "--quiet", "--release", "--package", "culprits-rust"]);
+    project::must(&mut build)?;
+    let built = target()?.join("rust/release").join(name("rust"));
+    std::fs::copy(&built, &coming).with_context(|| format!("cannot copy {}", built.display()))?;
+    arrive(name("rust"))?;
+    Ok(Culprits { libraries, package })
+}
+
 /// The cargo that runs this, in the workspace of the subjects, for all that needs no Python.
 pub(crate) fn cargo() -> Result<Command> {
     let mut command = in_workspace();
