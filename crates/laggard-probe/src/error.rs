@@ -167,8 +167,10 @@ pub enum Error {
         trouble: Trouble,
     },
     /// A case of a bench cannot be measured.
-    #[error("case {case}: {error}")]
+    #[error("{}case {case}: {error}", if *of > 1 { format!("none of {of} cases can be measured; ") } else { String::new() })]
     Case {
+        /// How many there are, of which none can.
+        of: usize,
         /// What the case is called.
         case: String,
         /// Why not.

@@ -86,6 +86,9 @@ fn a_file_is_measured_where_no_side_is_given() {
     assert_eq!(names, ["loop", "loop", "side", "commands"]);
     assert_eq!(all["sides"][1]["name"], "mine");
     assert_eq!(all["cases"][1]["series"][1]["runs"], "loop(x)");
+    // What differs between cases is kept with them.
+    let side = &all["cases"][3]["series"][1];
+    assert!(side["facts"].as_array().unwrap().iter().any(|fact| fact["name"] == "env K"), "{side}");
     let some = bench(&place, &["--json", "--case", "s*", "--case", "loop n=10"]);
     assert_eq!(json(&some)["cases"].as_array().unwrap().len(), 2);
     // One side of it, by its name.
@@ -128,6 +131,7 @@ fn what_is_wrong_is_said() {
     std::fs::write(place.path("bad.toml"), "\n[[cases]]\n").unwrap();
     for (args, said) in [
         (&["--case", "raises"][..], "case raises: side mine failed in its statement"),
+        (&["--case", "raises", "--case", "differs"], "none of 2 cases can be measured; case"),
         (&["--case", "cannot"], "case cannot cannot be measured: nobody can"),
         (&["--case", "nothing"], "there is no case nothing"),
         (&["--suite", "3d"], "there is no suite 3d"),

@@ -59,6 +59,8 @@ pub struct Unmeasured {
 pub struct Series {
     /// What was run, where every case has its own; else empty, and the side says it.
     pub runs: String,
+    /// What of the side is so in this case alone: name and value.
+    pub facts: Vec<(String, String)>,
     /// Every batch that counts, in the order of rounds. Sides have one batch in every round.
     pub batches: Vec<Batch>,
     /// Batches before, while the side was getting warm.

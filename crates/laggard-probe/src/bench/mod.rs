@@ -104,7 +104,10 @@ fn measure_with(
         return Err(match cannot(&error) {
             Some(why) => Error::Cannot { case: case.clone(), why: why.to_owned() },
             None if case.is_empty() => error,
-            None => Error::Case { case: case.clone(), error: Box::new(error) },
+            None => {
+                let of = failed.len() + 1;
+                Error::Case { case: case.clone(), of, error: Box::new(error) }
+            }
         });
     }
     let unmeasured = |(case, error): (&String, Error)| Unmeasured {
@@ -157,13 +160,17 @@ impl Run<'_> {
             teller.stage(Stage::Instructions);
             count_instructions(plan, case, aside, &mut measured, &mut timings.warnings);
         }
+        add_facts(&mut timings.sides, &mut measured, abouts);
         if case.own.is_some() {
-            for (series, side) in measured.series.iter_mut().zip(&plan.sides) {
+            let each = measured.series.iter_mut().zip(&plan.sides).zip(&timings.sides);
+            for ((series, side), known) in each {
                 series.runs = side.runs.text();
+                let mut facts = side::facts(side);
+                facts.retain(|fact| !known.facts.contains(fact));
+                series.facts.extend(facts);
             }
         }
         timings.cases.push(measured);
-        add_facts(&mut timings.sides, abouts);
         Ok(took)
     }
 }
@@ -357,12 +364,14 @@ fn count_instructions(
     }
 }
 
-/// Adds what became known of the sides, once.
-fn add_facts(sides: &mut [Side], abouts: Vec<About>) {
-    for (side, about) in sides.iter_mut().zip(abouts) {
+/// Adds what became known of the sides, once; what differs from what was known, to the case.
+fn add_facts(sides: &mut [Side], case: &mut Case, abouts: Vec<About>) {
+    for ((side, series), about) in sides.iter_mut().zip(&mut case.series).zip(abouts) {
         for (name, value) in about.facts {
-            if side.facts.iter().all(|(known, _)| *known != name) {
-                side.facts.push((name, value));
+            match side.facts.iter().find(|(known, _)| *known == name) {
+                None => side.facts.push((name, value)),
+                Some((_, known)) if *known != value => series.facts.push((name, value)),
+                Some(_) => {}
             }
         }
     }

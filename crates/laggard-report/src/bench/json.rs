@@ -124,6 +124,9 @@ struct SeriesShape<'a> {
     /// What was run, where every case has its own.
     #[serde(skip_serializing_if = "str::is_empty")]
     runs: &'a str,
+    /// What of the side is so in this case alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    facts: Vec<Pair<'a>>,
     /// Wall time of a call.
     wall_ns: Spread,
     /// CPU time of a call, of all threads; null when it was not measured.
@@ -252,6 +255,7 @@ fn series<'a>(side: &'a str, series: &'a Series) -> SeriesShape<'a> {
     SeriesShape {
         side,
         runs: &series.runs,
+        facts: pairs(&series.facts),
         wall_ns: (&Summary::of(&series.wall())).into(),
         cpu_ns: cpu.as_ref().map(Into::into),
         page_faults: super::faults(series),

@@ -113,6 +113,8 @@ struct CaseShape {
 struct SeriesShape {
     #[serde(default)]
     runs: String,
+    #[serde(default)]
+    facts: Vec<Pair>,
     batches: Columns,
     #[serde(default)]
     warm_up: Columns,
@@ -159,6 +161,7 @@ impl SeriesShape {
         };
         Ok(Series {
             runs: self.runs,
+            facts: pairs(self.facts),
             batches: self.batches.batches()?,
             warm_up: self.warm_up.batches()?,
             peak_memory: self.peak_memory_bytes.unwrap_or(0),
