@@ -2,10 +2,11 @@
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
-use laggard_core::culprit::{Kind, Pair, Role, Seen, add_work, judge, times};
+use laggard_core::culprit::{Kind, Pair, Role, Seen, add_work, judge, loading, times};
 use laggard_core::model::code::Code;
 use laggard_core::model::profile::Profile;
 use laggard_core::model::timings::{Batch, Series};
+use laggard_core::profile::fold_interpreter;
 use laggard_samples::profile::Sketch;
 
 const TIMED: &str = "python3.13!main;timed (<worker>:1);timed_statement (<statement>:1)";
@@ -24,21 +25,22 @@ fn series(ns: u64, system_ns: u64) -> Series {
     Series { batches: (0..50).map(batch).collect(), threads: 1, ..Series::default() }
 }
 
-fn seen(profile: &Profile, series: &Series) -> Seen {
+fn seen(profile: &mut Profile, series: &Series) -> Seen {
     let mut seen = times(series);
-    add_work(&mut seen, profile, &Code::default(), "timed");
+    let loading = loading(profile);
+    fold_interpreter(profile);
+    add_work(&mut seen, profile, &Code::default(), &loading);
     seen
 }
 
 #[test]
-fn only_the_timed_part_counts_and_sums_up() {
-    let profile = Sketch::default()
-        .samples(50, "python3.13!main;setup (<worker>:9);libwork.so!prepare")
+fn time_of_functions_sums_up() {
+    let mut profile = Sketch::default()
         .samples(60, &format!("{TIMED};libwork.so!kernel (work.c:7)"))
         .samples(20, &format!("{TIMED};libwork.so!kernel (work.c:7);libc.so.6!__memmove_avx"))
         .samples(20, &format!("{TIMED};python3.13!_PyEval_EvalFrameDefault"))
         .done();
-    let seen = seen(&profile, &series(1000, 200));
+    let seen = seen(&mut profile, &series(1000, 200));
     assert_eq!((seen.wall_ns, seen.user_ns, seen.system_ns), (1000.0, 800.0, 200.0));
     assert_eq!((seen.faults, seen.rounds), (2.0, 50));
     let rows: Vec<_> = seen
@@ -64,15 +66,15 @@ fn only_the_timed_part_counts_and_sums_up() {
 #[test]
 fn a_copy_is_named_with_who_makes_it() {
     let kernel = format!("{TIMED};libwork.so!kernel (work.c:7)");
-    let a = Sketch::default().samples(100, &kernel).done();
-    let b = Sketch::default()
+    let mut a = Sketch::default().samples(100, &kernel).done();
+    let mut b = Sketch::default()
         .samples(100, &kernel)
         .samples(
             100,
             &format!("{TIMED};libwork.so!to_contiguous (array.c:77);libc.so.6!__memmove_avx"),
         )
         .done();
-    let (a, b) = (seen(&a, &series(1000, 0)), seen(&b, &series(2000, 0)));
+    let (a, b) = (seen(&mut a, &series(1000, 0)), seen(&mut b, &series(2000, 0)));
     let judgement = judge(&Pair { a: &a, b: &b });
     let culprit = &judgement.culprits[0];
     assert_eq!(culprit.finding.kind, Kind::Copy);
@@ -84,12 +86,12 @@ fn a_copy_is_named_with_who_makes_it() {
 fn imports_inside_the_timed_part_are_start_up() {
     let import =
         format!("{TIMED};_find_and_load (<frozen importlib._bootstrap>:1);python3.13!dict_get");
-    let b = Sketch::default()
+    let mut b = Sketch::default()
         .samples(10, &format!("{TIMED};libwork.so!kernel"))
         .samples(90, &import)
         .done();
-    let a = Sketch::default().samples(10, &format!("{TIMED};libwork.so!kernel")).done();
-    let (a, b) = (seen(&a, &series(100, 0)), seen(&b, &series(1000, 0)));
+    let mut a = Sketch::default().samples(10, &format!("{TIMED};libwork.so!kernel")).done();
+    let (a, b) = (seen(&mut a, &series(100, 0)), seen(&mut b, &series(1000, 0)));
     let judgement = judge(&Pair { a: &a, b: &b });
     assert_eq!(judgement.culprits[0].finding.kind, Kind::StartUp, "{judgement:?}");
 }

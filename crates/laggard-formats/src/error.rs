@@ -33,6 +33,14 @@ pub enum Error {
         /// What it seems to be.
         looks_like: String,
     },
+    /// The file was to have a verdict of `laggard why` and has none that can be read.
+    #[error("{} is not a verdict of laggard why: {why}", path.display())]
+    NotWhy {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The file was to have results of a benchmark and has none.
     #[error("{} has no results of a benchmark: it looks like {looks_like}", path.display())]
     NotABench {

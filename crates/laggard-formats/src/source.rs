@@ -68,6 +68,30 @@ impl Source {
         Source::stream(path, Box::new(file))
     }
 
+    /// The whole text of a small file, of at most so many bytes, and its path.
+    pub(crate) fn whole(self, most: u64) -> Result<(PathBuf, Vec<u8>), Error> {
+        let Source { path, bytes } = self;
+        let text = match bytes {
+            Bytes::Mapped(map) => {
+                let text = map[..map.len().min(most as usize + 1)].to_vec();
+                if !map.is_whole() {
+                    return Err(Error::Shrank { path });
+                }
+                text
+            }
+            Bytes::Stream(stream) => {
+                let mut text = vec![];
+                stream.take(most + 1).read_to_end(&mut text).map_err(Error::io("read", &path))?;
+                text
+            }
+        };
+        if text.len() as u64 > most {
+            let source = io::Error::other(format!("it has more than {} MiB of text", most >> 20));
+            return Err(Error::io("read", path)(source));
+        }
+        Ok((path, text))
+    }
+
     fn stream(path: &Path, mut raw: Box<dyn Read + Send>) -> Result<Source, Error> {
         let mut head = Vec::new();
         raw.by_ref().take(4).read_to_end(&mut head).map_err(Error::io("read", path))?;

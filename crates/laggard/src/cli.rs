@@ -314,11 +314,14 @@ A is the reference, B the one asked about. Where B does not lag detectably, noth
 pub struct WhyArgs {
     /// The reference: a Python statement, or with --commands a command line; with --case a library, or a
     /// side of the case
-    #[arg(value_name = "A", required_unless_present = "case", requires = "b")]
+    #[arg(value_name = "A", required_unless_present_any = ["case", "from"], requires = "b")]
     pub a: Option<String>,
     /// The one asked about
-    #[arg(value_name = "B", required_unless_present = "case")]
+    #[arg(value_name = "B", required_unless_present_any = ["case", "from"])]
     pub b: Option<String>,
+    /// Judge what is kept in files: recordings of A and of B (.lag), or one verdict (.json)
+    #[arg(long, value_name = "FILE", num_args = 1..=2, conflicts_with_all = ["a", "case"])]
+    pub from: Vec<PathBuf>,
     /// Time for all of it (20, 20s, 2m)
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = duration)]
     pub time: Duration,

@@ -1,5 +1,6 @@
 //! The judges of which code runs: `slow-path` and `slow-instruction`.
 
+use super::partition::shared_name;
 use super::{Finding, Kind, Pair, Slice, Unit, Verdict, Work};
 use crate::model::code::{Mark, Mix};
 
@@ -19,6 +20,9 @@ pub(super) fn judge_slow_path(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
             && work.name != worst.name
             && work.role == worst.role
             && work.ns >= pair.a.user_ns * SHARE_THAT_MATTERS
+            // For another processor it is a matter of SIMD.
+            && shared_name(last(&work.name)) != shared_name(last(&worst.name))
+            && is_same_entry(work, worst, pair)
             // Neither side runs the other's function, though both could.
             && !pair.a.work.iter().any(|own| own.name == worst.name && own.ns * 10.0 > worst.ns)
             && !pair.b.work.iter().any(|other| other.name == work.name && other.ns > work.ns / 10.0)
@@ -43,6 +47,28 @@ pub(super) fn judge_slow_path(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
         worst.samples,
     )
     .guilty()
+}
+
+/// Whether both sides come to these functions of a library by the same way: then the library has
+/// chosen, and else the caller.
+fn is_same_entry(a: &Work, b: &Work, pair: &Pair<'_>) -> bool {
+    let entries = |side: &super::Seen| -> Vec<String> {
+        let calls = side.calls.iter().flatten().filter(|call| call.library == b.library);
+        let mut names: Vec<String> = calls.map(|call| call.name.clone()).collect();
+        names.sort();
+        names
+    };
+    let (of_a, of_b) = (entries(pair.a), entries(pair.b));
+    match of_a.is_empty() && of_b.is_empty() {
+        // A library that Python calls by pointers has no entries that are traced.
+        true => !b.parent.is_empty() && a.parent == b.parent,
+        false => of_a == of_b && !of_b.iter().any(|name| *name == b.name || *name == a.name),
+    }
+}
+
+/// The name without the modules it is in.
+fn last(name: &str) -> &str {
+    name.rsplit("::").next().unwrap_or(name)
 }
 
 /// B divides where A does not.

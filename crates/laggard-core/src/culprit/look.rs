@@ -8,29 +8,32 @@ use crate::model::NONE;
 use crate::model::calls::Calls;
 use crate::model::code::{Code, CodeFile, Mix, Role as LibraryRole};
 use crate::model::counts::{Counts, Simulated};
-use crate::model::profile::{Frame, FrameKind, Profile};
-use crate::model::timings::Series;
+use crate::model::profile::{Frame, FrameKind, Profile, Sample};
+use crate::model::timings::{Batch, Series};
 use crate::profile::{file_name, frame_label, short_path};
 use crate::stats::summary::Summary;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What a side takes for a call, by its timings; where the time goes is not known yet.
 pub fn times(series: &Series) -> Seen {
-    let sum = |of: fn(&crate::model::timings::Batch) -> u64| {
-        series.batches.iter().map(of).sum::<u64>() as f64
-    };
+    let sum = |of: fn(&Batch) -> u64| series.batches.iter().map(of).sum::<u64>() as f64;
     let calls = sum(|batch| batch.calls).max(1.0);
-    let wall_ns = Summary::of(&series.wall()).median;
+    let median = |of: fn(&Batch) -> u64| {
+        let each = |batch: &Batch| of(batch) as f64 / batch.calls.max(1) as f64;
+        Summary::of(&series.batches.iter().map(each).collect::<Vec<_>>()).median
+    };
     // Batches that something held up count for no more than others.
-    let usual = wall_ns / (sum(|batch| batch.wall_ns) / calls).max(f64::MIN_POSITIVE);
-    let [user, system] = [sum(|batch| batch.user_ns), sum(|batch| batch.system_ns)];
+    let wall_ns = median(|batch| batch.wall_ns);
+    let cpu_ns = median(|batch| batch.user_ns + batch.system_ns);
     // One thread cannot work for longer than it takes: its clocks differ by their ticks.
-    let busy = (user + system) / calls * usual / wall_ns.max(f64::MIN_POSITIVE);
-    let usual = if (1.0..SURELY_PARALLEL).contains(&busy) { usual / busy } else { usual };
+    let busy = cpu_ns / wall_ns.max(f64::MIN_POSITIVE);
+    let cpu_ns = if (1.0..SURELY_PARALLEL).contains(&busy) { wall_ns } else { cpu_ns };
+    let [user, system] = [sum(|batch| batch.user_ns), sum(|batch| batch.system_ns)];
+    let user_ns = cpu_ns * user / (user + system).max(1.0);
     Seen {
         wall_ns,
-        user_ns: user / calls * usual,
-        system_ns: system / calls * usual,
+        user_ns,
+        system_ns: cpu_ns - user_ns,
         faults: sum(|batch| batch.minor_faults + batch.major_faults) / calls,
         waits: sum(|batch| batch.waits) / calls,
         threads: series.threads,
@@ -39,28 +42,48 @@ pub fn times(series: &Series) -> Seen {
     }
 }
 
-/// Adds where the CPU time outside the kernel goes. Only samples below a Python function called
-/// `inside` count, or all of them when that is empty.
-pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, inside: &str) {
+/// What a whole run takes, by its recording.
+pub fn of_run(profile: &Profile) -> Seen {
+    let about = &profile.about;
+    let sampled = || profile.samples.iter().map(|sample| sample.weight).sum::<u64>();
+    let is_known = about.user_ns + about.system_ns > 0;
+    Seen {
+        wall_ns: about.duration_ns as f64,
+        user_ns: if is_known { about.user_ns } else { sampled() } as f64,
+        system_ns: about.system_ns as f64,
+        threads: profile.threads.len() as u32,
+        rounds: 1,
+        ..Seen::default()
+    }
+}
+
+/// By sample, whether it was taken while something was imported or loaded. To be asked before the
+/// interpreter's own frames are folded away.
+pub fn loading(profile: &Profile) -> Vec<bool> {
+    let mut stack = vec![];
+    let is_loading = |sample: &Sample| {
+        frames(profile, sample.stack, &mut stack);
+        stack.iter().any(|frame| is_import(profile, frame))
+    };
+    profile.samples.iter().map(is_loading).collect()
+}
+
+/// Adds where the CPU time outside the kernel goes. `loading` is by sample; those that it does not
+/// reach are taken as work.
+pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, loading: &[bool]) {
     let files: FxHashMap<&str, &CodeFile> =
         code.files.iter().map(|file| (file.path.as_str(), file)).collect();
     let mut found: FxHashMap<(Role, u32, u32), Work> = FxHashMap::default();
     let mut stack: Vec<&Frame> = vec![];
     let mut whole = 0;
     let mut stacks: FxHashMap<(Role, u32, u32), FxHashMap<u32, u64>> = FxHashMap::default();
-    for sample in &profile.samples {
+    for (number, sample) in profile.samples.iter().enumerate() {
         if !profile.events.get(sample.event as usize).is_some_and(|event| event.is_time) {
             continue;
         }
         frames(profile, sample.stack, &mut stack);
-        let is_inside = |frame: &&Frame| {
-            frame.kind == FrameKind::Python && profile.texts.get(frame.function) == inside
-        };
-        if !inside.is_empty() && !stack.iter().any(is_inside) {
-            continue;
-        }
         whole += sample.weight;
-        let loading = stack.iter().any(|frame| is_loading(profile, frame));
+        let loading = loading.get(number).copied().unwrap_or(false);
         let Some(at) = stack.iter().position(|frame| frame.kind != FrameKind::Inlined) else {
             continue;
         };
@@ -76,6 +99,7 @@ pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, inside: &str) {
             role: what,
             place: place(profile, leaf),
             caller: caller(profile, &stack[at + 1..], what, &files),
+            parent: parent(profile, &stack[at + 1..]),
             mix: executed(profile, leaf, &files, code),
             ..Work::default()
         });
@@ -117,13 +141,25 @@ pub fn add_counts(seen: &mut Seen, counts: &Counts) {
     seen.counted = Some(counts.whole);
 }
 
-/// Forgets of both sides what else could have run, but for variants of what did.
+/// Makes both sides ready to be held against each other.
+///
+/// What else could have run is forgotten, but for variants of what did. Interrupts hit whatever
+/// runs: a small share of time in the kernel that both sides have is given to what they were at.
 pub fn settle(a: &mut Seen, b: &mut Seen) {
+    /// Interrupts take no more.
+    const MOST_INTERRUPTED: f64 = 0.15;
     let stem = |name: &str| shared_name(name.rsplit("::").next().unwrap_or(name));
     let ran: FxHashSet<String> =
         a.work.iter().chain(&b.work).map(|work| stem(&work.name)).collect();
+    let in_kernel = |side: &Seen| side.system_ns / side.cpu_ns().max(1.0);
+    let interrupted = in_kernel(a).min(in_kernel(b)).min(MOST_INTERRUPTED);
     for side in [a, b] {
         side.available.retain(|(_, name)| ran.contains(&stem(name)));
+        let interrupts = side.cpu_ns() * interrupted;
+        let longer = (side.user_ns + interrupts) / side.user_ns.max(1.0);
+        side.user_ns += interrupts;
+        side.system_ns -= interrupts;
+        side.work.iter_mut().for_each(|work| work.ns *= longer);
     }
 }
 
@@ -189,7 +225,7 @@ fn frames<'a>(profile: &'a Profile, mut node: u32, stack: &mut Vec<&'a Frame>) {
 }
 
 /// Whether a frame is Python's import system, or the dynamic linker loading something.
-fn is_loading(profile: &Profile, frame: &Frame) -> bool {
+fn is_import(profile: &Profile, frame: &Frame) -> bool {
     let name = profile.texts.get(frame.function);
     match frame.kind {
         FrameKind::Python => profile.texts.get(frame.file).contains("importlib"),
@@ -247,6 +283,12 @@ fn caller(
             format!("{name}, {place}")
         }
     })
+}
+
+/// The function that calls it.
+fn parent(profile: &Profile, above: &[&Frame]) -> String {
+    let caller = above.iter().find(|frame| frame.kind != FrameKind::Inlined);
+    caller.map_or_else(String::new, |frame| label(profile, frame))
 }
 
 fn label(profile: &Profile, frame: &Frame) -> String {

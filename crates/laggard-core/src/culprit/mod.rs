@@ -21,7 +21,7 @@ mod simd;
 mod tests;
 
 pub use crate::model::counts::Simulated;
-pub use look::{add_counts, add_work, called, settle, times};
+pub use look::{add_counts, add_work, called, loading, of_run, settle, times};
 pub use partition::{CallPair, Part, Slice, calls_that_differ, partition};
 pub use role::{Place, Role, role};
 pub use seen::{Called, Pair, Seen, Work};

@@ -41,11 +41,18 @@ pub(super) fn judge_too_parallel(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict 
     .guilty()
 }
 
+/// Waits in a call that mean nothing: of a batch, the worker waits once for what to do next.
+const SELDOM: f64 = 0.01;
+
 /// B waits, or spins for a lock.
 pub(super) fn judge_waiting(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     let switches = pair.b.waits - pair.a.waits;
     let is_switching = slice.part == Part::Kernel && switches * 20_000.0 > slice.gap_ns();
     if slice.part != Part::Waiting && !slice.is(Role::Sync) && !is_switching {
+        return Verdict::Innocent;
+    }
+    // Whoever did not wait was made to: other programs had the processor.
+    if slice.part == Part::Waiting && pair.b.waits < SELDOM {
         return Verdict::Innocent;
     }
     let lock = pair.b.work.iter().filter(|work| work.role == Role::Sync);

@@ -59,7 +59,8 @@ impl Slice<'_> {
 
     /// Whether it is the work itself, whoever does it.
     pub fn is_work(&self) -> bool {
-        matches!(self.part, Part::Functions(Role::Compute | Role::Blas | Role::Math))
+        use Role::{Blas, Compute, Math, Rearrangement};
+        matches!(self.part, Part::Functions(Compute | Blas | Math | Rearrangement))
     }
 }
 

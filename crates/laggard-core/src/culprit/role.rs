@@ -79,13 +79,14 @@ pub fn role(place: Place<'_>) -> Role {
         _ => {}
     }
     if library.starts_with("_multiarray_umath")
-        && (contains(name, NUMPY_OBJECTS) || starts(name, NUMPY_SCALARS))
+        && (contains(name, NUMPY_OBJECTS) || is_scalar_arithmetic(name))
     {
         return Role::Interpreter;
     }
     let lower = name.to_ascii_lowercase();
     match () {
-        () if contains(&lower, &["cast", "convert", "astype"]) => Role::Conversion,
+        // Not by a part of a word: to broadcast is no conversion.
+        () if words(&lower).any(|word| CONVERSION.contains(&word)) => Role::Conversion,
         () if contains(&lower, REARRANGEMENT) => Role::Rearrangement,
         () => Role::Compute,
     }
@@ -108,9 +109,43 @@ const NUMPY_OBJECTS: &[&str] = &[
     "floatstatus",
 ];
 
-/// Arithmetic of these objects; loops over arrays are in capitals.
-const NUMPY_SCALARS: &[&str] =
-    &["byte_", "short_", "int_", "long_", "longlong_", "half_", "float_", "double_", "longdouble_"];
+/// Whether a function is the arithmetic of these objects, as `double_add`. Loops over arrays are in
+/// capitals.
+fn is_scalar_arithmetic(name: &str) -> bool {
+    const TYPES: [&str; 10] = [
+        "bool",
+        "byte",
+        "short",
+        "int",
+        "long",
+        "longlong",
+        "half",
+        "float",
+        "double",
+        "longdouble",
+    ];
+    const OPERATIONS: [&str; 14] = [
+        "add",
+        "subtract",
+        "multiply",
+        "divide",
+        "true_divide",
+        "floor_divide",
+        "remainder",
+        "power",
+        "absolute",
+        "negative",
+        "positive",
+        "nonzero",
+        "richcompare",
+        "divmod",
+    ];
+    name.split_once('_').is_some_and(|(kind, operation)| {
+        TYPES.contains(&kind.strip_prefix('u').unwrap_or(kind)) && OPERATIONS.contains(&operation)
+    })
+}
+
+const CONVERSION: &[&str] = &["cast", "casts", "casting", "convert", "conversion", "astype"];
 
 /// Between memory that lies in steps and memory that does not.
 const REARRANGEMENT: &[&str] =
@@ -168,6 +203,10 @@ const SYNC: &[&str] = &[
 ];
 
 const BINDINGS: &[&str] = &["_ctypes", "libffi", "_cffi_backend", "pybind11", "nanobind"];
+
+fn words(name: &str) -> impl Iterator<Item = &str> {
+    name.split(|c: char| !c.is_ascii_alphanumeric())
+}
 
 fn starts(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| text.starts_with(word))

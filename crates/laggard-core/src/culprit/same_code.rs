@@ -42,6 +42,8 @@ pub(super) fn judge_slower_code(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     const BRANCH_MISS_NS: f64 = 4.0;
     const CACHE_MISS_NS: f64 = 2.0;
     const MEMORY_NS: f64 = 20.0;
+    /// Instructions of the same code on other data of the same size.
+    const SAME: f64 = 0.02;
     /// The share of the gap that they must account for.
     const SHARE_THAT_MATTERS: f64 = 0.25;
     if !slice.is_work() {
@@ -65,10 +67,15 @@ pub(super) fn judge_slower_code(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     }
     if cache >= enough {
         let rates = [a, b].map(|side| side.cache_misses / side.accesses.max(1.0));
-        return layout_or_cache(slice, at, misses, rates).guilty();
+        let is_same_code = slice.best().map(|work| &work.name)
+            == slice.worst().map(|work| &work.name)
+            && (b.instructions / a.instructions.max(1.0) - 1.0).abs() < SAME;
+        return layout_or_cache(slice, at, misses, rates, is_same_code).guilty();
     }
     let same_work = (b.instructions / a.instructions.max(1.0) - 1.0).abs() < 0.1;
-    if same_work && floats(&slice.b) > 0.05 && slice.b_ns > slice.a_ns * 1.3 {
+    // Fresh memory slows the same code down too, and it is not in the counts.
+    let same_memory = pair.b.faults - pair.a.faults < 1.0;
+    if same_work && same_memory && floats(&slice.b) > 0.05 && slice.b_ns > slice.a_ns * 1.3 {
         return Finding::new(
             Kind::Denormals,
             at,
@@ -83,12 +90,18 @@ pub(super) fn judge_slower_code(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
 }
 
 /// Nearly every access of a walk across the rows misses; one that comes back to what was evicted
-/// misses now and then.
-fn layout_or_cache(slice: &Slice<'_>, at: String, misses: [f64; 2], rates: [f64; 2]) -> Finding {
+/// misses now and then. The same code can walk otherwise only where the data lies otherwise.
+fn layout_or_cache(
+    slice: &Slice<'_>,
+    at: String,
+    misses: [f64; 2],
+    rates: [f64; 2],
+    is_same_code: bool,
+) -> Finding {
     /// Misses of an access.
     const EVERY_FEW: f64 = 0.2;
     let samples = slice.b.iter().map(|work| work.samples).sum();
-    let finding = if rates[1] > EVERY_FEW && rates[1] > rates[0] * 2.0 {
+    let finding = if is_same_code && rates[1] > EVERY_FEW && rates[1] > rates[0] * 2.0 {
         Finding::new(
             Kind::Layout,
             at,

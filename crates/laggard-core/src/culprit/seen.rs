@@ -58,6 +58,8 @@ pub struct Work {
     pub place: String,
     /// The nearest function of another role that called it, as people read it.
     pub caller: String,
+    /// The function that called it.
+    pub parent: String,
     /// CPU time, in nanoseconds of a call.
     pub ns: f64,
     /// Samples that this comes from.

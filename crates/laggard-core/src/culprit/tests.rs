@@ -125,9 +125,12 @@ fn linear_algebra_is_known_by_the_names_of_kernels() {
 #[test]
 fn a_faster_function_of_the_same_library_is_named() {
     let available = vec![(LIBRARY.into(), "sum_contiguous".into())];
-    let a = side(vec![work(Role::Compute, "sum_contiguous", 1000.0)]);
-    let slow = vec![work(Role::Compute, "sum_strided", 5000.0)];
-    check(&a, &Seen { available, ..side(slow.clone()) }, Kind::SlowPath);
+    let below = |name, ns| Work { parent: "sum".into(), ..work(Role::Compute, name, ns) };
+    let a = side(vec![below("sum_contiguous", 1000.0)]);
+    let slow = vec![below("sum_strided", 5000.0)];
+    check(&a, &Seen { available: available.clone(), ..side(slow.clone()) }, Kind::SlowPath);
+    let other = vec![work(Role::Compute, "sum_strided", 5000.0)];
+    assert_eq!(first(&a, &Seen { available, ..side(other) }), None, "the caller has chosen it");
     assert_eq!(first(&a, &side(slow.clone())), None, "it is not there to be taken");
     let small =
         [slow, vec![work(Role::Interpreter, "_PyEval_EvalFrameDefault", 50_000.0)]].concat();
@@ -194,7 +197,11 @@ fn roles_follow_names_and_libraries() {
     assert_eq!(of("_PyObject_Free", "libpython3.12.so.1.0"), Role::Interpreter);
     assert_eq!(of("take_gil", "libpython3.12.so.1.0"), Role::Sync);
     assert_eq!(of("ffi_call_int", "libffi.so.8"), Role::Binding);
-    assert_eq!(of("npy_get_floatstatus_barrier", "_multiarray_umath.so"), Role::Compute);
+    assert_eq!(of("npy_get_floatstatus_barrier", "_multiarray_umath.so"), Role::Interpreter);
+    assert_eq!(of("double_add", "_multiarray_umath.so"), Role::Interpreter);
+    assert_eq!(of("double_sum_of_products_two", "_multiarray_umath.so"), Role::Compute);
+    assert_eq!(of("_aligned_strided_to_contig_size8", "_multiarray_umath.so"), Role::Rearrangement);
+    assert_eq!(of("broadcast_row_add_f32_scalar", "raptors.so"), Role::Compute);
     assert_eq!(of("FLOAT_add", "_multiarray_umath.so"), Role::Compute);
     assert_eq!(
         of("_aligned_contig_cast_float_to_double", "_multiarray_umath.so"),

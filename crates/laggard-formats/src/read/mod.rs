@@ -5,6 +5,7 @@ pub mod callgrind;
 pub mod kineto;
 #[cfg(unix)]
 pub mod perf;
+pub mod why;
 
 /// How much of a file is looked at to tell what it is.
 pub(crate) const HEAD_FOR_DETECTION: usize = 64 << 10;

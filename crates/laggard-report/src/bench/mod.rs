@@ -15,7 +15,7 @@ pub(crate) mod words;
 pub use csv::csv;
 pub use json::json;
 pub use words::label;
-pub(crate) use words::{difference, sentence};
+pub(crate) use words::{difference, sentence_of};
 
 use crate::document::Document;
 use crate::escape;

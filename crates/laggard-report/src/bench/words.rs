@@ -52,11 +52,20 @@ pub(crate) fn labelled(name: &str, parameters: &[(String, String)]) -> String {
 /// `B is 1.58x slower than A per call (95 % 1.55 to 1.61, n = 400 rounds)`.
 pub(crate) fn sentence(timings: &Timings, found: &CaseComparison) -> String {
     let name = |side: usize| timings.sides.get(side).map_or("?", |side| side.name.as_str());
-    let (a, b) = (name(0), name(found.side));
-    let n = plural(found.n as u64, "round");
-    let too_few = || format!("{b} cannot be compared with {a}: too few rounds ({})", found.n);
-    let Some(ratio) = found.wall else { return too_few() };
-    match found.verdict {
+    sentence_of([name(0), name(found.side)], found.verdict, found.wall, found.n)
+}
+
+/// The same for these names.
+pub(crate) fn sentence_of(
+    [a, b]: [&str; 2],
+    verdict: Verdict,
+    ratio: Option<Interval>,
+    rounds: usize,
+) -> String {
+    let n = plural(rounds as u64, "round");
+    let too_few = || format!("{b} cannot be compared with {a}: too few rounds ({rounds})");
+    let Some(ratio) = ratio else { return too_few() };
+    match verdict {
         Verdict::Slower | Verdict::Faster => {
             let (size, word, range) = difference(ratio);
             format!("{b} is {size} {word} than {a} per call (95 % {range}, n = {n})")

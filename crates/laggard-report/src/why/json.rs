@@ -1,7 +1,6 @@
 //! The JSON of a verdict: `laggard.why/1`.
 
-use super::{WhyReport, how_to_get, named, verdict};
-use laggard_core::compare::timings::Verdict;
+use super::{Lag, WhyReport, how_to_get, named, verdict};
 use laggard_core::culprit::{Culprit, Fact, Seen, Unit, partition};
 use serde::Serialize;
 
@@ -14,6 +13,9 @@ struct Shape<'a> {
     /// Whether B lags A, detectably.
     lags: bool,
     ratio: Option<Ratio>,
+    /// The ratio of recordings, which has no interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    single_ratio: Option<f64>,
     n: usize,
     sides: Vec<Side<'a>>,
     culprits: Vec<Named<'a>>,
@@ -79,13 +81,13 @@ pub fn json(report: &WhyReport) -> String {
         tool: &timings.tool,
         command: &timings.command,
         verdict: verdict(report),
-        lags: report.comparison.verdict == Verdict::Slower,
-        ratio: report.comparison.wall.map(|of| Ratio {
-            middle: of.middle,
-            low: of.low,
-            high: of.high,
-        }),
-        n: report.comparison.n,
+        lags: report.lag.is_there(),
+        ratio: report.lag.ratio().map(|of| Ratio { middle: of.middle, low: of.low, high: of.high }),
+        single_ratio: match report.lag {
+            Lag::Recorded(ratio) => Some(ratio),
+            Lag::Measured { .. } => None,
+        },
+        n: report.lag.n(),
         sides: timings
             .sides
             .iter()

@@ -11,7 +11,7 @@ mod tests;
 pub use json::json;
 pub use page::page;
 
-use crate::bench::{difference, sentence};
+use crate::bench::{difference, sentence_of};
 use crate::document::Document;
 use crate::number::{Quantity, count, duration, percent, plural, significant};
 use crate::table::{Column, Style, Table};
@@ -20,6 +20,7 @@ use laggard_core::culprit::{
     Fact, Judgement, Missing, Pair, Part, Slice, Unit, calls_that_differ, partition,
 };
 use laggard_core::model::timings::Timings;
+use laggard_core::stats::ratio::Interval;
 
 /// Everything a verdict is made from.
 #[derive(Clone, Copy)]
@@ -27,13 +28,60 @@ pub struct WhyReport<'a> {
     /// How long both sides took.
     pub timings: &'a Timings,
     /// B against A.
-    pub comparison: &'a CaseComparison,
+    pub lag: Lag,
     /// What was seen of both, where there is a lag to explain.
     pub pair: Option<Pair<'a>>,
     /// What the judges made of it.
     pub judgement: Option<&'a Judgement>,
     /// What was not available, in words.
     pub notes: &'a [String],
+}
+
+/// How much longer B takes than A.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Lag {
+    /// Both were measured in turns.
+    Measured {
+        /// Wall time of B over that of A.
+        ratio: Option<Interval>,
+        /// What to make of it.
+        verdict: Verdict,
+        /// Rounds.
+        n: usize,
+    },
+    /// There is one recording of each: this is the time of B over that of A.
+    Recorded(f64),
+}
+
+impl Lag {
+    /// Of a comparison.
+    pub fn of(found: &CaseComparison) -> Lag {
+        Lag::Measured { ratio: found.wall, verdict: found.verdict, n: found.n }
+    }
+
+    /// Whether B takes longer.
+    pub fn is_there(&self) -> bool {
+        match self {
+            Lag::Measured { verdict, .. } => *verdict == Verdict::Slower,
+            Lag::Recorded(ratio) => *ratio > 1.0,
+        }
+    }
+
+    /// The ratio, with its interval where there is one.
+    fn ratio(&self) -> Option<Interval> {
+        match *self {
+            Lag::Measured { ratio, .. } => ratio,
+            Lag::Recorded(_) => None,
+        }
+    }
+
+    /// Rounds, or recordings.
+    fn n(&self) -> usize {
+        match *self {
+            Lag::Measured { n, .. } => n,
+            Lag::Recorded(_) => 1,
+        }
+    }
 }
 
 /// Rows of the table of functions.
@@ -83,14 +131,22 @@ fn largest<'a>(pair: &Pair<'a>, least: f64) -> Vec<Slice<'a>> {
 
 /// `B lags A: 1.58x slower per call (95 % 1.55 to 1.61, n = 400 rounds)`, or that it does not.
 pub(crate) fn verdict(report: &WhyReport) -> String {
-    let names: Vec<&str> = report.timings.sides.iter().map(|side| side.name.as_str()).collect();
-    match (report.comparison.verdict, report.comparison.wall, &names[..]) {
-        (Verdict::Slower, Some(ratio), [a, b, ..]) => {
+    let name = |side: usize| report.timings.sides.get(side).map_or("?", |side| &side.name);
+    let [a, b] = [name(0), name(1)];
+    match report.lag {
+        Lag::Measured { ratio: Some(ratio), verdict: Verdict::Slower, n } => {
             let (size, word, range) = difference(ratio);
-            let n = plural(report.comparison.n as u64, "round");
+            let n = plural(n as u64, "round");
             format!("{b} lags {a}: {size} {word} per call (95 % {range}, n = {n})")
         }
-        _ => format!("no lag to explain: {}", sentence(report.timings, report.comparison)),
+        Lag::Measured { ratio, verdict, n } => {
+            format!("no lag to explain: {}", sentence_of([a, b], verdict, ratio, n))
+        }
+        Lag::Recorded(ratio) => {
+            let no = if ratio > 1.0 { "" } else { "no lag to explain: " };
+            let size = significant(ratio);
+            format!("{no}{b} takes {size}x as long as {a} (single sample: one recording of each)")
+        }
     }
 }
 

@@ -55,7 +55,7 @@ fn check(show: impl Fn(&WhyReport) -> String) -> String {
     let judgement = judge(&pair);
     show(&WhyReport {
         timings: &timings,
-        comparison: &comparisons[0],
+        lag: Lag::of(&comparisons[0]),
         pair: Some(pair),
         judgement: Some(&judgement),
         notes: &["a note".into()],
@@ -88,7 +88,7 @@ fn where_there_is_no_lag_nothing_is_named() {
         let comparisons = compare(&timings, 1);
         let report = WhyReport {
             timings: &timings,
-            comparison: &comparisons[0],
+            lag: Lag::of(&comparisons[0]),
             pair: None,
             judgement: None,
             notes: &[],

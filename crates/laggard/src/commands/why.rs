@@ -4,23 +4,27 @@ use crate::bench::SEED;
 use crate::cli::{Format, Output, ProfileForm, WhyArgs};
 use crate::commands::bench::{explain, timed};
 use crate::commands::inspect::{hot_modules, look_at};
+use crate::failure;
 use crate::output::put;
 use crate::printer::Printer;
-use crate::profile::{ensure_replaceable, form_of};
+use crate::profile::{ensure_replaceable, form_of, is_run, load_run};
 use crate::sides::sides;
 use crate::suite;
 use anyhow::{Context, ensure};
-use laggard_core::compare::timings::{Verdict, compare};
+use laggard_core::compare::timings::compare;
 use laggard_core::culprit::{
-    Missing, Pair, Seen, add_counts, add_work, called, judge, settle, times,
+    Missing, Pair, Seen, add_counts, add_work, called, judge, loading, of_run, settle, times,
 };
-use laggard_core::model::timings::Timings;
+use laggard_core::model::profile::Profile;
+use laggard_core::model::timings::{Side, Timings};
 use laggard_core::profile::{fold_interpreter, join_workers};
+use laggard_formats::Source;
+use laggard_formats::lag::Run;
 use laggard_probe::bench::{CasePlan, Limits, Plan, count_side, record_side, trace_side};
 use laggard_probe::{calls, sample};
-use laggard_report::why::{self as show, WhyReport};
+use laggard_report::why::{self as show, Lag, WhyReport};
 use laggard_symbols::FileSystem;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Of all time: for timing, and for sampling and tracing each side.
 const TIMING: f64 = 0.45;
@@ -43,39 +47,15 @@ pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
     // Beside a page the verdict is shown.
     let rest = Output { output: None, ..args.output.clone() };
     let places = if page.is_some() { rest.places()? } else { args.output.places()? };
-    let plan = Plan {
-        limits: Limits {
-            time: args.time.mul_f64(TIMING),
-            precision: PRECISION,
-            timeout: args.timeout,
-            ..Limits::default()
-        },
-        seed: SEED,
-        ..planned(args)?
+    let Found { timings, lag, seen, notes } = match &args.from[..] {
+        [] => measured(args, printer)?,
+        [verdict] => kept(verdict)?,
+        recordings => recorded(recordings, printer)?,
     };
-    let timings = timed(&plan, printer)?;
-    let comparisons = compare(&timings, SEED);
-    let comparison = comparisons.first().context("nothing was measured")?;
-    let mut notes = vec![];
-    let seen = match comparison.verdict {
-        Verdict::Slower => {
-            let lone = CasePlan::default();
-            let case = plan.cases.first().unwrap_or(&lone);
-            let mut looker =
-                Looker { args, plan: &plan, case, timings: &timings, notes: &mut notes, printer };
-            Some(looker.both()?)
-        }
-        _ => None,
-    };
-    let pair = seen.as_ref().map(|(a, b)| Pair { a, b });
+    let pair = seen.as_ref().map(|[a, b]| Pair { a, b });
     let judgement = pair.as_ref().map(judge);
-    let report = WhyReport {
-        timings: &timings,
-        comparison,
-        pair,
-        judgement: judgement.as_ref(),
-        notes: &notes,
-    };
+    let report =
+        WhyReport { timings: &timings, lag, pair, judgement: judgement.as_ref(), notes: &notes };
     if let Some(path) = page {
         put(path, show::page(&report).as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))?;
@@ -89,6 +69,88 @@ pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
         printer.note(&format!("wrote {}", path.display()));
     }
     Ok(())
+}
+
+/// What is to be judged.
+struct Found {
+    timings: Timings,
+    lag: Lag,
+    seen: Option<[Seen; 2]>,
+    notes: Vec<String>,
+}
+
+/// Times both sides, and looks at them if one lags.
+fn measured(args: &WhyArgs, printer: &Printer) -> anyhow::Result<Found> {
+    let plan = Plan {
+        limits: Limits {
+            time: args.time.mul_f64(TIMING),
+            precision: PRECISION,
+            timeout: args.timeout,
+            ..Limits::default()
+        },
+        seed: SEED,
+        ..planned(args)?
+    };
+    let timings = timed(&plan, printer)?;
+    let comparisons = compare(&timings, SEED);
+    let lag = Lag::of(comparisons.first().context("nothing was measured")?);
+    let mut notes = vec![];
+    let mut seen = None;
+    if lag.is_there() {
+        let lone = CasePlan::default();
+        let case = plan.cases.first().unwrap_or(&lone);
+        let mut looker =
+            Looker { args, plan: &plan, case, timings: &timings, notes: &mut notes, printer };
+        seen = Some(looker.both()?);
+    }
+    Ok(Found { timings, lag, seen, notes })
+}
+
+/// What an earlier verdict was made from.
+fn kept(path: &Path) -> anyhow::Result<Found> {
+    if is_run(path).unwrap_or(false) {
+        return Err(failure::with_hint(
+            format!("{} is one recording, and why compares two", path.display()),
+            "give the recording of A and that of B: laggard why --from a.lag b.lag".into(),
+        ));
+    }
+    let evidence = laggard_formats::read::why::read(Source::open(path)?)?;
+    let lag = match evidence.single_ratio {
+        Some(ratio) => Lag::Recorded(ratio),
+        None => Lag::Measured { ratio: evidence.ratio, verdict: evidence.verdict, n: evidence.n },
+    };
+    let timings =
+        Timings { command: evidence.command, sides: evidence.sides.into(), ..Timings::default() };
+    Ok(Found { timings, lag, seen: evidence.seen, notes: evidence.notes })
+}
+
+/// One recording of each side: the whole of a run is its call.
+fn recorded(paths: &[PathBuf], printer: &Printer) -> anyhow::Result<Found> {
+    let mut notes = vec![];
+    let mut sides = vec![];
+    let mut seen = vec![];
+    for (letter, path) in ["A", "B"].into_iter().zip(paths) {
+        let (run, losses) = load_run(path)?;
+        notes.extend(losses.into_iter().map(|loss| format!("{}: {loss}", path.display())));
+        let Run::Profile(mut profile) = run else {
+            return Err(failure::with_hint(
+                format!("{} has calls and no samples", path.display()),
+                "give recordings of laggard record".into(),
+            ));
+        };
+        sides.push(Side {
+            name: letter.into(),
+            runs: profile.about.command.join(" "),
+            facts: vec![("recording".into(), path.display().to_string())],
+        });
+        let mut side = of_run(&profile);
+        seen_in(&mut side, &mut profile, letter, &mut notes, printer);
+        seen.push(side);
+    }
+    let seen = <[Seen; 2]>::try_from(seen).ok().context("two recordings are compared")?;
+    let lag = Lag::Recorded(seen[1].wall_ns / seen[0].wall_ns.max(1.0));
+    let timings = Timings { sides, ..Timings::default() };
+    Ok(Found { timings, lag, seen: Some(seen).filter(|_| lag.is_there()), notes })
 }
 
 /// Two sides: those given, or those of a case.
@@ -120,14 +182,14 @@ struct Looker<'a> {
 
 impl Looker<'_> {
     /// What there is to be seen of both. What takes long is only done if it is asked for.
-    fn both(&mut self) -> anyhow::Result<(Seen, Seen)> {
+    fn both(&mut self) -> anyhow::Result<[Seen; 2]> {
         let (mut a, mut b) = (self.look(0)?, self.look(1)?);
         settle(&mut a, &mut b);
         let missing = judge(&Pair { a: &a, b: &b }).missing;
         if missing.contains(&Missing::Counts) {
             self.count([&mut a, &mut b]);
         }
-        Ok((a, b))
+        Ok([a, b])
     }
 
     /// A side's times, its samples and the code they are in, and what it calls.
@@ -152,23 +214,7 @@ impl Looker<'_> {
         }
         bar.set_message(format!("looking at the code of {name}"));
         laggard_symbols::resolve(&mut profile, &FileSystem);
-        join_workers(&mut profile);
-        fold_interpreter(&mut profile);
-        let code = match look_at(&hot_modules(&profile), Some(&profile), self.printer) {
-            Ok((code, _)) => code,
-            Err(error) => {
-                let note = format!("{name}: the code of its libraries cannot be read: {error:#}");
-                self.notes.push(note);
-                Default::default()
-            }
-        };
-        if profile.samples.len() < FEW_SAMPLES {
-            self.notes.push(format!(
-                "{name}: only {} samples were taken; more --time tells more",
-                profile.samples.len()
-            ));
-        }
-        add_work(&mut seen, &profile, &code, "");
+        seen_in(&mut seen, &mut profile, name, self.notes, self.printer);
         bar.finish_and_clear();
         Ok(seen)
     }
@@ -198,3 +244,28 @@ impl Looker<'_> {
 
 /// Fewer samples say little about where time goes.
 const FEW_SAMPLES: usize = 200;
+
+/// Adds what samples and the code they are in tell of a side.
+fn seen_in(
+    seen: &mut Seen,
+    profile: &mut Profile,
+    name: &str,
+    notes: &mut Vec<String>,
+    printer: &Printer,
+) {
+    join_workers(profile);
+    let loading = loading(profile);
+    fold_interpreter(profile);
+    let code = match look_at(&hot_modules(profile), Some(profile), printer) {
+        Ok((code, _)) => code,
+        Err(error) => {
+            notes.push(format!("{name}: the code of its libraries cannot be read: {error:#}"));
+            Default::default()
+        }
+    };
+    let n = profile.samples.len();
+    if n < FEW_SAMPLES {
+        notes.push(format!("{name}: only {n} samples were taken; more --time tells more"));
+    }
+    add_work(seen, profile, &code, &loading);
+}

@@ -9,6 +9,8 @@ mod machine;
 mod peers;
 mod summary;
 mod traces;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod verdicts;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -20,6 +22,8 @@ pub(crate) enum Verb {
     Traces(traces::Args),
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     Capture(capture::Args),
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    Verdicts(verdicts::Args),
 }
 
 pub(crate) fn run(verb: &Verb) -> Result<ExitCode> {
@@ -27,5 +31,7 @@ pub(crate) fn run(verb: &Verb) -> Result<ExitCode> {
         Verb::Traces(args) => traces::run(args),
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         Verb::Capture(args) => capture::run(args),
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        Verb::Verdicts(args) => verdicts::run(args),
     }
 }

@@ -17,7 +17,7 @@ use super::{HEAD_FOR_DETECTION, looks_like};
 use crate::error::Error;
 use crate::source::{Bytes, Source};
 use laggard_core::model::timings::{Batch, Side, Timings};
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 
 /// Name and version of our own files.
@@ -43,25 +43,7 @@ pub fn kind_of_file(path: &Path) -> Result<Option<Kind>, Error> {
 
 /// Reads results of any kind.
 pub fn read(source: Source) -> Result<Timings, Error> {
-    let Source { path, bytes } = source;
-    let text = match bytes {
-        Bytes::Mapped(map) => {
-            let text = map.to_vec();
-            if !map.is_whole() {
-                return Err(Error::Shrank { path });
-            }
-            text
-        }
-        Bytes::Stream(stream) => {
-            let mut text = vec![];
-            stream.take(LARGEST + 1).read_to_end(&mut text).map_err(Error::io("read", &path))?;
-            text
-        }
-    };
-    if text.len() as u64 > LARGEST {
-        let source = io::Error::other("it has more than 1 GiB of text");
-        return Err(Error::io("read", path)(source));
-    }
+    let (path, text) = source.whole(LARGEST)?;
     match parse(&text) {
         Some(Ok(timings)) => Ok(timings),
         Some(Err(what)) => Err(Error::BadBench { path, what }),

@@ -1,0 +1,106 @@
+//! Evidence of `laggard why`, kept in its JSON.
+
+use crate::error::Error;
+use crate::source::Source;
+use laggard_core::compare::timings::Verdict;
+use laggard_core::culprit::Seen;
+use laggard_core::model::timings::Side;
+use laggard_core::stats::ratio::Interval;
+use serde::Deserialize;
+
+/// Name and version of these files.
+pub const SCHEMA: &str = "laggard.why/1";
+
+/// What a file has.
+#[derive(Clone, Debug)]
+pub struct Evidence {
+    /// The command that made it.
+    pub command: Vec<String>,
+    /// Both sides.
+    pub sides: [Side; 2],
+    /// Wall time of B over that of A.
+    pub ratio: Option<Interval>,
+    /// The same of recordings.
+    pub single_ratio: Option<f64>,
+    /// What was made of it.
+    pub verdict: Verdict,
+    /// Rounds.
+    pub n: usize,
+    /// What was seen of both, where there was a lag.
+    pub seen: Option<[Seen; 2]>,
+    /// What was not available then.
+    pub notes: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Shape {
+    schema: String,
+    #[serde(default)]
+    command: Vec<String>,
+    lags: bool,
+    ratio: Option<Ratio>,
+    single_ratio: Option<f64>,
+    n: usize,
+    sides: [ShapeSide; 2],
+    #[serde(default)]
+    notes: Vec<String>,
+    #[serde(default)]
+    warnings: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Ratio {
+    middle: f64,
+    low: f64,
+    high: f64,
+}
+
+#[derive(Deserialize)]
+struct ShapeSide {
+    name: String,
+    runs: String,
+    #[serde(default)]
+    facts: Vec<(String, String)>,
+    seen: Option<Seen>,
+}
+
+/// Whether a file that starts like this has evidence.
+pub fn is_why(head: &[u8]) -> bool {
+    head.trim_ascii_start().starts_with(b"{")
+        && head.windows(SCHEMA.len()).any(|text| text == SCHEMA.as_bytes())
+}
+
+/// Reads it.
+pub fn read(source: Source) -> Result<Evidence, Error> {
+    let (path, text) = source.whole(LARGEST)?;
+    let damaged = |why: String| Error::NotWhy { path: path.clone(), why };
+    let shape: Shape = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+    if shape.schema != SCHEMA {
+        return Err(damaged(format!("its schema is {:?} and not {SCHEMA}", shape.schema)));
+    }
+    let ratio = shape.ratio.map(|Ratio { middle, low, high }| Interval { middle, low, high });
+    let verdict = match ratio {
+        _ if shape.lags => Verdict::Slower,
+        None => Verdict::TooFew,
+        Some(ratio) if ratio.holds(1.0) => {
+            Verdict::NoDetectableDifference { within: (ratio.high - 1.0).max(1.0 - ratio.low) }
+        }
+        Some(_) => Verdict::Faster,
+    };
+    let [a, b] = shape.sides;
+    let seen = a.seen.zip(b.seen).map(|(a, b)| [a, b]);
+    let side = |name, runs, facts| Side { name, runs, facts };
+    Ok(Evidence {
+        command: shape.command,
+        sides: [side(a.name, a.runs, a.facts), side(b.name, b.runs, b.facts)],
+        ratio,
+        single_ratio: shape.single_ratio,
+        verdict,
+        n: shape.n,
+        seen,
+        notes: shape.notes.into_iter().chain(shape.warnings).collect(),
+    })
+}
+
+/// No verdict is larger.
+const LARGEST: u64 = 256 << 20;
