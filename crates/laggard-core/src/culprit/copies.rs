@@ -33,7 +33,7 @@ pub(super) fn judge_conversion(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
 /// B brings values into another order before it works on them.
 pub(super) fn judge_rearrangement(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     // Where A does so too, it is the work itself.
-    if !slice.is(Role::Rearrangement) || slice.a_ns > slice.b_ns * 0.2 {
+    if !slice.is(Role::Rearrangement) || slice.a_ns > slice.b_ns * 0.02 {
         return Verdict::Innocent;
     }
     let from = slice.worst().map(|work| work.caller.clone()).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The judges of Python's side: `interpreter`, `call-overhead` and `start-up`.
 
-use super::{Finding, Kind, Pair, Part, Role, Slice, Unit, Verdict, Work};
+use super::{Finding, Kind, Pair, Part, Role, Slice, Unit, Verdict};
 
 /// Calls across the border, for one call of the side, from which on crossing is the matter.
 const MANY_CALLS: f64 = 50.0;
@@ -43,9 +43,11 @@ pub(super) fn judge_call_overhead(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict
     if many.is_none() && (slice.is(Role::Interpreter) || binding[1] < binding[0] * 1.5) {
         return Verdict::Innocent;
     }
+    let glue = pair.b.work.iter().filter(|work| work.role == Role::Binding);
+    let hottest = glue.max_by(|x, y| x.ns.total_cmp(&y.ns)).or(slice.worst());
     let mut finding = Finding::new(
         Kind::CallOverhead,
-        slice.worst().map(Work::at).unwrap_or_default(),
+        hottest.map(|work| format!("{}, from {}", work.name, work.caller)).unwrap_or_default(),
         "pass the whole array in one call in place of one call for each element",
     )
     .fact(

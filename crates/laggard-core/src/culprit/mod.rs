@@ -251,7 +251,7 @@ pub struct Judgement {
     pub saved_ns: f64,
 }
 
-/// Below this share of the lag a slice is too small to name a cause for.
+/// Below this share of the lag a slice is too small to name a cause for, alone.
 const SMALLEST_SHARE: f64 = 0.02;
 
 /// From this share of the lag on it is worth saying what would explain a slice.
@@ -268,7 +268,7 @@ pub fn judge(pair: &Pair<'_>) -> Judgement {
     if lost <= 0.0 {
         return judgement;
     }
-    for slice in &slices {
+    for slice in &partition::joined(slices, lost * SMALLEST_SHARE) {
         let gap_ns = slice.gap_ns();
         let explains = gap_ns / lost;
         if explains < SMALLEST_SHARE {

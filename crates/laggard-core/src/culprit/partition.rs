@@ -79,21 +79,34 @@ pub fn partition<'a>(pair: &Pair<'a>) -> Vec<Slice<'a>> {
     }
     let (both, one): (Vec<_>, Vec<_>) =
         named.into_values().partition(|slice| !slice.a.is_empty() && !slice.b.is_empty());
-    let mut alone: BTreeMap<Part, Slice<'a>> = BTreeMap::new();
-    for slice in one {
-        match alone.get_mut(&slice.part) {
-            Some(sum) => sum.join(slice),
-            None => {
-                alone.insert(slice.part, slice);
-            }
-        }
-    }
     let plain = |part, a_ns, b_ns| Slice { part, a: vec![], b: vec![], a_ns, b_ns };
-    let mut slices: Vec<Slice<'a>> = both.into_iter().chain(alone.into_values()).collect();
+    let mut slices: Vec<Slice<'a>> = both.into_iter().chain(by_part(one)).collect();
     slices.push(plain(Part::Kernel, a.system_ns / of_a, b.system_ns / of_a));
     slices.push(plain(Part::Waiting, a.waiting_ns(), b.waiting_ns()));
     slices.push(plain(Part::Parallelism, b.cpu_ns() / of_a, b.cpu_ns() / of_b));
     slices
+}
+
+/// Slices of one part whose gaps are small are one together.
+pub(super) fn joined(slices: Vec<Slice<'_>>, small_ns: f64) -> Vec<Slice<'_>> {
+    let (small, mut all): (Vec<_>, Vec<_>) =
+        slices.into_iter().partition(|slice| (0.0..small_ns).contains(&slice.gap_ns()));
+    all.extend(by_part(small));
+    all
+}
+
+/// One slice for each part.
+fn by_part(slices: Vec<Slice<'_>>) -> impl Iterator<Item = Slice<'_>> {
+    let mut parts: BTreeMap<Part, Slice<'_>> = BTreeMap::new();
+    for slice in slices {
+        match parts.get_mut(&slice.part) {
+            Some(sum) => sum.join(slice),
+            None => {
+                parts.insert(slice.part, slice);
+            }
+        }
+    }
+    parts.into_values()
 }
 
 impl<'a> Slice<'a> {

@@ -73,9 +73,19 @@ pub(super) fn judge_slower_code(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
         return layout_or_cache(slice, at, misses, rates, is_same_code).guilty();
     }
     let same_work = (b.instructions / a.instructions.max(1.0) - 1.0).abs() < 0.1;
-    // Fresh memory slows the same code down too, and it is not in the counts.
-    let same_memory = pair.b.faults - pair.a.faults < 1.0;
-    if same_work && same_memory && floats(&slice.b) > 0.05 && slice.b_ns > slice.a_ns * 1.3 {
+    if same_work && pair.b.faults - pair.a.faults >= 1.0 {
+        return Finding::new(
+            Kind::PageFaults,
+            at,
+            "use memory again in place of fresh pages: what is new is in no cache",
+        )
+        .fact("page faults", [pair.a.faults, pair.b.faults], Unit::Count, pair.b.rounds)
+        .fact("instructions", [a.instructions, b.instructions], Unit::Count, 1)
+        .fact("time for them", [slice.a_ns, slice.b_ns], Unit::Nanos, pair.b.samples())
+        .inferred()
+        .guilty();
+    }
+    if same_work && floats(&slice.b) > 0.05 && slice.b_ns > slice.a_ns * 1.3 {
         return Finding::new(
             Kind::Denormals,
             at,
