@@ -60,6 +60,34 @@ pub(super) fn judge_old_kernel(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     .guilty()
 }
 
+/// B has another BLAS do it than A.
+pub(super) fn judge_other_library(slice: &Slice<'_>, _: &Pair<'_>) -> Verdict {
+    if !slice.is(Role::Blas) {
+        return Verdict::Innocent;
+    }
+    let (Some(best), Some(worst)) = (slice.best(), slice.worst()) else { return Verdict::Innocent };
+    // Packages give a library a hash and a version of their own.
+    let stem = |library: &str| {
+        let end = library.find(|c: char| c == '.' || c == '-' || c.is_ascii_digit());
+        library[..end.unwrap_or(library.len())].to_owned()
+    };
+    if stem(&best.library) == stem(&worst.library) {
+        return Verdict::Innocent;
+    }
+    Finding::new(
+        Kind::OtherLibrary,
+        worst.at(),
+        format!("let it use {}, as A does, or tune {}", best.library, worst.library),
+    )
+    .fact(
+        &format!("time in {} (A) and {} (B)", best.library, worst.library),
+        [slice.a_ns, slice.b_ns],
+        Unit::Nanos,
+        worst.samples,
+    )
+    .guilty()
+}
+
 fn family(name: &str) -> Option<usize> {
     let last = name.rsplit('_').next()?;
     FAMILIES.iter().position(|family| *family == last)

@@ -59,7 +59,9 @@ pub enum Kind {
     Allocation,
     /// Memory touched for the first time.
     PageFaults,
-    /// Data that does not fit into a cache.
+    /// Data that has to come from memory.
+    MemoryBound,
+    /// Data that does not stay in a cache.
     CacheMisses,
     /// Jumps that the processor cannot foresee.
     BranchMisses,
@@ -96,6 +98,7 @@ impl Kind {
             Kind::Layout => "layout",
             Kind::Allocation => "allocation",
             Kind::PageFaults => "page-faults",
+            Kind::MemoryBound => "memory-bound",
             Kind::CacheMisses => "cache-misses",
             Kind::BranchMisses => "branch-misses",
             Kind::Denormals => "denormals",
@@ -205,7 +208,7 @@ pub enum Missing {
 type Judge = fn(&Slice<'_>, &Pair<'_>) -> Verdict;
 
 /// All judges, the most specific first.
-const JUDGES: [Judge; 19] = [
+const JUDGES: [Judge; 20] = [
     interpreter::judge_start_up,
     parallel::judge_too_parallel,
     parallel::judge_not_parallel,
@@ -218,6 +221,7 @@ const JUDGES: [Judge; 19] = [
     interpreter::judge_call_overhead,
     interpreter::judge_interpreter,
     blas::judge_old_kernel,
+    blas::judge_other_library,
     blas::judge_library_not_used,
     kernel::judge_slow_path,
     simd::judge_scalar_loop,

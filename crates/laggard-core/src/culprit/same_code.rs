@@ -1,5 +1,5 @@
 //! The judges of work of the same kind that takes longer: `more-instructions`, `more-calls`,
-//! `branch-misses`, `cache-misses`, `layout` and `denormals`.
+//! `branch-misses`, `cache-misses`, `memory-bound`, `layout` and `denormals`.
 
 use super::Simulated;
 use super::{Finding, Kind, Missing, Pair, Slice, Unit, Verdict, Work};
@@ -54,8 +54,8 @@ pub(super) fn judge_slower_code(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     let enough = slice.gap_ns() * SHARE_THAT_MATTERS;
     let branches = (b.branch_misses - a.branch_misses) * BRANCH_MISS_NS;
     let misses = [a.cache_misses, b.cache_misses];
-    let cache = (misses[1] - misses[0]) * CACHE_MISS_NS
-        + (b.memory_accesses - a.memory_accesses) * MEMORY_NS;
+    let memory = (b.memory_accesses - a.memory_accesses) * MEMORY_NS;
+    let cache = (misses[1] - misses[0]) * CACHE_MISS_NS + memory;
     if branches >= enough && branches >= cache {
         return Finding::new(
             Kind::BranchMisses,
@@ -63,6 +63,16 @@ pub(super) fn judge_slower_code(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
             "sort or group the data, or choose without a jump (select, mask, minimum and maximum)",
         )
         .fact("jumps not foreseen", [a.branch_misses, b.branch_misses], Unit::Count, 1)
+        .guilty();
+    }
+    if memory >= enough && memory > cache / 2.0 {
+        return Finding::new(
+            Kind::MemoryBound,
+            at,
+            "touch less memory: smaller types, fewer passes, results written over inputs",
+        )
+        .fact("accesses of memory", [a.memory_accesses, b.memory_accesses], Unit::Count, 1)
+        .fact("loads and stores", [a.accesses, b.accesses], Unit::Count, 1)
         .guilty();
     }
     if cache >= enough {

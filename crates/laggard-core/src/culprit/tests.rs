@@ -120,6 +120,12 @@ fn linear_algebra_is_known_by_the_names_of_kernels() {
     check(&new, &side(vec![work(Role::Compute, "triple_loop", 90_000.0)]), Kind::LibraryNotUsed);
     let zen = kernel("sgemm_kernel_ZEN", 4000.0);
     assert_eq!(first(&kernel("sgemm_kernel_HASWELL", 1000.0), &zen), None, "of one generation");
+    let of = |library: &str, ns| {
+        side(vec![Work { library: library.into(), ..work(Role::Blas, "dgemm_", ns) }])
+    };
+    let fast = of("libscipy_openblas64_-f48b354e.so", 1000.0);
+    check(&fast, &of("libblas.so.3", 9000.0), Kind::OtherLibrary);
+    assert_eq!(first(&fast, &of("libscipy_openblas64_-3d4e.so", 9000.0)), None, "the same one");
 }
 
 #[test]
@@ -167,6 +173,8 @@ fn the_same_code_is_judged_by_counts() {
     check(&a, &kernel(5000.0, counts(1e4, 10.0, 3000.0)), Kind::Layout);
     check(&a, &kernel(2000.0, counts(1e4, 10.0, 600.0)), Kind::CacheMisses);
     check(&a, &kernel(9000.0, counts(1e4, 10.0, 100.0)), Kind::Denormals);
+    let far = counts(1e4, 10.0, 600.0).map(|all| Simulated { memory_accesses: 400.0, ..all });
+    check(&a, &kernel(9000.0, far), Kind::MemoryBound);
     let unknown = judge(&Pair { a: &kernel(1000.0, None), b: &kernel(2000.0, None) });
     assert_eq!((unknown.culprits.len(), unknown.not_explained), (0, 1.0));
     assert_eq!(unknown.missing, [Missing::Counts]);
