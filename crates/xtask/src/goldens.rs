@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let wanted: BTreeSet<PathBuf> =
         fixtures.iter().map(|fixture| directory.join(&fixture.path)).collect();
     // What other programs wrote cannot be written anew; its README says how it was made.
-    let recorded = ["profiles", "bench"].map(|name| directory.join(name));
+    let recorded = ["profiles", "bench", "culprits"].map(|name| directory.join(name));
     let strays: Vec<PathBuf> = files_below(&directory)?
         .into_iter()
         .filter(|path| {
@@ -112,7 +112,8 @@ fn readme(fixtures: &[Fixture]) -> String {
         "# Fixtures\n\n\
          Small inputs for tests, all made up. `cargo xtask goldens` writes them, `cargo xtask goldens --check` compares.\n\
          `expected.json` has what a careful reader finds in those where that is beyond doubt.\n\
-         `profiles/` and `bench/` have files of other programs, and their own README with the commands that made them.\n\n\
+         `profiles/` and `bench/` have files of other programs, and `culprits/` has recorded evidence; their own README\n\
+         has the commands that made them.\n\n\
          | file | what it is | made by |\n|---|---|---|\n",
     );
     for Fixture { path, about, command, .. } in fixtures {

@@ -13,6 +13,7 @@ pub use page::page;
 
 use crate::bench::{difference, sentence_of};
 use crate::document::Document;
+use crate::escape;
 use crate::number::{Quantity, count, duration, percent, plural, significant};
 use crate::table::{Column, Style, Table};
 use laggard_core::compare::timings::{CaseComparison, Verdict};
@@ -95,6 +96,17 @@ pub fn text(report: &WhyReport, style: &Style) -> String {
 /// The same in Markdown.
 pub fn markdown(report: &WhyReport) -> String {
     document(report).markdown()
+}
+
+/// The slices of the lag, for a spreadsheet.
+pub fn csv(report: &WhyReport) -> String {
+    let mut text = "what,of,a_ns,b_ns,gap_ns\n".to_owned();
+    for slice in report.pair.iter().flat_map(|pair| largest(pair, 0.0)) {
+        let (what, of) = named(&slice);
+        let [what, of] = [what, of].map(|field| escape::csv(&field));
+        text += &format!("{what},{of},{},{},{}\n", slice.a_ns, slice.b_ns, slice.gap_ns());
+    }
+    text
 }
 
 fn document(report: &WhyReport) -> Document {

@@ -97,3 +97,10 @@ fn where_there_is_no_lag_nothing_is_named() {
         assert!(json(&report).contains("\"culprits\": []"));
     }
 }
+
+#[test]
+fn a_spreadsheet_has_the_slices() {
+    let lines = check(csv);
+    assert_eq!(lines.lines().next(), Some("what,of,a_ns,b_ns,gap_ns"));
+    assert!(lines.contains("\nmemcpy,lib<b>.so,0,900,900\n"), "{lines}");
+}

@@ -63,7 +63,8 @@ pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
     places.write(printer, |form, style| match form {
         Format::Json => show::json(&report),
         Format::Md => show::markdown(&report),
-        Format::Text | Format::Csv => show::text(&report, style),
+        Format::Csv => show::csv(&report),
+        Format::Text => show::text(&report, style),
     })?;
     if let Some(path) = page {
         printer.note(&format!("wrote {}", path.display()));
