@@ -104,7 +104,12 @@ fn of_role(
     let names: Vec<&str> = slice.b.iter().map(|work: &&Work| work.name.as_str()).collect();
     let count = |side: &super::Seen| {
         let calls = side.calls.as_ref()?;
-        let of_these = |call: &&super::Called| names.iter().any(|name| name.contains(&call.name));
+        // One code serves several names of copying.
+        const COPIES: [&str; 3] = ["memcpy", "memmove", "mempcpy"];
+        let of_these = |call: &&super::Called| match role {
+            Role::Copy => COPIES.contains(&call.name.as_str()),
+            _ => names.iter().any(|name| name.contains(&call.name)),
+        };
         Some(calls.iter().filter(of_these).map(|call| call.count).sum::<f64>())
     };
     match (count(pair.a), count(pair.b)) {
