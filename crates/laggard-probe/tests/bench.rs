@@ -548,6 +548,48 @@ fn threads_that_spin_do_not_disturb_the_other_side() {
 }
 
 #[test]
+fn allocations_are_counted_without_the_start() {
+    // Small objects come from Python's own memory, large ones from malloc.
+    let setup = "kept = [bytes(100000) for _ in range(50)]";
+    let mut plan = plan(vec![
+        statement("A", "1.5 + len(kept)", setup),
+        statement("B", "bytes(100000)", setup),
+        statement("C", "[bytes(100000) for _ in kept]", setup),
+        command("D", "true", &[]),
+    ]);
+    plan.check = false;
+    plan.allocations = true;
+    let timings = run(&plan);
+    assert_eq!(fact(&timings.facts, "allocations"), None);
+    let counted: Vec<Option<f64>> = timings.cases[0]
+        .series
+        .iter()
+        .map(|series| {
+            let counter = series.counters.iter().find(|counter| counter.name == "allocations")?;
+            assert_eq!(counter.source, "calls agent");
+            Some(counter.per_call)
+        })
+        .collect();
+    assert!(counted[0].unwrap() < 0.1, "{counted:?}");
+    assert!((0.99..1.1).contains(&counted[1].unwrap()), "{counted:?}");
+    // The list's own memory grows now and then.
+    assert!((50.0..60.0).contains(&counted[2].unwrap()), "{counted:?}");
+    assert_eq!(counted[3], None, "a command is not run once more");
+}
+
+#[test]
+fn a_bench_does_without_allocations_that_cannot_be_counted() {
+    let setup = "import os\nif 'LD_AUDIT' in os.environ: raise OSError('not with an agent')";
+    let mut plan = plan(vec![statement("A", "pass", setup), statement("B", "pass", setup)]);
+    plan.allocations = true;
+    let timings = run(&plan);
+    let why = fact(&timings.facts, "allocations").unwrap();
+    assert!(why.starts_with("not counted: ") && why.contains("not with an agent"), "{why}");
+    assert!(timings.cases[0].series.iter().all(|series| series.batches.len() == ROUNDS as usize));
+    assert!(timings.warnings.iter().all(|warning| !warning.contains("allocations")));
+}
+
+#[test]
 fn instructions_are_counted_without_the_start() {
     if !Command::new("valgrind").arg("--version").output().is_ok_and(|said| said.status.success()) {
         return;

@@ -6,6 +6,7 @@
 //! a call runs: no words, no ticks, no other side. Judging the figures is not done here, apart from
 //! whether they are enough.
 
+mod allocations;
 mod alone;
 mod case;
 mod command;
@@ -147,7 +148,9 @@ impl Run<'_> {
         teller: &mut Teller,
     ) -> Result<Duration, Error> {
         let Run { plan, case, aside, .. } = self;
+        let started = Instant::now();
         let (mut runners, counters) = start(plan, case, aside, self.events, timings)?;
+        let set_up = started.elapsed();
         teller.stage(Stage::Check);
         check_results(plan, &mut runners, &mut timings.warnings)?;
         let began = Instant::now();
@@ -156,6 +159,11 @@ impl Run<'_> {
         let (mut measured, abouts, warnings) = field.measure(budget, &mut self.order, teller)?;
         let took = began.elapsed();
         timings.warnings.extend(warnings);
+        if plan.allocations && allocations::are_cheap(set_up, took) {
+            teller.stage(Stage::Allocations);
+            let plan = allocations::limited(plan, set_up);
+            count_allocations(&plan, case, aside, &mut measured, &mut timings.facts);
+        }
         if plan.instructions {
             teller.stage(Stage::Instructions);
             count_instructions(plan, case, aside, &mut measured, &mut timings.warnings);
@@ -338,6 +346,33 @@ fn check_results(
         }
     }
     Ok(())
+}
+
+/// Counts the allocations of every side. Where they cannot be counted, it is said once why.
+fn count_allocations(
+    plan: &Plan,
+    case: &CasePlan,
+    aside: Option<&Aside>,
+    measured: &mut Case,
+    facts: &mut Vec<(String, String)>,
+) {
+    const NAME: &str = "allocations";
+    for (number, series) in measured.series.iter_mut().enumerate() {
+        let call_ns = Summary::of(&series.wall()).median;
+        let counted = side::cpus(&plan.sides[number])
+            .map_err(|trouble| named(plan, number, trouble))
+            .and_then(|cpus| {
+                let cpus = cpus.or(aside.map(Aside::before));
+                allocations::count(plan, number, case, cpus, call_ns)
+            });
+        match counted {
+            Ok(counter) => series.counters.extend(counter),
+            Err(error) if facts.iter().all(|(name, _)| name != NAME) => {
+                facts.push((NAME.into(), format!("not counted: {error}")));
+            }
+            Err(_) => {}
+        }
+    }
 }
 
 /// Counts the instructions of every side. One that cannot be counted is a warning.

@@ -30,6 +30,9 @@ pub struct Plan {
     pub counters: bool,
     /// Whether instructions of a call are counted by callgrind, after the timing.
     pub instructions: bool,
+    /// Whether allocations of a call are counted, after the timing, where that is cheap. It runs a
+    /// statement's set-up once more.
+    pub allocations: bool,
 }
 
 impl Default for Plan {
@@ -45,6 +48,7 @@ impl Default for Plan {
             collect_garbage: false,
             counters: true,
             instructions: false,
+            allocations: false,
         }
     }
 }

@@ -37,6 +37,8 @@ pub enum Stage {
     WarmUp,
     /// Batches that count.
     Sampling,
+    /// Allocations are counted.
+    Allocations,
     /// Instructions are counted.
     Instructions,
 }

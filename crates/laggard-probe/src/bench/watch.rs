@@ -103,7 +103,7 @@ pub fn trace_side(
 }
 
 /// A variable that a side has, its own or ours.
-fn variable(side: &SidePlan, name: &str) -> Option<OsString> {
+pub(super) fn variable(side: &SidePlan, name: &str) -> Option<OsString> {
     let own = side.env.iter().rev().find(|(own, _)| own == OsStr::new(name));
     own.map(|(_, value)| value.clone()).or_else(|| std::env::var_os(name))
 }

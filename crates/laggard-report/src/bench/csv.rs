@@ -5,7 +5,7 @@ use super::{BenchReport, cpu, faults};
 use crate::table::{Column, Table};
 use laggard_core::stats::ratio::Interval;
 
-const COLUMNS: [&str; 28] = [
+const COLUMNS: [&str; 29] = [
     "case",
     "parameters",
     "side",
@@ -22,6 +22,7 @@ const COLUMNS: [&str; 28] = [
     "mean_ns",
     "cpu_ns",
     "page_faults",
+    "allocations",
     "peak_memory_bytes",
     "threads",
     "ratio",
@@ -67,6 +68,8 @@ pub fn csv(report: &BenchReport) -> String {
             );
             row.push(number_or_none(cpu(series).map(|cpu| cpu.median)));
             row.push(number_or_none(faults(series)));
+            let allocations = series.counters.iter().find(|counter| counter.name == "allocations");
+            row.push(number_or_none(allocations.map(|counter| counter.per_call)));
             let known = |value: u64| if value == 0 { String::new() } else { value.to_string() };
             row.push(known(series.peak_memory));
             row.push(known(series.threads.into()));

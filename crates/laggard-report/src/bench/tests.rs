@@ -4,7 +4,7 @@ use super::{BenchReport, csv, json, markdown, text};
 use crate::table::Style;
 use insta::assert_snapshot;
 use laggard_core::compare::timings::compare;
-use laggard_core::model::timings::Timings;
+use laggard_core::model::timings::{Counter, Timings};
 use laggard_samples::bench;
 
 fn with(timings: &Timings, show: impl Fn(&BenchReport) -> String) -> String {
@@ -23,6 +23,23 @@ fn one_case_of_two_sides() {
     assert_snapshot!("two_sides_markdown", with(&timings, markdown));
     assert_snapshot!("two_sides_json", with(&timings, json));
     assert_snapshot!("two_sides_csv", with(&timings, csv));
+}
+
+#[test]
+fn allocations_have_a_column() {
+    let mut timings = bench::two_sides();
+    for series in &mut timings.cases[0].series {
+        series.counters = vec![Counter {
+            name: "allocations".into(),
+            per_call: 2.5,
+            source: "calls agent".into(),
+        }];
+    }
+    let text = shown(&timings);
+    assert!(text.contains("  allocations\n") && text.contains("  4,100         2.50\n"), "{text}");
+    let rows = with(&timings, csv);
+    assert!(rows.contains(",99000,,2.5,50000000,"), "{rows}");
+    assert!(rows.contains(",156420,3,2.5,62500000,"), "{rows}");
 }
 
 #[test]

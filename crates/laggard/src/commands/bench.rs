@@ -23,6 +23,7 @@ pub(crate) fn run(args: &BenchArgs, printer: &Printer) -> anyhow::Result<ExitCod
         tolerance: args.shared.tolerance,
         seed: SEED,
         instructions: args.instructions,
+        allocations: true,
         ..Plan::default()
     };
     if args.sides.is_empty() || args.suite.is_given() {
@@ -79,6 +80,7 @@ fn words(now: &Progress) -> String {
                 now.width.map_or_else(String::new, |width| format!(", ±{:.1} %", width * 100.0));
             format!("round {}{width}", now.rounds)
         }
+        Stage::Allocations => "counting allocations".to_owned(),
         Stage::Instructions => "counting instructions".to_owned(),
     };
     format!(

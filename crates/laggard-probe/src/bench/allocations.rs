@@ -1,0 +1,93 @@
+//! How often a call asks for memory, counted by the tracing agent in a worker of its own.
+//!
+//! It is asked for counts around no call and around some: the difference is what calls take. What
+//! an allocator of its own gives out, as Python's does for small objects, is not seen.
+
+use super::case::named;
+use super::pin::Cpus;
+use super::plan::{CasePlan, Plan, Runs};
+use super::runner::Runner;
+use super::trouble::Trouble;
+use super::watch::variable;
+use super::worker::Worker;
+use crate::calls::{self, Tracing};
+use crate::error::Error;
+use laggard_core::calls::{By, View, totals};
+use laggard_core::model::timings::Counter;
+use std::time::Duration;
+
+/// Functions that give memory. Those that a library calls for them, as `mmap`, would count twice.
+const FUNCTIONS: [&str; 7] =
+    ["malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "memalign", "valloc"];
+/// Calls are repeated for about so long, in nanoseconds.
+const ENOUGH: f64 = 5e7;
+/// No call needs to be repeated more often.
+const MOST: f64 = 1000.0;
+/// A set-up that takes longer is run once more only where the timing took longer still.
+const LONG: Duration = Duration::from_secs(2);
+/// Time for an answer, beside that of the set-up.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Whether it is worth it, by what all sides took to be set up, and to be timed.
+pub(super) fn are_cheap(set_up: Duration, timing: Duration) -> bool {
+    set_up <= LONG.max(timing)
+}
+
+/// The plan with a shorter patience: a program that hangs with an agent in it is not waited for.
+pub(super) fn limited(plan: &Plan, set_up: Duration) -> Plan {
+    let mut plan = plan.clone();
+    plan.limits.timeout = plan.limits.timeout.min(PATIENCE + set_up * 3);
+    plan
+}
+
+/// Counts the allocations of a call that takes so many nanoseconds; none for a command, which would
+/// have to be run once more.
+pub(super) fn count(
+    plan: &Plan,
+    side: usize,
+    case: &CasePlan,
+    cpus: Option<Cpus>,
+    call_ns: f64,
+) -> Result<Option<Counter>, Error> {
+    let Runs::Statement { code, setup } = &plan.sides[side].runs else { return Ok(None) };
+    let options = calls::Options {
+        functions: FUNCTIONS.map(str::to_owned).to_vec(),
+        // An interpreter may be a script that finds the right one.
+        children: true,
+        stack_every: 0,
+        ..calls::Options::default()
+    };
+    let tracing = Tracing::open(&options)?;
+    let mut own = plan.sides[side].clone();
+    let traced = tracing.environment(|name| variable(&own, name));
+    own.env.extend(traced);
+    let so_far = || -> u64 {
+        let calls = tracing.so_far();
+        totals(&View::whole(&calls), By::Function).rows.iter().map(|row| row.tally.count).sum()
+    };
+    let calls = (ENOUGH / call_ns.max(1.0)).clamp(1.0, MOST).ceil() as u64;
+    let run = || -> Result<[u64; 3], Trouble> {
+        let mut worker = Worker::start(plan, &own, cpus, &[])?;
+        worker.set_up(plan, code, setup, case)?;
+        worker.run(calls.div_ceil(3), 0)?;
+        let before = so_far();
+        worker.run(0, 0)?;
+        let around_none = so_far();
+        worker.run(calls, 0)?;
+        Ok([before, around_none, so_far()])
+    };
+    let [before, around_none, after] = run().map_err(|trouble| named(plan, side, trouble))?;
+    // An interpreter has asked for memory before it gets here.
+    if !tracing.was_loaded() || before == 0 {
+        return Err(Error::Unavailable {
+            what: "the tracing agent",
+            why: format!("side {} ran without it", own.name),
+        });
+    }
+    let counted = (after - around_none).saturating_sub(around_none - before);
+    Ok(Some(Counter {
+        name: "allocations".into(),
+        per_call: counted as f64 / calls as f64,
+        source: "calls agent".into(),
+    }))
+}
