@@ -6,7 +6,7 @@
 //! state; nothing in the samples could tell. Cases are the same by name and parameters, sides by
 //! name. What is in one run alone is listed.
 
-use super::timings::{Sampled, Verdict};
+use super::timings::{BETWEEN_PROCESSES, Sampled, Verdict};
 use crate::model::timings::{Case, Series, Timings};
 use crate::stats::correct::holm;
 use crate::stats::ratio::{Estimate, Interval, TakenFrom, estimate_change, estimate_unpaired};
@@ -146,7 +146,8 @@ fn change(
         after: now,
         compared,
         n,
-        change: estimate.map(|estimate| estimate.ratio),
+        change: estimate
+            .map(|estimate| estimate.ratio.widened(estimate.ratio.middle * BETWEEN_PROCESSES)),
         gap: estimate.map(|estimate| estimate.gap),
         from: estimate.map_or(TakenFrom::Medians, |estimate| estimate.from),
         p: estimate.map_or(1.0, |estimate| estimate.p),

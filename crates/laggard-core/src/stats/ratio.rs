@@ -28,6 +28,11 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// Wider by this much to either side.
+    pub fn widened(self, by: f64) -> Interval {
+        Interval { low: self.low - by, high: self.high + by, ..self }
+    }
+
     /// Whether the value is in the range.
     pub fn holds(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
