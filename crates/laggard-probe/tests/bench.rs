@@ -8,11 +8,14 @@
 mod common;
 
 use common::{has, pythons, words};
+use laggard_core::culprit::called;
+use laggard_core::model::counts::Counts;
 use laggard_core::model::timings::{Batch, Timings};
-use laggard_probe::Error;
 use laggard_probe::bench::{
-    CasePlan, Limits, Plan, Rounds, Runs, SidePlan, Stage, Trouble, WarmUp, measure,
+    CasePlan, Limits, Plan, Rounds, Runs, SidePlan, Stage, Trouble, WarmUp, count_side, measure,
+    trace_side,
 };
+use laggard_probe::{Error, calls};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
@@ -610,6 +613,46 @@ fn instructions_are_counted_without_the_start() {
         .collect();
     assert!((500.0..100_000.0).contains(&counted[0]), "a start has millions: {counted:?}");
     assert!(counted[1] > 10_000.0, "{counted:?}");
+}
+
+/// The same loop over twice as many elements: exactly twice the instructions of each, by function.
+#[test]
+fn what_a_call_does_is_counted_by_function() {
+    if !Command::new("valgrind").arg("--version").output().is_ok_and(|said| said.status.success()) {
+        return;
+    }
+    let setup = "x = [float(n) for n in range(2000)]; y = x * 2";
+    let plan = plan(vec![statement("A", "sum(x)", setup), statement("B", "sum(y)", setup)]);
+    let count = |side| {
+        let limit = Duration::from_secs(60);
+        count_side(&plan, side, &CasePlan::default(), 1e6, limit).unwrap()
+    };
+    let (a, b) = (count(0), count(1));
+    let own = |counts: &Counts| {
+        let sum = counts
+            .functions
+            .iter()
+            .max_by(|x, y| x.own.instructions.total_cmp(&y.own.instructions));
+        sum.unwrap().clone()
+    };
+    let (of_a, of_b) = (own(&a), own(&b));
+    assert_eq!(of_a.name, of_b.name);
+    let more = of_b.own.instructions / of_a.own.instructions;
+    assert!((1.9..2.1).contains(&more), "{of_a:?} {of_b:?}");
+    assert!(of_b.own.accesses > 4000.0, "every element is loaded: {of_b:?}");
+    assert!(a.whole.instructions < 1e6, "neither start nor set-up: {:?}", a.whole);
+}
+
+#[test]
+fn calls_of_a_side_are_traced_without_its_set_up() {
+    let setup = "import ctypes; f = ctypes.CDLL(None).labs; [f(-n) for n in range(1000)]";
+    let plan = plan(vec![statement("A", "f(-1); f(-2)", setup)]);
+    let options = calls::Options { functions: vec!["labs".into()], ..calls::Options::default() };
+    let time = Duration::from_millis(100);
+    let traced = trace_side(&plan, 0, &CasePlan::default(), time, &options).unwrap();
+    let called = called(&traced.before, &traced.after, traced.calls);
+    let [only] = &called[..] else { panic!("{called:?}") };
+    assert_eq!((only.name.as_str(), only.count), ("labs", 2.0));
 }
 
 /// Started by `nothing_is_left_when_the_driver_ends` as another process.

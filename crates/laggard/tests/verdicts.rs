@@ -64,6 +64,25 @@ fn a_verdict_is_kept_with_its_evidence() {
     }
 }
 
+/// Two runs that differ in how long they are in one Python function.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn recordings_are_judged() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    for (name, n) in [("a.lag", "3000000"), ("b.lag", "12000000")] {
+        let mut record = Command::new(env!("CARGO_BIN_EXE_laggard"));
+        record.args(["record", "-q", "-o"]).arg(at(name));
+        record.args(["--", "python3", "-c", &format!("for n in range({n}): n * n")]);
+        assert!(record.status().unwrap().success());
+    }
+    let mut why = Command::new(env!("CARGO_BIN_EXE_laggard"));
+    let output = why.args(["why", "--json", "--from"]).args([at("a.lag"), at("b.lag")]).output();
+    let verdict: Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
+    assert!(verdict["ratio"].is_null() && verdict["single_ratio"].as_f64().unwrap() > 1.0);
+    assert_eq!(verdict["culprits"][0]["kind"], "interpreter", "{}", verdict["culprits"]);
+}
+
 #[test]
 fn what_cannot_be_judged_is_said() {
     let directory = tempfile::tempdir().unwrap();

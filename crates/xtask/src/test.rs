@@ -22,6 +22,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     };
     let interpreters = std::env::join_paths(interpreters)?;
     subjects::install_raptors(&python)?;
+    let culprits = subjects::build_culprits()?;
     let program = project::laggard()?;
     let mut cargo = project::cargo();
     cargo
@@ -39,9 +40,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let mut of_subjects = subjects::cargo()?;
     of_subjects.args(["test", "--quiet", "--release", "--workspace"]);
+    let mut pairs = Command::new(&python);
+    pairs
+        .args(["-m", "culprits"])
+        .env("PYTHONPATH", &culprits.package)
+        .env("LAGGARD_CULPRITS", &culprits.libraries);
     let results = [
         ("cargo test", project::run(&mut cargo)?),
         ("cargo test of subjects", project::run(&mut of_subjects)?),
+        ("planted pairs", project::run(&mut pairs)?),
         ("pytest", project::run(&mut pytest)?),
     ];
     let failed: Vec<String> = results
