@@ -7,11 +7,10 @@ pub(super) fn judge_copy(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     if !slice.is(Role::Copy) {
         return Verdict::Innocent;
     }
-    let from = slice.worst().map(|work| work.caller.clone()).unwrap_or_default();
     let finding = Finding::new(
         Kind::Copy,
-        at(slice, &from),
-        "work on the data where it is, or write the result where it is wanted".to_owned(),
+        at(slice),
+        "work on the data where it is, or write the result where it is wanted",
     );
     of_role(finding, slice, pair, Role::Copy, "time in copies").guilty()
 }
@@ -21,11 +20,10 @@ pub(super) fn judge_conversion(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     if !slice.is(Role::Conversion) {
         return Verdict::Innocent;
     }
-    let from = slice.worst().map(|work| work.caller.clone()).unwrap_or_default();
     let finding = Finding::new(
         Kind::Conversion,
-        at(slice, &from),
-        "keep operands and result in one type, or convert once outside".to_owned(),
+        at(slice),
+        "keep operands and result in one type, or convert once outside",
     );
     of_role(finding, slice, pair, Role::Conversion, "time in conversions").guilty()
 }
@@ -36,11 +34,10 @@ pub(super) fn judge_rearrangement(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict
     if !slice.is(Role::Rearrangement) || slice.a_ns > slice.b_ns * 0.02 {
         return Verdict::Innocent;
     }
-    let from = slice.worst().map(|work| work.caller.clone()).unwrap_or_default();
     let finding = Finding::new(
         Kind::Layout,
-        at(slice, &from),
-        "give operands the same order in memory, or make a contiguous copy once".to_owned(),
+        at(slice),
+        "give operands the same order in memory, or make a contiguous copy once",
     );
     of_role(finding, slice, pair, Role::Rearrangement, "time in rearranging").guilty()
 }
@@ -50,12 +47,7 @@ pub(super) fn judge_allocation(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     if !slice.is(Role::Allocation) {
         return Verdict::Innocent;
     }
-    let from = slice.worst().map(|work| work.caller.clone()).unwrap_or_default();
-    let finding = Finding::new(
-        Kind::Allocation,
-        at(slice, &from),
-        "keep a buffer and use it again".to_owned(),
-    );
+    let finding = Finding::new(Kind::Allocation, at(slice), "keep a buffer and use it again");
     of_role(finding, slice, pair, Role::Allocation, "time in the allocator")
         .fact("page faults", [pair.a.faults, pair.b.faults], Unit::Count, pair.b.rounds)
         .guilty()
@@ -83,9 +75,10 @@ pub(super) fn judge_page_faults(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     .guilty()
 }
 
-fn at(slice: &Slice<'_>, from: &str) -> String {
+/// The function, and who has it done.
+fn at(slice: &Slice<'_>) -> String {
     match slice.worst() {
-        Some(work) if !from.is_empty() => format!("{}, from {from}", work.name),
+        Some(work) if !work.caller.is_empty() => format!("{}, from {}", work.name, work.caller),
         Some(work) => work.at(),
         None => String::new(),
     }

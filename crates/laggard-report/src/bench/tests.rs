@@ -1,10 +1,11 @@
 //! Results whose medians are known, in every form.
 
-use super::{BenchReport, csv, json, markdown, text};
+use super::{BenchReport, csv, json, markdown, text, words};
 use crate::table::Style;
 use insta::assert_snapshot;
-use laggard_core::compare::timings::compare;
+use laggard_core::compare::timings::{Verdict, compare};
 use laggard_core::model::timings::{Counter, Timings};
+use laggard_core::stats::ratio::Interval;
 use laggard_samples::bench;
 
 fn with(timings: &Timings, show: impl Fn(&BenchReport) -> String) -> String {
@@ -92,4 +93,14 @@ fn names_are_no_markup() {
     }
     assert!(!markdown.contains("<script>") && !markdown.contains("<b>"), "{markdown}");
     assert_snapshot!("hostile_text", text);
+}
+
+#[test]
+fn a_wide_interval_is_no_sign_of_equality() {
+    let say = |within: f64| {
+        let ratio = Interval { middle: 1.0, low: 1.0 - within, high: 1.0 + within };
+        words::sentence_of(["A", "B"], Verdict::NoDetectableDifference { within }, Some(ratio), 40)
+    };
+    assert!(say(0.02).starts_with("no detectable difference between A and B (±2"));
+    assert!(say(0.4).starts_with("too noisy to tell A and B apart (±40"), "{}", say(0.4));
 }

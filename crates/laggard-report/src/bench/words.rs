@@ -55,6 +55,9 @@ pub(crate) fn sentence(timings: &Timings, found: &CaseComparison) -> String {
     sentence_of([name(0), name(found.side)], found.verdict, found.wall, found.n)
 }
 
+/// A difference of this share of A that cannot be ruled out is no sign of equality.
+const TOO_NOISY: f64 = 0.1;
+
 /// The same for these names.
 pub(crate) fn sentence_of(
     [a, b]: [&str; 2],
@@ -69,6 +72,12 @@ pub(crate) fn sentence_of(
         Verdict::Slower | Verdict::Faster => {
             let (size, word, range) = difference(ratio);
             format!("{b} is {size} {word} than {a} per call (95 % {range}, n = {n})")
+        }
+        Verdict::NoDetectableDifference { within } if within > TOO_NOISY => {
+            format!(
+                "too noisy to tell {a} and {b} apart ({}, n = {n}): more --time or a quieter machine may",
+                plus_minus(within)
+            )
         }
         Verdict::NoDetectableDifference { within } => {
             format!(
@@ -86,6 +95,9 @@ pub(super) fn short(found: &CaseComparison) -> String {
         (Verdict::Slower | Verdict::Faster, Some(ratio)) => {
             let (size, word, _) = difference(ratio);
             format!("{size} {word}")
+        }
+        (Verdict::NoDetectableDifference { within }, _) if within > TOO_NOISY => {
+            format!("too noisy to tell ({})", plus_minus(within))
         }
         (Verdict::NoDetectableDifference { within }, _) => {
             format!("no difference ({})", plus_minus(within))

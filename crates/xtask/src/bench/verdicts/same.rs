@@ -60,7 +60,8 @@ pub(super) fn section(lab: &Lab, args: &Args) -> Result<String> {
         "## The same side twice\n\n\
          `cargo xtask bench verdicts --part same`: a statement against itself, of four kinds in turn. Load is a thread for \
          each core that works and rests in bursts of 5 to 300 ms. A tool calls the sides different by its own rule: \
-         laggard by its verdict (95 %), pyperf by `compare_to`, hyperfine when its ratio is further from 1 than twice the \
+         laggard by its verdict (95 %), pyperf by `compare_to` (which hides a ratio that is not significant: \
+         it counts as 1), hyperfine when its ratio is further from 1 than twice the \
          error it gives, one after the other by Welch's t at 95 %.\n\n\
          {}\n\n\
          | tool | load | comparisons | called different | median error of the ratio | largest |\n\
