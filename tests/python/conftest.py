@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -34,6 +35,75 @@ def laggard():
         return result
 
     return run
+
+
+# Nothing that a browser does by itself may look like the page doing it.
+BROWSER_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A real browser. Tests that need it are skipped where there is none."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed; `cargo xtask test` does it")
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if not program:
+        pytest.skip("there is no chromium in PATH; `cargo xtask test` installs Debian's")
+    with api.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=BROWSER_FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(chromium):
+    """Opens a file: `open_page(path, theme="dark", state="v=table")`. At the end of the test nothing but these files
+    may have been asked for, no script may have failed, and nothing may have popped up that the test did not expect."""
+    contexts, wrong, allowed = [], [], set()
+
+    def open_it(path, theme="light", state="", javascript=True, answer=None):
+        context = chromium.new_context(
+            viewport={"width": 1280, "height": 900}, color_scheme=theme, java_script_enabled=javascript
+        )
+        contexts.append(context)
+        page = context.new_page()
+        url = Path(path).resolve().as_uri()
+        allowed.add(url)
+
+        def asked(request):
+            if request.url.split("#")[0] not in allowed:
+                wrong.append(f"request: {request.url[:200]}")
+
+        def popped_up(dialog):
+            if answer is None:
+                wrong.append(f"dialog: {dialog.message}")
+                dialog.dismiss()
+            else:
+                dialog.accept(answer)
+
+        def said(message):
+            if message.type in ("error", "warning"):
+                wrong.append(f"console: {message.text}")
+
+        context.on("request", asked)
+        page.on("dialog", popped_up)
+        page.on("console", said)
+        page.on("pageerror", lambda error: wrong.append(f"page error: {error}"))
+        page.goto(url + (f"#{state}" if state else ""))
+        if javascript and url.endswith(".html"):
+            page.wait_for_selector('html[data-ready="1"]', state="attached")
+        return page
+
+    yield open_it
+    for context in contexts:
+        context.close()
+    assert wrong == []
 
 
 def fixtures():

@@ -79,8 +79,21 @@ def test_report_agrees_with_what_people_run_today(laggard, path):
     assert ours["kernel_ns"] == pytest.approx(baseline["kernel_us"] * 1000, rel=1e-9, abs=1)
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=path.name) for path in sorted((FIXTURES / "not-traces").iterdir())])
+# No trace either, but a profile, which is reported as one.
+PROFILE = "speedscope.json"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, id=path.name) for path in sorted((FIXTURES / "not-traces").iterdir()) if path.name != PROFILE],
+)
 def test_file_of_another_kind_is_refused(laggard, path):
     result = laggard("report", "--no-index", path, code=2)
     assert result.stderr.startswith("error: ")
     assert result.stdout == ""
+
+
+def test_profile_is_told_from_a_trace(laggard):
+    report = json.loads(laggard("report", "--json", FIXTURES / "not-traces" / PROFILE).stdout)
+    assert report["schema"] == "laggard.profile/1"
+    assert report["whole"] == {"samples": 2, "weight": 20_000_000}

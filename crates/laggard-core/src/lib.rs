@@ -8,6 +8,7 @@
 pub mod calls;
 pub mod classify;
 pub mod compare;
+pub mod counters;
 pub mod culprit;
 pub mod model;
 pub mod profile;

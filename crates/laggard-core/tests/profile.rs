@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use laggard_core::model::NONE;
-use laggard_core::model::profile::{FrameKind, Profile, state};
+use laggard_core::model::profile::{FrameKind, Profile, Unit, state};
 use laggard_core::profile::{
     By, Cost, Filter, Tree, View, callees, callers, fold_interpreter, frame_label, join_workers,
     library_tree, quality, short_path, top_down, totals,
@@ -56,10 +56,12 @@ fn a_function_counts_once_in_a_stack() {
         &small(),
         By::Function,
         &[
-            ("main", "app", 4, 10),
+            // That of `helper`, and below that of the other program.
+            ("main", "app", 4, 4),
             ("[libb.so]", "libb.so", 3, 3),
             ("f", "liba.so", 3, 3),
             ("[no stack]", "", 1, 1),
+            ("main", "app", 0, 6),
             ("run (p/a.py)", "[Python]", 0, 6),
             ("g (inlined)", "app", 0, 4),
         ],
@@ -141,7 +143,7 @@ fn filters_narrow_and_say_what_is_missing() {
 fn the_event_with_most_samples_is_shown_and_never_mixed() {
     let profile = Sketch::default()
         .samples(2, "app!main")
-        .event("cycles", false)
+        .event("cycles", Unit::Count)
         .samples(3, "app!other")
         .done();
     let view = View::whole(&profile);

@@ -33,6 +33,18 @@ impl Map {
         Ok(Map { inner: Arc::new(Inner { guard, map, file: file.try_clone()? }) })
     }
 
+    /// Lets the memory of the first bytes go. They can still be read, from the file again.
+    pub fn let_go(&self, bytes: usize) {
+        // Nothing depends on it: where it fails, memory is taken as before.
+        #[cfg(unix)]
+        // SAFETY: the map is of a file and never written, so that a page that was let go is read
+        // from the file again.
+        let _ = unsafe {
+            let advice = memmap2::UncheckedAdvice::DontNeed;
+            self.inner.map.unchecked_advise_range(advice, 0, bytes.min(self.inner.map.len()))
+        };
+    }
+
     /// Whether nothing of the file was missing so far.
     pub fn is_whole(&self) -> bool {
         let size = self.inner.file.metadata().map_or(0, |meta| meta.len());

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::map::Map;
+use crate::read::HEAD_FOR_DETECTION;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -46,6 +47,16 @@ impl Compression {
     }
 }
 
+/// Fails once with the error it holds, if any: what went wrong where a head was read goes wrong
+/// again for the reader.
+struct Failed(Option<io::Error>);
+
+impl Read for Failed {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
+}
+
 impl Source {
     /// Opens a file, or standard input for `-`.
     pub fn open(path: &Path) -> Result<Source, Error> {
@@ -66,6 +77,30 @@ impl Source {
             }
         }
         Source::stream(path, Box::new(file))
+    }
+
+    /// The first bytes, by which a file is told; what follows can still be read.
+    pub fn head(&mut self) -> Vec<u8> {
+        match &mut self.bytes {
+            Bytes::Mapped(map) => map[..map.len().min(HEAD_FOR_DETECTION)].to_vec(),
+            Bytes::Stream(stream) => {
+                let mut head = vec![];
+                // A stream that is damaged further on is for its reader to tell.
+                let end = stream.take(HEAD_FOR_DETECTION as u64).read_to_end(&mut head);
+                let rest = std::mem::replace(stream, Box::new(io::empty()));
+                let failed = Failed(end.err());
+                *stream = Box::new(io::Cursor::new(head.clone()).chain(failed).chain(rest));
+                head
+            }
+        }
+    }
+
+    /// How many bytes there are, where that is known.
+    pub fn size(&self) -> Option<u64> {
+        match &self.bytes {
+            Bytes::Mapped(map) => Some(map.len() as u64),
+            Bytes::Stream(_) => None,
+        }
     }
 
     /// The whole text of a small file, of at most so many bytes, and its path.

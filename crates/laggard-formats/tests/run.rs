@@ -280,6 +280,7 @@ proptest! {
                 thread,
                 stack,
                 event,
+                count: 1 + weight,
                 weight,
                 state: thread,
             })

@@ -109,7 +109,7 @@ fn kernels_of_blas_are_found_below_their_line() {
         // Small ones spend most of their time on the way, large ones in the kernel.
         // Kernels in assembly may say nothing about their frames.
         for (size, times, numbers) in
-            [("4", "150000", "float32"), ("512", "40", "float32"), ("512", "25", "float64")]
+            [("4", "600000", "float32"), ("512", "40", "float32"), ("512", "25", "float64")]
         {
             let mut command = words(python, &[]);
             command.push(subject("products.py").into());

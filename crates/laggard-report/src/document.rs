@@ -1,6 +1,6 @@
-//! What a report says, before it is text or Markdown.
+//! What a report says, before it is text, Markdown or HTML.
 //!
-//! Sections are built once from raw values; only the two renderers here escape, so no name can
+//! Sections are built once from raw values; only the renderers here escape, so no name can
 //! be forgotten.
 
 use crate::escape;
@@ -107,7 +107,43 @@ impl Document {
         text
     }
 
-    /// For a page.
+    /// For a page of our own.
+    pub(crate) fn html(&self) -> String {
+        let xml = |text: &str| escape::xml(text);
+        let list = |class: &str, lines: &[String]| {
+            let lines: String =
+                lines.iter().map(|line| format!("<li>{}</li>", xml(line))).collect();
+            format!("<ol class=\"{class}\">{lines}</ol>\n")
+        };
+        let block = |block: &Block| match block {
+            Block::Lead(line) => format!("<p class=\"lead\">{}</p>\n", xml(line)),
+            Block::Heading(heading) => format!("<h2>{}</h2>\n", xml(heading)),
+            Block::Facts(facts) => {
+                let fact = |(label, value): &(&str, String)| {
+                    format!("<dt>{}</dt><dd>{}</dd>", xml(label), xml(value))
+                };
+                let facts: String = facts.iter().map(fact).collect();
+                format!("<dl class=\"facts\">{facts}</dl>\n")
+            }
+            Block::Table(table) => table.html(),
+            Block::Line(line) => format!("<p class=\"line\">{}</p>\n", xml(line)),
+            Block::Stack(title, frames) => {
+                format!("<p class=\"line\">{}</p>\n{}", xml(title), list("stack", frames))
+            }
+            Block::Verbatim(lines) => {
+                format!(
+                    "<pre class=\"verbatim\">{}</pre>\n",
+                    lines.iter().map(|l| xml(l)).collect::<Vec<_>>().join("\n")
+                )
+            }
+            Block::Blank => String::new(),
+            Block::Minor(line) => format!("<p class=\"minor\">{}</p>\n", xml(line)),
+            Block::Notice(line) => format!("<p class=\"notice\">{}</p>\n", xml(line)),
+        };
+        self.blocks.iter().map(block).collect()
+    }
+
+    /// For a page of others.
     pub(crate) fn markdown(&self) -> String {
         let blocks = self.blocks.iter().map(|block| match block {
             Block::Lead(heading) | Block::Heading(heading) => {

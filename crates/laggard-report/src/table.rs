@@ -157,6 +157,38 @@ impl Table {
         text
     }
 
+    /// An HTML table, whose numbers can be sorted by.
+    pub fn html(&self) -> String {
+        let columns = self.shown(escape::xml);
+        let class = |column: &Column| match column.align {
+            Align::Left => "",
+            Align::Right | Align::Point => " class=\"n\"",
+        };
+        let head = columns.iter().map(|(column, _)| {
+            let unit = match column.unit.as_str() {
+                "" => String::new(),
+                unit => format!(" <small>{}</small>", escape::xml(unit)),
+            };
+            format!("<th{}>{}{unit}</th>", class(column), escape::xml(&column.header))
+        });
+        let mut text = format!(
+            "<table class=\"rows\">\n<thead><tr>{}</tr></thead>\n<tbody>\n",
+            head.collect::<String>()
+        );
+        for row in 0..self.rows.len() {
+            let cells = columns.iter().map(|(column, cells)| {
+                let value = match column.align {
+                    Align::Point => value(&cells[row]),
+                    Align::Left | Align::Right => None,
+                };
+                let value = value.map_or_else(String::new, |value| format!(" data-v=\"{value}\""));
+                format!("<td{}{value}>{}</td>", class(column), cells[row])
+            });
+            text += &format!("<tr>{}</tr>\n", cells.collect::<String>());
+        }
+        text + "</tbody>\n</table>\n"
+    }
+
     /// CSV by RFC 4180 with a header row; units are the headers' affair, and all columns are there.
     pub fn csv(&self) -> String {
         let headers = self.columns.iter().map(|column| escape::csv(&column.header)).collect();
@@ -174,6 +206,13 @@ impl Table {
             .map(|i| (&self.columns[i], self.rows.iter().map(|row| cell(&row[i])).collect()))
             .collect()
     }
+}
+
+/// The number that a cell shows. All cells of a column have one unit.
+fn value(cell: &str) -> Option<f64> {
+    let digits: String =
+        cell.chars().filter(|c| !matches!(c, ',' | '<' | '&' | 'l' | 't' | ';')).collect();
+    digits.trim().parse().ok().filter(|value: &f64| value.is_finite())
 }
 
 /// The width of every column, texts narrowed until the table fits.

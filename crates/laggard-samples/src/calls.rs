@@ -4,7 +4,7 @@ use crate::profile::Sketch;
 use laggard_core::model::calls::{
     ArgumentRow, CallQuality, CallRow, Calls, Function, InstructionRow,
 };
-use laggard_core::model::profile::Event;
+use laggard_core::model::profile::{Event, Unit};
 
 /// A record of calls in the making. Functions are `libx.so!f`, places `libx.so!g (g.c:12)`.
 #[derive(Default)]
@@ -124,7 +124,7 @@ impl CallSketch {
         calls.profile = self.sketch.profile.clone();
         let name = |function: &Function| Event {
             name: self.sketch.profile.texts.get(function.name).to_owned(),
-            is_time: false,
+            unit: Unit::Count,
         };
         let has_stacks = !calls.profile.samples.is_empty();
         let functions = calls.functions.iter().filter(|_| has_stacks);

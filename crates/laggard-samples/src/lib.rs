@@ -5,6 +5,7 @@
 //! - [`traps`] has the hard cases: damaged, odd and hostile files, and files that are no traces.
 //! - [`bench`] has results of benchmarks whose medians are known.
 //! - [`profile`] sketches recordings, a stack a line.
+//! - [`stacks`] writes collapsed stacks of any size.
 //! - [`fixtures`] lists the small files that live in the project's `fixtures/` directory.
 //!
 //! The same input gives the same bytes on every machine, compressed files excepted: how a text is
@@ -19,6 +20,7 @@ pub mod kineto;
 mod pen;
 pub mod profile;
 mod rng;
+pub mod stacks;
 pub mod traps;
 
 pub use pen::Style;

@@ -6,7 +6,7 @@
 
 use laggard_core::model::NONE;
 use laggard_core::model::profile::{
-    About, Event, Frame, FrameKind, Interner, Module, Profile, Sample, Thread, state,
+    About, Event, Frame, FrameKind, Interner, Module, Profile, Sample, Thread, Unit, state,
 };
 
 /// Nanoseconds that a sample stands for.
@@ -25,7 +25,7 @@ pub struct Sketch {
 impl Default for Sketch {
     fn default() -> Sketch {
         let mut profile = Profile::default();
-        profile.events.push(Event { name: "task-clock".into(), is_time: true });
+        profile.events.push(Event { name: "task-clock".into(), unit: Unit::Nanos });
         profile.about = About {
             command: vec!["python3".into(), "app.py".into()],
             exit_code: Some(0),
@@ -55,11 +55,11 @@ impl Sketch {
     }
 
     /// What follows counts this.
-    pub fn event(&mut self, name: &str, is_time: bool) -> &mut Sketch {
+    pub fn event(&mut self, name: &str, unit: Unit) -> &mut Sketch {
         let known = self.profile.events.iter().position(|event| event.name == name);
         self.event = known.unwrap_or(self.profile.events.len()) as u32;
         if known.is_none() {
-            self.profile.events.push(Event { name: name.into(), is_time });
+            self.profile.events.push(Event { name: name.into(), unit });
         }
         self
     }
@@ -79,6 +79,7 @@ impl Sketch {
                 thread: self.thread,
                 stack,
                 event: self.event,
+                count: 1,
                 weight: PERIOD_NS,
                 state: if stack == NONE { state::CUT } else { 0 },
             });
@@ -195,4 +196,23 @@ pub fn matrix_product() -> Profile {
     let ended = (profile.texts.add("libc.so.6"), 1, profile.texts.add("no unwind table"));
     profile.quality.cut = vec![ended];
     profile
+}
+
+/// The same product with an older kernel in another build of the library, a copy before it and a
+/// hostile name; `more` samples more of the kernel.
+pub fn older_kernel(more: usize) -> Profile {
+    const BLAS: &str = "libopenblas.so.0";
+    let mut sketch = Sketch::default();
+    let main = "python3.13!_start;<module> (app.py:12);main (app.py:9)";
+    let dot = format!("{main};product (app.py:7);_multiarray_umath.so!cblas_matrixproduct");
+    sketch.samples(40, &format!("{dot};libc.so.6!__memmove_avx_unaligned_erms"));
+    sketch.samples(
+        90 + more,
+        &format!("{dot};{BLAS}!cblas_dgemm64_;{BLAS}!dgemm_thread_nn;{BLAS}!dgemm_kernel_NEHALEM"),
+    );
+    sketch.samples(
+        5,
+        &format!("{main};hostile|`<b>`\u{1b}[2J\u{202e} (app.py:30);python3.13!PyObject_Str"),
+    );
+    sketch.done()
 }

@@ -10,7 +10,7 @@
 mod common;
 
 use common::{Record, compile, read, record};
-use laggard_symbols::{AddressSpace, Ending, ModuleIndex, Modules, unwind};
+use laggard_symbols::{AddressSpace, Ending, ModuleIndex, Modules, Unwinder};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
@@ -36,6 +36,7 @@ fn measure(name: &str, records: &[Record], maps: &[u8]) {
     space.refresh(maps, &mut modules);
     println!("{name}: {} stacks; mappings read in {:.0?}", records.len(), start.elapsed());
     let (mut frames, mut endings) = (vec![], BTreeMap::<&str, usize>::new());
+    let mut unwinder = Unwinder::default();
     let mut fastest = f64::INFINITY;
     let mut depth = 0;
     for round in 0..ROUNDS {
@@ -43,7 +44,7 @@ fn measure(name: &str, records: &[Record], maps: &[u8]) {
         let start = Instant::now();
         for one in records {
             let stack = one.stack();
-            let ending = unwind(&one.registers, stack, &space, &mut modules, &mut frames);
+            let ending = unwinder.unwind(&one.registers, stack, &space, &modules, &mut frames);
             depth += frames.len();
             if round == 0 {
                 *endings.entry(ending.reason()).or_default() += 1;
@@ -58,7 +59,7 @@ fn measure(name: &str, records: &[Record], maps: &[u8]) {
             println!("  first {:.2} µs a stack", ns / records.len() as f64 / 1e3);
         }
     }
-    name_all(records, &space, &mut modules);
+    name_all(records, &space, &modules);
     let per_stack = fastest / records.len() as f64 / 1e3;
     let frames_a_stack = depth as f64 / records.len() as f64;
     println!(
@@ -68,11 +69,12 @@ fn measure(name: &str, records: &[Record], maps: &[u8]) {
 }
 
 /// Names every address once, by symbol and by line. The first look at a file reads its tables.
-fn name_all(records: &[Record], space: &AddressSpace, modules: &mut Modules) {
+fn name_all(records: &[Record], space: &AddressSpace, modules: &Modules) {
+    let mut unwinder = Unwinder::default();
     let (mut frames, mut all) = (vec![], BTreeSet::new());
     let mut on_top = BTreeMap::<_, usize>::new();
     for one in records {
-        unwind(&one.registers, one.stack(), space, modules, &mut frames);
+        unwinder.unwind(&one.registers, one.stack(), space, modules, &mut frames);
         all.extend(frames.iter().filter_map(|frame| Some((frame.module?, frame.svma))));
         *on_top.entry((frames[0].module, frames[0].svma)).or_default() += 1;
     }

@@ -17,8 +17,10 @@ pub(crate) fn find(elf: &Elf) -> Option<Elf> {
         return None;
     }
     let own = elf.build_id();
-    if let Some(file) = own.and_then(by_build_id).and_then(|path| Elf::open(path).ok())
-        && file.build_id() == own
+    let cached = own.into_iter().flat_map(|id| caches(id, "debug", "debuginfo"));
+    let installed = own.and_then(by_build_id).into_iter().chain(cached);
+    if let Some(file) =
+        installed.filter_map(|path| Elf::open(path).ok()).find(|file| file.build_id() == own)
     {
         return Some(file);
     }
@@ -69,6 +71,28 @@ pub(crate) fn embedded(elf: &Elf) -> Option<Elf> {
 fn by_build_id(id: &str) -> Option<PathBuf> {
     let (head, tail) = id.split_at_checked(2)?;
     Some(Path::new(ROOT).join(".build-id").join(head).join(format!("{tail}.debug")))
+}
+
+/// The file that has this build-id in the cache of perf or of debuginfod, where it is kept when the
+/// file itself was replaced or is on another machine.
+pub(crate) fn cached(id: &str) -> Option<Elf> {
+    let files = caches(id, "elf", "executable").into_iter();
+    files.filter_map(|path| Elf::open(path).ok()).find(|file| file.build_id() == Some(id))
+}
+
+/// Where caches keep a file: perf below `~/.debug` (`perf buildid-cache`, and `perf archive` unpacked
+/// there), debuginfod below the directory that its variable names.
+fn caches(id: &str, of_perf: &str, of_debuginfod: &str) -> Vec<PathBuf> {
+    let is_id = id.len() > 2 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let Some((head, tail)) = id.split_at_checked(2).filter(|_| is_id) else { return vec![] };
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let perf = home.iter().map(|home| home.join(".debug"));
+    let perf = perf.map(|place| place.join(".build-id").join(head).join(tail).join(of_perf));
+    let debuginfod = std::env::var_os("DEBUGINFOD_CACHE_PATH").map(PathBuf::from);
+    let usual = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let usual = usual.or_else(|| home.as_ref().map(|home| home.join(".cache")));
+    let debuginfod = debuginfod.or_else(|| usual.map(|cache| cache.join("debuginfod_client")));
+    perf.chain(debuginfod.map(|place| place.join(id).join(of_debuginfod))).collect()
 }
 
 /// Name and checksum in `.gnu_debuglink`.

@@ -1,6 +1,6 @@
 //! Where the files of modules come from.
 
-use crate::{Elf, Missing};
+use crate::{Elf, Missing, debug_file};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -16,21 +16,29 @@ pub struct FileSystem;
 
 impl Files for FileSystem {
     fn find(&self, path: &Path, id: Option<&str>) -> Result<Arc<Elf>, Missing> {
-        let elf = if path == Path::new("[vdso]") {
-            vdso().ok_or_else(|| Missing::NoFile { name: "[vdso]".to_owned() })?
-        } else if path.is_absolute() {
-            Arc::new(Elf::open(path)?)
-        } else {
-            return Err(Missing::NoFile { name: path.display().to_string() });
-        };
-        match id.filter(|id| !id.is_empty() && *id != elf.id()) {
-            None => Ok(elf),
-            Some(wanted) => Err(Missing::Changed {
-                path: path.to_owned(),
-                wanted: wanted.to_owned(),
-                found: elf.id().to_owned(),
-            }),
+        match by_path(path, id) {
+            Ok(elf) => Ok(elf),
+            // What ran may be kept by its id where the path has nothing, or another file.
+            Err(why) => id.and_then(debug_file::cached).map(Arc::new).ok_or(why),
         }
+    }
+}
+
+fn by_path(path: &Path, id: Option<&str>) -> Result<Arc<Elf>, Missing> {
+    let elf = if path == Path::new("[vdso]") {
+        vdso().ok_or_else(|| Missing::NoFile { name: "[vdso]".to_owned() })?
+    } else if path.is_absolute() {
+        Arc::new(Elf::open(path)?)
+    } else {
+        return Err(Missing::NoFile { name: path.display().to_string() });
+    };
+    match id.filter(|id| !id.is_empty() && *id != elf.id()) {
+        None => Ok(elf),
+        Some(wanted) => Err(Missing::Changed {
+            path: path.to_owned(),
+            wanted: wanted.to_owned(),
+            found: elf.id().to_owned(),
+        }),
     }
 }
 

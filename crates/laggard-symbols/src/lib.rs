@@ -1,7 +1,7 @@
 //! ELF files, unwinding with all registers, and names of addresses.
 //!
 //! You give files, the mappings of a process and copies of its registers and stacks; you get the
-//! frames of each stack ([`unwind`]) and later their functions, files and lines ([`resolve`]).
+//! frames of each stack ([`Unwinder`]) and later their functions, files and lines ([`resolve`]).
 //! Addresses come in two kinds: a *pc* is where code ran in a process, an *svma* ("stated virtual
 //! memory address") is the same place as the file's own tables have it. A [`Mapping`]'s bias lies
 //! between them.
@@ -13,7 +13,7 @@
 //! - [`Elf`]: one file, with its symbols ([`Elf::symbol`]) and lines ([`Elf::lines`])
 //! - [`Rows`]: call-frame rules of one file, and one step up a stack with them
 //! - [`AddressSpace`], [`Modules`]: what is mapped where, and files shared by processes
-//! - [`unwind`], [`resolve`]: from a copied stack to frames, from frames to names
+//! - [`Unwinder`], [`resolve`]: from a copied stack to frames, from frames to names
 //! - [`inspect`]: how a file was built and what its code consists of
 
 mod cfi;
@@ -50,4 +50,4 @@ pub use registers::{Memory, Registers, StackCopy};
 pub use resolve::{Resolution, resolve, resolve_calls};
 pub use space::{AddressSpace, Mapping, Place};
 pub use symbols::Symbol;
-pub use unwind::{Ending, MAX_DEPTH, NativeFrame, unwind};
+pub use unwind::{Ending, MAX_DEPTH, NativeFrame, Unwinder};

@@ -1,7 +1,7 @@
 //! Files in use, shared by all processes that map them.
 
 use crate::maps::Area;
-use crate::{Elf, FileSystem, Files, Rows};
+use crate::{Elf, FileSystem, Files};
 use rustc_hash::FxHashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -17,12 +17,11 @@ pub struct Module {
     pub path: PathBuf,
     /// Its content; `None` when it could not be read.
     pub elf: Option<Arc<Elf>>,
-    pub(crate) rows: Rows,
 }
 
 /// All modules seen, each once.
 pub struct Modules {
-    files: Box<dyn Files + Send>,
+    files: Box<dyn Files + Send + Sync>,
     all: Vec<Module>,
     numbers: FxHashMap<Key, ModuleIndex>,
 }
@@ -46,13 +45,23 @@ impl Default for Modules {
 
 impl Modules {
     /// No modules yet; their files will come from `files`.
-    pub fn new(files: Box<dyn Files + Send>) -> Modules {
+    pub fn new(files: Box<dyn Files + Send + Sync>) -> Modules {
         Modules { files, all: vec![], numbers: FxHashMap::default() }
     }
 
     /// The module with this number.
     pub fn get(&self, index: ModuleIndex) -> Option<&Module> {
         self.all.get(index.0 as usize)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
     }
 
     /// All modules in order of their numbers.
@@ -72,13 +81,9 @@ impl Modules {
         // What is now at the path of a deleted file is another file.
         let elf = if area.is_deleted { None } else { self.files.find(&area.path, None).ok() };
         let number = ModuleIndex(self.all.len() as u32);
-        self.all.push(Module { path: area.path.clone(), elf, rows: Rows::default() });
+        self.all.push(Module { path: area.path.clone(), elf });
         self.numbers.insert(key, number);
         Some(number)
-    }
-
-    pub(crate) fn get_mut(&mut self, index: ModuleIndex) -> Option<&mut Module> {
-        self.all.get_mut(index.0 as usize)
     }
 }
 

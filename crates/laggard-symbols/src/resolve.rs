@@ -1,11 +1,13 @@
 //! Names for the native frames of a profile.
 
-use crate::{Elf, Files, Lines, demangle};
+use crate::{Elf, Files, Lines, Location, demangle};
 use laggard_core::model::NONE;
 use laggard_core::model::calls::Calls;
 use laggard_core::model::profile::{Frame, FrameKind, Interner, Node, Profile};
 use rustc_hash::FxHashMap;
 use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// What naming the frames of a profile came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,7 +30,10 @@ pub struct Resolution {
 pub fn resolve(profile: &mut Profile, files: &dyn Files) -> Resolution {
     let mut resolution = Resolution::default();
     let names = look_up(profile, files, &mut resolution);
-    rebuild(profile, &names, std::iter::empty());
+    // A million stacks are not numbered anew for nothing.
+    if !names.is_empty() {
+        rebuild(profile, &names, std::iter::empty());
+    }
     resolution
 }
 
@@ -45,12 +50,26 @@ pub fn resolve_calls(calls: &mut Calls, files: &dyn Files) -> Resolution {
 /// Functions at a place, outermost first.
 type Names = FxHashMap<(u32, u64), Vec<Frame>>;
 
+/// Addresses of one file that a thread names in one go. Another thread has to read the same tables
+/// of the file again, so that small pieces would cost more than they save.
+const PIECE: usize = 4096;
+
+/// Some addresses of a file.
+struct Piece<'a> {
+    elf: &'a Elf,
+    module: u32,
+    places: &'a [(u32, u64)],
+}
+
+/// What is known of an address: the symbol, and the locations, innermost first.
+type Named = (Option<String>, Vec<Location>);
+
 fn look_up(profile: &mut Profile, files: &dyn Files, resolution: &mut Resolution) -> Names {
     let mut wanted: Vec<(u32, u64)> =
         profile.frames.iter().filter(|f| is_nameless(f)).map(|f| (f.module, f.address)).collect();
     wanted.sort_unstable();
     wanted.dedup();
-    let mut names = Names::default();
+    let mut found = vec![];
     for places in wanted.chunk_by(|a, b| a.0 == b.0) {
         let number = places[0].0;
         let Some(module) = profile.modules.get(number as usize) else {
@@ -59,69 +78,99 @@ fn look_up(profile: &mut Profile, files: &dyn Files, resolution: &mut Resolution
         };
         let path = Path::new(profile.texts.get(module.path));
         let id = Some(profile.texts.get(module.id)).filter(|id| !id.is_empty());
-        let elf = match files.find(path, id) {
-            Ok(elf) => elf,
+        match files.find(path, id) {
+            Ok(elf) => found.push((elf, places)),
             Err(why) => {
                 resolution.unread += places.len();
                 resolution.missing.push((number, places.len(), why.to_string()));
-                continue;
             }
-        };
-        let lines = elf.lines();
-        for &(_, address) in places {
-            let frames = frames_at(profile, &elf, lines.as_ref(), number, address);
+        }
+    }
+    let mut pieces: Vec<Piece<'_>> = found
+        .iter()
+        .flat_map(|(elf, places)| {
+            places.chunks(PIECE).map(|places| Piece { elf, module: places[0].0, places })
+        })
+        .collect();
+    // The largest first, so that no thread begins it when the others are done.
+    pieces.sort_by_key(|piece| std::cmp::Reverse(piece.places.len()));
+    let mut names = Names::default();
+    for (piece, named) in pieces.iter().zip(name_all(&pieces)) {
+        for (&(module, address), named) in piece.places.iter().zip(named) {
+            let frames = frames(profile, named, module, address);
             match frames.first().is_some_and(|frame| frame.function != 0) {
                 true => resolution.named += 1,
                 false => resolution.nameless += 1,
             }
-            names.insert((number, address), frames);
+            names.insert((piece.module, address), frames);
         }
     }
     names
+}
+
+/// Names pieces in parallel: a thread takes the next one when it is done with its last.
+fn name_all(pieces: &[Piece<'_>]) -> Vec<Vec<Named>> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(pieces.len());
+    let next = AtomicUsize::new(0);
+    let done: Vec<OnceLock<Vec<Named>>> = pieces.iter().map(|_| OnceLock::new()).collect();
+    let work = || {
+        while let Some((piece, done)) = {
+            let at = next.fetch_add(1, Relaxed);
+            pieces.get(at).zip(done.get(at))
+        } {
+            let lines = piece.elf.lines();
+            let named =
+                piece.places.iter().map(|&(_, address)| name(piece, lines.as_ref(), address));
+            let _ = done.set(named.collect());
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(work);
+        }
+        work();
+    });
+    done.into_iter().map(|done| done.into_inner().unwrap_or_default()).collect()
+}
+
+fn name(piece: &Piece<'_>, lines: Option<&Lines<'_>>, address: u64) -> Named {
+    let symbol = piece.elf.symbol(address);
+    let locations = lines.map(|lines| lines.locations(address)).unwrap_or_default();
+    (symbol.map(|symbol| demangle(&symbol.name).into_owned()), locations)
 }
 
 fn is_nameless(frame: &Frame) -> bool {
     frame.kind == FrameKind::Native && frame.function == 0 && frame.module != NONE
 }
 
-fn frames_at(
+/// The frames of an address, outermost first.
+fn frames(
     profile: &mut Profile,
-    elf: &Elf,
-    lines: Option<&Lines<'_>>,
+    (symbol, locations): Named,
     module: u32,
     address: u64,
 ) -> Vec<Frame> {
-    let symbol = elf.symbol(address);
-    // Clones of a function (`.cold`, `.constprop.0`) are told apart by the symbol only.
-    let symbol = symbol.map(|symbol| demangle(&symbol.name).into_owned());
-    let mut frames: Vec<Frame> = lines
-        .map(|lines| lines.locations(address))
-        .unwrap_or_default()
+    let unknown = Frame { kind: FrameKind::Native, module, address, function: 0, file: 0, line: 0 };
+    let texts = &mut profile.texts;
+    let mut frames: Vec<Frame> = locations
         .iter()
         .rev()
         .map(|location| Frame {
             kind: FrameKind::Inlined,
-            module,
-            address,
-            function: profile.texts.add(&location.function),
-            file: profile.texts.add(&location.file),
+            function: texts.add(&location.function),
+            file: texts.add(&location.file),
             line: location.line,
+            ..unknown
         })
         .collect();
     if frames.is_empty() {
-        frames.push(Frame {
-            kind: FrameKind::Native,
-            module,
-            address,
-            function: 0,
-            file: 0,
-            line: 0,
-        });
+        frames.push(unknown);
     }
     if let Some(outermost) = frames.first_mut() {
         outermost.kind = FrameKind::Native;
+        // Clones of a function (`.cold`, `.constprop.0`) are told apart by the symbol only.
         if let Some(symbol) = symbol {
-            outermost.function = profile.texts.add(&symbol);
+            outermost.function = texts.add(&symbol);
         }
     }
     frames

@@ -2,7 +2,9 @@
 
 use crate::cfi::RED_ZONE;
 use crate::prologue::Prologue;
-use crate::{AddressSpace, Memory, ModuleIndex, Modules, Place, Registers, StackCopy, Step, Stop};
+use crate::{
+    AddressSpace, Memory, ModuleIndex, Modules, Place, Registers, Rows, StackCopy, Step, Stop,
+};
 
 /// Frames after which a stack is given up.
 pub const MAX_DEPTH: usize = 2000;
@@ -84,88 +86,105 @@ impl Ending {
     }
 }
 
-/// Finds the frames of a stopped thread, innermost first. `frames` is emptied before.
-///
-/// The copy should begin 128 bytes below the stack pointer: OpenSSL's assembly keeps its caller's
-/// stack pointer there only, and cannot be unwound without.
-///
-/// On [`Ending::Unmapped`], [`AddressSpace::refresh`] and try again.
-pub fn unwind(
-    registers: &Registers,
-    stack: StackCopy<'_>,
-    space: &AddressSpace,
-    modules: &mut Modules,
-    frames: &mut Vec<NativeFrame>,
-) -> Ending {
-    frames.clear();
-    let mut registers = *registers;
-    // A return address may belong to the next function already: its call is what counts. An
-    // interrupted instruction counts itself.
-    let mut is_exact = true;
-    let mut is_guess = false;
-    loop {
-        let (pc, sp) = (registers.pc(), registers.sp());
-        let place = space.find(if is_exact { pc } else { pc.wrapping_sub(1) });
-        if place.is_none() && !frames.is_empty() {
-            return Ending::Unmapped { module: last_module(frames), pc };
-        }
-        if frames.len() == MAX_DEPTH {
-            return Ending::TooDeep(last_module(frames));
-        }
-        let Place { module, svma } = place.unwrap_or(Place { module: None, svma: pc });
-        let mut frame = NativeFrame { module, svma, pc, sp, cfa: u64::MAX, is_guess };
+/// Unwinds stacks, and remembers what it learnt of the files on the way. Each thread has its own.
+#[derive(Default)]
+pub struct Unwinder {
+    /// By number of the module.
+    rows: Vec<Rows>,
+}
 
-        let step = match module.and_then(|module| modules.get_mut(module)) {
-            Some(module) => match &module.elf {
-                Some(elf) => module.rows.step(elf, svma, &mut registers, &stack),
+impl Unwinder {
+    /// Finds the frames of a stopped thread, innermost first. `frames` is emptied before.
+    ///
+    /// The copy should begin 128 bytes below the stack pointer: OpenSSL's assembly keeps its
+    /// caller's stack pointer there only, and cannot be unwound without.
+    ///
+    /// On [`Ending::Unmapped`], [`AddressSpace::refresh`] and try again.
+    pub fn unwind(
+        &mut self,
+        registers: &Registers,
+        stack: StackCopy<'_>,
+        space: &AddressSpace,
+        modules: &Modules,
+        frames: &mut Vec<NativeFrame>,
+    ) -> Ending {
+        if self.rows.len() < modules.len() {
+            self.rows.resize_with(modules.len(), Rows::default);
+        }
+        frames.clear();
+        let mut registers = *registers;
+        // A return address may belong to the next function already: its call is what counts. An
+        // interrupted instruction counts itself.
+        let mut is_exact = true;
+        let mut is_guess = false;
+        loop {
+            let (pc, sp) = (registers.pc(), registers.sp());
+            let place = space.find(if is_exact { pc } else { pc.wrapping_sub(1) });
+            if place.is_none() && !frames.is_empty() {
+                return Ending::Unmapped { module: last_module(frames), pc };
+            }
+            if frames.len() == MAX_DEPTH {
+                return Ending::TooDeep(last_module(frames));
+            }
+            let Place { module, svma } = place.unwrap_or(Place { module: None, svma: pc });
+            let mut frame = NativeFrame { module, svma, pc, sp, cfa: u64::MAX, is_guess };
+
+            let step = module
+                .and_then(|number| {
+                    Some((modules.get(number)?, self.rows.get_mut(number.0 as usize)?))
+                })
+                .and_then(|(module, rows)| Some((module.elf.as_ref()?, rows)));
+            let step = match step {
+                Some((elf, rows)) => rows.step(elf, svma, &mut registers, &stack),
                 None => Err(Stop::NoUnwindInfo),
-            },
-            None => Err(Stop::NoUnwindInfo),
-        };
-        is_guess = false;
-        let ending = match step {
-            Ok(Step::Caller { cfa, is_signal }) => {
-                frame.cfa = cfa;
-                if is_signal && !is_exact {
-                    // Nothing called the trampoline: its address is exact.
-                    frame.svma = svma.wrapping_add(1);
-                }
-                is_exact = is_signal;
-                None
-            }
-            Ok(Step::Outermost { cfa }) => {
-                frame.cfa = cfa;
-                Some(Ending::Complete)
-            }
-            Err(Stop::NoUnwindInfo) => {
-                let guess = Guess { stack, space, modules, place, is_exact };
-                match guess.step(&mut registers) {
-                    Guessed::Caller => {
-                        frame.cfa = registers.sp();
-                        is_exact = false;
-                        is_guess = true;
-                        None
+            };
+            is_guess = false;
+            let ending = match step {
+                Ok(Step::Caller { cfa, is_signal }) => {
+                    frame.cfa = cfa;
+                    if is_signal && !is_exact {
+                        // Nothing called the trampoline: its address is exact.
+                        frame.svma = svma.wrapping_add(1);
                     }
-                    Guessed::Interrupted => {
-                        frame.cfa = registers.sp();
-                        frame.svma = svma.wrapping_add(u64::from(!is_exact));
-                        is_exact = true;
-                        None
-                    }
-                    Guessed::Outermost => Some(Ending::Complete),
-                    Guessed::Nothing if place.is_none() => Some(Ending::Unmapped { module, pc }),
-                    Guessed::Nothing => Some(Ending::NoUnwindInfo(module)),
+                    is_exact = is_signal;
+                    None
                 }
+                Ok(Step::Outermost { cfa }) => {
+                    frame.cfa = cfa;
+                    Some(Ending::Complete)
+                }
+                Err(Stop::NoUnwindInfo) => {
+                    let guess = Guess { stack, space, modules, place, is_exact };
+                    match guess.step(&mut registers) {
+                        Guessed::Caller => {
+                            frame.cfa = registers.sp();
+                            is_exact = false;
+                            is_guess = true;
+                            None
+                        }
+                        Guessed::Interrupted => {
+                            frame.cfa = registers.sp();
+                            frame.svma = svma.wrapping_add(u64::from(!is_exact));
+                            is_exact = true;
+                            None
+                        }
+                        Guessed::Outermost => Some(Ending::Complete),
+                        Guessed::Nothing if place.is_none() => {
+                            Some(Ending::Unmapped { module, pc })
+                        }
+                        Guessed::Nothing => Some(Ending::NoUnwindInfo(module)),
+                    }
+                }
+                Err(Stop::Unreadable(address)) if address >= sp.saturating_sub(RED_ZONE) => {
+                    Some(Ending::Truncated(module))
+                }
+                Err(Stop::Unreadable(_) | Stop::Stuck) => Some(Ending::Stuck(module)),
+                Err(Stop::BadUnwindInfo) => Some(Ending::BadUnwindInfo(module)),
+            };
+            frames.push(frame);
+            if let Some(ending) = ending {
+                return ending;
             }
-            Err(Stop::Unreadable(address)) if address >= sp.saturating_sub(RED_ZONE) => {
-                Some(Ending::Truncated(module))
-            }
-            Err(Stop::Unreadable(_) | Stop::Stuck) => Some(Ending::Stuck(module)),
-            Err(Stop::BadUnwindInfo) => Some(Ending::BadUnwindInfo(module)),
-        };
-        frames.push(frame);
-        if let Some(ending) = ending {
-            return ending;
         }
     }
 }

@@ -9,7 +9,7 @@ use laggard_core::model::code::{
     Class, Code, CodeFile, DebugLevel, FileKind, Function, Hot, Mark, Relro, Role,
 };
 use laggard_core::model::profile::{
-    Event, Frame, FrameKind, Interner, Module, Profile, Sample, Texts,
+    Event, Frame, FrameKind, Interner, Module, Profile, Sample, Texts, Unit,
 };
 use laggard_symbols::{Elf, executed, inspect, listing, samples_in};
 use proptest::prelude::*;
@@ -255,13 +255,14 @@ fn profile(file: &CodeFile, samples: &[(u64, u64)]) -> Profile {
     let mut interner = Interner::default();
     let (path, id) = (profile.texts.add("/elsewhere/mix.so"), profile.texts.add(&file.id));
     let module = interner.module(&mut profile, Module { path, id });
-    profile.events.push(Event { name: "task-clock".into(), is_time: true });
+    profile.events.push(Event { name: "task-clock".into(), unit: Unit::Nanos });
     for &(address, count) in samples {
         let kind = FrameKind::Inlined;
         let frame = Frame { kind, module, address, function: 1, file: 0, line: 0 };
         let frame = interner.frame(&mut profile, frame);
         let stack = interner.stack(&mut profile, [frame].into_iter());
-        let sample = Sample { time_ns: 0, thread: 0, stack, event: 0, weight: 1, state: 0 };
+        let sample =
+            Sample { time_ns: 0, thread: 0, stack, event: 0, count: 1, weight: 1, state: 0 };
         profile.samples.extend(std::iter::repeat_n(sample, count as usize));
     }
     profile

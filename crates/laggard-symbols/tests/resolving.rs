@@ -5,7 +5,9 @@ mod common;
 
 use laggard_core::model::NONE;
 use laggard_core::model::calls::{CallRow, Calls};
-use laggard_core::model::profile::{Event, Frame, FrameKind, Interner, Module, Profile, Sample};
+use laggard_core::model::profile::{
+    Event, Frame, FrameKind, Interner, Module, Profile, Sample, Unit,
+};
 use laggard_symbols::{Elf, FileSystem, resolve, resolve_calls};
 
 fn native(module: u32, address: u64) -> Frame {
@@ -20,8 +22,8 @@ fn profile(path: &str, id: &str, frames: &[Frame]) -> Profile {
     interner.module(&mut profile, Module { path, id });
     let numbers: Vec<u32> = frames.iter().map(|f| interner.frame(&mut profile, *f)).collect();
     let stack = interner.stack(&mut profile, numbers.into_iter());
-    profile.events.push(Event { name: "task-clock".into(), is_time: true });
-    let sample = Sample { time_ns: 0, thread: 0, stack, event: 0, weight: 1, state: 0 };
+    profile.events.push(Event { name: "task-clock".into(), unit: Unit::Nanos });
+    let sample = Sample { time_ns: 0, thread: 0, stack, event: 0, count: 1, weight: 1, state: 0 };
     profile.samples = vec![sample, Sample { stack: NONE, ..sample }];
     profile
 }

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Record, compile, record};
 use laggard_symbols::{
-    AddressSpace, Ending, MAX_DEPTH, Modules, NativeFrame, Registers, StackCopy, unwind,
+    AddressSpace, Ending, MAX_DEPTH, Modules, NativeFrame, Registers, StackCopy, Unwinder,
 };
 use std::path::Path;
 
@@ -64,12 +64,13 @@ fn check(flags: &[&str]) {
         assert!(records.len() > 3, "{scenario} {flags:?}: {} records", records.len());
         let (mut space, mut modules) = (AddressSpace::default(), Modules::default());
         space.refresh(&maps, &mut modules);
+        let mut unwinder = Unwinder::default();
         let mut frames = vec![];
         for (number, one) in records.iter().enumerate() {
             let both = [one.stack(), one.stack_without_red_zone()];
             let needs_red_zone = scenario == "red_zone";
             for stack in both.into_iter().take(if needs_red_zone { 1 } else { 2 }) {
-                let ending = unwind(&one.registers, stack, &space, &mut modules, &mut frames);
+                let ending = unwinder.unwind(&one.registers, stack, &space, &modules, &mut frames);
                 let names = names(&frames, &modules);
                 let about = format!("{scenario} {flags:?} record {number}: {names:?}");
                 assert_eq!(ending, Ending::Complete, "{about}");
@@ -149,6 +150,7 @@ fn stacks_of_nonsense_end() {
     let maps = std::fs::read("/proc/self/maps").unwrap();
     let (mut space, mut modules) = (AddressSpace::default(), Modules::default());
     space.refresh(&maps, &mut modules);
+    let mut unwinder = Unwinder::default();
     let mut random = 1u64;
     let mut next = move || {
         random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
@@ -170,7 +172,7 @@ fn stacks_of_nonsense_end() {
         let mut registers = Registers(std::array::from_fn(|_| word(&space)));
         registers.0[Registers::RSP] = start;
         let stack = StackCopy { start, bytes: &bytes };
-        unwind(&registers, stack, &space, &mut modules, &mut frames);
+        unwinder.unwind(&registers, stack, &space, &modules, &mut frames);
         assert!(!frames.is_empty() && frames.len() <= MAX_DEPTH);
     }
 }

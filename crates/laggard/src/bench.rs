@@ -19,18 +19,18 @@ use std::process::ExitCode;
 /// The seed of what is drawn at random, so that a file always says the same.
 pub(crate) const SEED: u64 = 1;
 /// The exit code when a case got too slow.
-const TRIPPED: u8 = 1;
+pub(crate) const TRIPPED: u8 = 1;
 /// Rows of a table when nothing else is asked for.
 pub(crate) const USUAL_ROWS: usize = 20;
-
-/// Whether a file has results of a benchmark.
-pub(crate) fn is_bench(path: &Path) -> anyhow::Result<bool> {
-    Ok(path.is_file() && bench::kind_of_file(path)?.is_some())
-}
 
 /// Loads results of any kind.
 pub(crate) fn load(path: &Path) -> anyhow::Result<Timings> {
     Ok(bench::read(Source::open(path)?)?)
+}
+
+/// The same of a source that is open already.
+pub(crate) fn read(source: Source) -> anyhow::Result<Timings> {
+    Ok(bench::read(source)?)
 }
 
 /// Shows results, in any form.
@@ -56,6 +56,7 @@ pub(crate) fn report(
     places: &Places,
     printer: &Printer,
     path: &Path,
+    timings: &Timings,
 ) -> anyhow::Result<()> {
     let of_others = args.samples.given().chain(args.calls.given()).next();
     let by = args.by.is_some().then_some("--by");
@@ -63,7 +64,7 @@ pub(crate) fn report(
         anyhow::bail!("{flag} shows a recording or a trace; {} is a bench", path.display());
     }
     let rows = if args.top.is_some() || args.all { top(args) } else { Some(USUAL_ROWS) };
-    show(&load(path)?, rows, places, printer)
+    show(timings, rows, places, printer)
 }
 
 /// Compares two files of results; the exit code is that of the gate.
@@ -78,7 +79,7 @@ pub(crate) fn compare_two(
     if let Some((flag, _)) = of_calls.iter().find(|(_, given)| *given) {
         anyhow::bail!("{flag} keeps calls; these are benches");
     }
-    let (path_a, path_b) = (args.a.display().to_string(), args.b.display().to_string());
+    let [path_a, path_b] = args.paths();
     let rows = (!args.all).then_some(args.top.unwrap_or(USUAL_ROWS));
     let two = Two::new((&path_a, before), (&path_b, after));
     let report = two.report(args.fail_above, rows);
@@ -89,6 +90,11 @@ pub(crate) fn compare_two(
         Format::Md => show_two::markdown(&report),
     })?;
     two.verdict(args.fail_above)
+}
+
+/// Two benches as sections of a page.
+pub(crate) fn section_of_two(before: (&str, &Timings), after: (&str, &Timings)) -> String {
+    show_two::html(&Two::new(before, after).report(None, None))
 }
 
 /// Says how a bench compares with an earlier one; the exit code is that of the gate.

@@ -4,6 +4,7 @@ use crate::cli::{BY_ARGUMENTS, BY_PYTHON_LINE, BY_TREE, Format, ReportArgs};
 use crate::commands::report::top;
 use crate::failure;
 use crate::output::Places;
+use crate::page::ROWS;
 use crate::printer::Printer;
 use laggard_core::calls::{By, Filter, Totals, View, arguments, python_lines, totals, tree};
 use laggard_core::model::calls::Calls;
@@ -63,19 +64,21 @@ pub(crate) fn report(
 ) -> anyhow::Result<()> {
     let flags = &args.samples;
     let of_samples = [
-        ("--event", flags.event.is_some()),
-        ("--from", flags.from.is_some()),
-        ("--to", flags.to.is_some()),
-        ("--start-up", flags.start_up),
+        ("--event", flags.narrow.event.is_some()),
+        ("--pid", flags.narrow.pid.is_some()),
+        ("--from", flags.time.from.is_some()),
+        ("--to", flags.time.to.is_some()),
+        ("--start-up", flags.narrow.start_up),
+        ("--module-graph", flags.module_graph),
     ];
     if let Some((flag, _)) = of_samples.iter().find(|(_, given)| *given) {
         anyhow::bail!("{flag} shows samples; {} has traced calls", path.display());
     }
     let filter = Filter {
-        library: flags.lib.clone(),
+        library: flags.narrow.lib.clone(),
         function: args.calls.function.clone(),
-        thread: flags.thread.clone(),
-        process: flags.comm.clone(),
+        thread: flags.narrow.thread.clone(),
+        process: flags.narrow.comm.clone(),
     };
     let view = View::new(&loaded.calls, &filter).map_err(|found| missing(&found))?;
     let shown = shown(args, &view)?;
@@ -115,7 +118,7 @@ fn shown(args: &ReportArgs, view: &View) -> anyhow::Result<Shown> {
         return Ok(Shown::Callees(function.clone(), found(view.calls_by(function), By::Function)?));
     }
     // Arguments are known by function alone.
-    let has_arguments = flags.thread.is_none() && flags.comm.is_none();
+    let has_arguments = flags.narrow.thread.is_none() && flags.narrow.comm.is_none();
     match args.by.as_deref() {
         _ if flags.tree => Ok(Shown::Tree(tree(view))),
         Some(BY_TREE) => Ok(Shown::Tree(tree(view))),
@@ -136,14 +139,29 @@ fn shown(args: &ReportArgs, view: &View) -> anyhow::Result<Shown> {
             })?;
             Ok(Shown::Table(totals(view, by)))
         }
-        None => {
-            let mut tables: Vec<Totals> = By::ALL.into_iter().map(|by| totals(view, by)).collect();
-            // One thread or library says nothing by itself.
-            tables.retain(|table| {
-                table.rows.len() > 1 || !matches!(table.by, By::Thread | By::Library)
-            });
-            let arguments = if has_arguments { arguments(view) } else { vec![] };
-            Ok(Shown::Whole(tables, python_lines(view), arguments))
-        }
+        None => Ok(whole(view, has_arguments)),
     }
+}
+
+/// All there is to show.
+fn whole(view: &View, has_arguments: bool) -> Shown {
+    let mut tables: Vec<Totals> = By::ALL.into_iter().map(|by| totals(view, by)).collect();
+    // One thread or library says nothing by itself.
+    tables.retain(|table| table.rows.len() > 1 || !matches!(table.by, By::Thread | By::Library));
+    let arguments = if has_arguments { arguments(view) } else { vec![] };
+    Shown::Whole(tables, python_lines(view), arguments)
+}
+
+/// The same as sections of a page.
+pub(crate) fn section(loaded: &Loaded, path: &Path) -> String {
+    let view = View::whole(&loaded.calls);
+    show::html(&CallsReport {
+        path: &path.display().to_string(),
+        view: &view,
+        filter: &Filter::default(),
+        losses: &loaded.losses,
+        shown: &whole(&view, true),
+        top: Some(ROWS),
+        is_verbose: false,
+    })
 }

@@ -1,13 +1,16 @@
 //! Every verb and flag, defined once: parsing, help, man pages and completions come from here.
 
+mod compare;
 mod sides;
 mod suites;
 
+pub use compare::{Calls, CompareArgs, CompareBy, CompareSamples, ScaleArg, SideArg};
 pub use sides::{EachSideArgs, EffortArgs, Parameter, Set, Setting, SidesArgs};
 pub use suites::{CaseArgs, CaseSideArgs, LayoutArg, SimdArg, SuiteArgs};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use laggard_core::model::profile::Profile;
 use laggard_core::trace::By;
 use laggard_core::{calls, profile};
 use std::ffi::OsString;
@@ -39,9 +42,13 @@ pub enum Verb {
     Calls(CallsArgs),
     /// Say what ran: libraries, functions and lines of a recording; devices, kernels and phases of a trace
     Report(Box<ReportArgs>),
-    /// Say what differs between two records of calls, or two benches: A is the reference, B the one asked about
-    Compare(CompareArgs),
-    /// Turn a recording into another format: flame graph, collapsed stacks, speedscope, Firefox Profiler
+    /// Say what differs between two files of one kind, and by how much: A is the reference, B the one asked about
+    Compare(Box<CompareArgs>),
+    /// Draw a flame graph of a profile, or of how B differs from A
+    Flame(FlameArgs),
+    /// Look at any file, or at how B differs from A, in a browser: one page that needs nothing else
+    View(ViewArgs),
+    /// Turn a profile into another format: collapsed stacks, speedscope, pprof, Firefox Profiler, …
     Convert(ConvertArgs),
     /// List the indexes that make later loads of traces instant, or clear them
     Index(IndexArgs),
@@ -261,46 +268,6 @@ pub enum InsideArg {
     Uprobes,
 }
 
-/// Arguments of `compare`.
-#[derive(Args, Debug)]
-#[command(after_help = "Examples:
-  laggard compare numpy.lag mine.lag
-  laggard compare --lib openblas before.lag after.lag
-  laggard compare a.lag b.lag -o gap.json
-  laggard compare before.json after.json                   (two benches)
-  laggard compare --fail-above 5% baseline.json now.json   (exit 1 when a case got slower)
-
-Results of benchmarks may be those of laggard bench, hyperfine, pyperf or pytest-benchmark. Of those
-with a reference side its ratio to the others is compared, so that a file of another machine still
-means something; of others, the times.")]
-pub struct CompareArgs {
-    /// The reference
-    #[arg(value_name = "A")]
-    pub a: PathBuf,
-    /// The one asked about
-    #[arg(value_name = "B")]
-    pub b: PathBuf,
-    /// Exit 1 when a case of a bench got slower by more than this: detectably so, and by the middle of
-    /// its interval
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
-    pub fail_above: Option<f64>,
-    /// Keep calls into a library, on both sides
-    #[arg(long, value_name = "NAME")]
-    pub lib: Option<String>,
-    /// Keep calls of these functions, on both sides
-    #[arg(long = "fn", value_name = "GLOB")]
-    pub function: Option<String>,
-    /// Rows of each table [default: 10]
-    #[arg(long, value_name = "N")]
-    pub top: Option<usize>,
-    /// All rows of each table
-    #[arg(long, conflicts_with = "top")]
-    pub all: bool,
-    /// Where to.
-    #[command(flatten)]
-    pub output: Output,
-}
-
 /// Arguments of `why`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -515,7 +482,7 @@ fn cpus(text: &str) -> Result<Cpus, String> {
   laggard report rank0.json.gz rank1.json.gz   (ranks of one job, side by side)
   zcat trace.json.gz | laggard report -")]
 pub struct ReportArgs {
-    /// A recording or traced calls (.lag), results of a benchmark (JSON), or PyTorch traces (JSON, plain or compressed), `-` for a trace on standard input, or a directory of ranks
+    /// A recording or traced calls (.lag), a profile of another program (perf.data, pprof, collapsed stacks, …), counters of perf stat, results of a benchmark, or PyTorch traces (plain or compressed); `-` for standard input, or a directory of ranks
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Show one table: samples of a recording, traced calls, or device time of a trace by this
@@ -564,9 +531,12 @@ pub struct ReportArgs {
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Options for recordings and calls")]
 pub struct SampleArgs {
-    /// Keep samples inside a library, and show who calls it and what it does
-    #[arg(long, value_name = "NAME")]
-    pub lib: Option<String>,
+    /// Which samples.
+    #[command(flatten)]
+    pub narrow: NarrowArgs,
+    /// Of which part of the run.
+    #[command(flatten)]
+    pub time: TimeArgs,
     /// Show who calls a function
     #[arg(long, value_name = "FUNCTION", group = "shown_as")]
     pub callers: Option<String>,
@@ -576,6 +546,31 @@ pub struct SampleArgs {
     /// Show calls as a tree; the same as --by tree
     #[arg(long, group = "shown_as", conflicts_with = "by")]
     pub tree: bool,
+    /// Show which library calls into which
+    #[arg(long, group = "shown_as", conflicts_with = "by")]
+    pub module_graph: bool,
+}
+
+impl SampleArgs {
+    /// The flags of this group that were given.
+    pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> {
+        let shown = [
+            ("--callers", self.callers.is_some()),
+            ("--callees", self.callees.is_some()),
+            ("--tree", self.tree),
+            ("--module-graph", self.module_graph),
+        ];
+        let shown = shown.into_iter().filter_map(|(flag, given)| given.then_some(flag));
+        self.narrow.given().chain(self.time.given()).chain(shown)
+    }
+}
+
+/// Which samples to keep.
+#[derive(Args, Debug, Default)]
+pub struct NarrowArgs {
+    /// Keep samples inside a library (a report then shows who calls it and what it does)
+    #[arg(long, value_name = "NAME")]
+    pub lib: Option<String>,
     /// Keep samples of this event
     #[arg(long, value_name = "NAME")]
     pub event: Option<String>,
@@ -585,38 +580,92 @@ pub struct SampleArgs {
     /// Keep samples of processes with this in their name, or with this number
     #[arg(long, value_name = "PROCESS")]
     pub comm: Option<String>,
+    /// Keep samples of the process with this number
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+    /// With --lib, keep imports and what libraries do when they are loaded
+    #[arg(long)]
+    pub start_up: bool,
+    /// In trees and flame graphs, keep the frames of Python's interpreter that only pass calls on
+    #[arg(long)]
+    pub interpreter: bool,
+    /// Count inlined functions as those they were inlined into
+    #[arg(long)]
+    pub no_inline: bool,
+}
+
+impl NarrowArgs {
+    /// The flags of this group that were given.
+    pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> + use<> {
+        [
+            ("--lib", self.lib.is_some()),
+            ("--event", self.event.is_some()),
+            ("--thread", self.thread.is_some()),
+            ("--comm", self.comm.is_some()),
+            ("--pid", self.pid.is_some()),
+            ("--start-up", self.start_up),
+            ("--interpreter", self.interpreter),
+            ("--no-inline", self.no_inline),
+        ]
+        .into_iter()
+        .filter_map(|(flag, given)| given.then_some(flag))
+    }
+
+    /// Leaves frames out that are not to be shown, before anything is summed up: inlined ones, and in
+    /// trees the interpreter's.
+    pub(crate) fn fold(&self, found: &mut Profile, is_tree: bool) {
+        if self.no_inline {
+            profile::fold_inlined(found);
+        }
+        // Whoever names the interpreter wants to see it.
+        let is_asked_for = self.lib.as_deref().is_some_and(is_interpreters);
+        if is_tree && !self.interpreter && !is_asked_for {
+            profile::fold_interpreter(found);
+        }
+    }
+
+    /// The same for a profile.
+    pub(crate) fn filter(&self) -> profile::Filter {
+        profile::Filter {
+            library: self.lib.clone(),
+            thread: self.thread.clone(),
+            process: self.comm.clone(),
+            pid: self.pid,
+            event: self.event.clone(),
+            from_ns: None,
+            to_ns: None,
+            start_up: self.start_up,
+        }
+    }
+}
+
+/// Whether a name is that of the interpreter or of one of its own functions.
+pub(crate) fn is_interpreters(name: &str) -> bool {
+    ["Py", "_Py", "pymain", "python", "libpython"].iter().any(|start| name.starts_with(start))
+}
+
+/// Which part of the run.
+#[derive(Args, Debug, Default)]
+pub struct TimeArgs {
     /// Keep samples from this time of the run on, as 1.5s or 200ms; a bare number is seconds
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub from: Option<u64>,
     /// Keep samples before this time of the run
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub to: Option<u64>,
-    /// With --lib, keep imports and what libraries do when they are loaded
-    #[arg(long)]
-    pub start_up: bool,
-    /// In trees, keep the frames of Python's interpreter that only pass calls on
-    #[arg(long)]
-    pub interpreter: bool,
 }
 
-impl SampleArgs {
+impl TimeArgs {
     /// The flags of this group that were given.
-    pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> {
-        [
-            ("--lib", self.lib.is_some()),
-            ("--callers", self.callers.is_some()),
-            ("--callees", self.callees.is_some()),
-            ("--tree", self.tree),
-            ("--event", self.event.is_some()),
-            ("--thread", self.thread.is_some()),
-            ("--comm", self.comm.is_some()),
-            ("--from", self.from.is_some()),
-            ("--to", self.to.is_some()),
-            ("--start-up", self.start_up),
-            ("--interpreter", self.interpreter),
-        ]
-        .into_iter()
-        .filter_map(|(flag, given)| given.then_some(flag))
+    pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> + use<> {
+        [("--from", self.from.is_some()), ("--to", self.to.is_some())]
+            .into_iter()
+            .filter_map(|(flag, given)| given.then_some(flag))
+    }
+
+    /// A filter of this part of the run too.
+    pub(crate) fn of(&self, filter: profile::Filter) -> profile::Filter {
+        profile::Filter { from_ns: self.from, to_ns: self.to, ..filter }
     }
 }
 
@@ -675,6 +724,74 @@ fn moment(text: &str) -> Result<u64, String> {
     }
 }
 
+/// Arguments of `flame`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  laggard flame run.lag                     (writes run.svg)
+  laggard flame perf.data -o why.svg --lib openblas
+  laggard flame out.folded -o - > out.svg
+  laggard flame before.lag after.lag        (how B differs from A)
+
+Width is time, or what samples count. Of two files a frame is as wide as the side that takes more of it;
+its colour and its signed number are how much more B takes than A, with all that it calls.")]
+pub struct FlameArgs {
+    /// A profile of any kind; of two, A is the reference and B the one asked about
+    #[arg(required = true, num_args = 1..=2, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The picture to write (.svg); `-` is standard output [default: FILE.svg in this directory]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// What stands above the picture [default: the command that was recorded]
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+    /// Overwrite a file of another kind
+    #[arg(long)]
+    pub force: bool,
+    // Last, because what follows would stand under its heading.
+    /// Which samples.
+    #[command(flatten)]
+    pub narrow: NarrowArgs,
+    /// Of which part of the run.
+    #[command(flatten)]
+    pub time: TimeArgs,
+}
+
+/// Arguments of `view`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  laggard view run.lag
+  laggard view perf.data -o page.html
+  laggard view before.lag after.lag         (A, B and their difference in one page)
+  laggard view trace.json.gz
+  laggard view bench.json
+
+The page is one file that needs nothing else: it can be mailed, and opened with the network off.")]
+pub struct ViewArgs {
+    /// Any file that report takes; of two, A is the reference and B the one asked about
+    #[arg(required = true, num_args = 1..=2, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The page to write (.html); `-` is standard output [default: one in the cache directory, opened
+    /// at once]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Open the page in a browser
+    #[arg(long, conflicts_with = "no_open")]
+    pub open: bool,
+    /// Do not open the page
+    #[arg(long)]
+    pub no_open: bool,
+    /// Overwrite a file of another kind
+    #[arg(long)]
+    pub force: bool,
+    // Last, because what follows would stand under its heading.
+    /// Which samples.
+    #[command(flatten)]
+    pub narrow: NarrowArgs,
+    /// Of which part of the run.
+    #[command(flatten)]
+    pub time: TimeArgs,
+}
+
 /// Arguments of `convert`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -684,7 +801,7 @@ fn moment(text: &str) -> Result<u64, String> {
   laggard convert run.lag run.json.gz --to firefox
   laggard convert run.lag - --to collapsed | sort")]
 pub struct ConvertArgs {
-    /// A recording (.lag)
+    /// A recording (.lag), or a profile of another program (perf.data, pprof, collapsed stacks, …)
     #[arg(value_name = "IN")]
     pub input: PathBuf,
     /// The file to write, whose suffix says its format; `-` is standard output
@@ -693,18 +810,9 @@ pub struct ConvertArgs {
     /// Format of the file, where its suffix does not say it
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub to: Option<ProfileForm>,
-    /// Keep samples of this event; by default of the one with the most
-    #[arg(long, value_name = "NAME")]
-    pub event: Option<String>,
-    /// Keep samples of threads with this in their name, or with this number
-    #[arg(long, value_name = "THREAD")]
-    pub thread: Option<String>,
-    /// Keep samples of processes with this in their name, or with this number
-    #[arg(long, value_name = "PROCESS")]
-    pub comm: Option<String>,
-    /// Keep the frames of Python's interpreter that only pass calls on
-    #[arg(long)]
-    pub interpreter: bool,
+    /// Which samples.
+    #[command(flatten)]
+    pub narrow: NarrowArgs,
     /// Overwrite a file of another kind
     #[arg(long)]
     pub force: bool,
@@ -725,6 +833,10 @@ pub enum ProfileForm {
     Speedscope,
     /// For the Firefox Profiler (.profile.json, .profile.json.gz)
     Firefox,
+    /// For pprof (.pb.gz)
+    Pprof,
+    /// For Perfetto and chrome://tracing (.trace.json, .trace.json.gz)
+    Chrome,
     /// A row a sample (.csv)
     Csv,
 }

@@ -35,7 +35,7 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
     }
     let formats = error.chain().find_map(|cause| cause.downcast_ref::<Error>())?;
     match formats {
-        Error::NotATrace { .. } => Some("give a trace that torch.profiler wrote with export_chrome_trace or tensorboard_trace_handler".into()),
+        Error::NotATrace { .. } => Some("laggard reads recordings and calls (.lag), perf.data and profiles of other programs, results of benchmarks, counters of perf stat, and traces that torch.profiler wrote".into()),
         Error::Shrank { .. } => Some("wait until the program that writes it is done, then run this again".into()),
         // An index can be made again; a recording cannot.
         Error::BadRunFile { path, .. } if path.with_extension("").is_file() => Some(format!("remove it: laggard index {} --clear", path.display())),

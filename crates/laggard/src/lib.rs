@@ -7,8 +7,12 @@ mod bench;
 mod calls;
 pub mod cli;
 mod commands;
+mod compare_profile;
+mod counters;
+mod evidence;
 mod failure;
 mod output;
+mod page;
 mod printer;
 pub mod profile;
 mod ranks;
@@ -43,6 +47,8 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Verb::Calls(args) => (commands::calls::run(args, &printer), TOOL_FAILED),
         Verb::Report(args) => (commands::report::run(&args, &printer).map(fine), 2),
         Verb::Compare(args) => (commands::compare::run(&args, &printer), 2),
+        Verb::Flame(args) => (commands::flame::run(&args, &printer).map(fine), 2),
+        Verb::View(args) => (commands::view::run(&args, &printer).map(fine), 2),
         Verb::Convert(args) => (commands::convert::run(&args, &printer).map(fine), 2),
         Verb::Index(args) => (commands::index::run(&args, &printer).map(fine), 2),
         Verb::Inspect(args) => (commands::inspect::run(&args, &printer).map(fine), 2),

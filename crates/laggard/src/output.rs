@@ -130,7 +130,7 @@ fn looks_like(text: &str, form: Format) -> bool {
         "rank,file,",
         "operator,count,time_ns,",
         "group,check,verdict,",
-        "name,of,self_samples,",
+        "name,of,command,self_samples,",
         "depth,name,library,",
         "file,address,size,function,",
         "file,function,address,bytes,",

@@ -51,8 +51,13 @@ impl Printer {
 
     /// Writes data to standard output.
     pub(crate) fn data(&self, text: &str) -> anyhow::Result<()> {
+        self.bytes(text.as_bytes())
+    }
+
+    /// Writes data to standard output that need not be text.
+    pub(crate) fn bytes(&self, data: &[u8]) -> anyhow::Result<()> {
         let mut out = io::stdout().lock();
-        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        let written = out.write_all(data).and_then(|()| out.flush());
         written.context("cannot write to standard output")
     }
 

@@ -3,12 +3,14 @@
 use crate::cli::ProfileForm;
 use crate::failure;
 use crate::output;
+use crate::page;
 use anyhow::{Context, bail};
 use laggard_core::model::profile::Profile;
-use laggard_core::profile::{Missing, View, join_workers};
+use laggard_core::profile::{By, Missing, Totals, View, join_workers, totals};
 use laggard_formats::lag::{self, RUN_SCHEMA, Run};
+use laggard_formats::read::pprof::is_pprof;
 use laggard_formats::{Bytes, Source, write};
-use laggard_report::flame;
+use laggard_report::flame::{Graph, svg};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -66,6 +68,30 @@ impl Loaded {
     }
 }
 
+/// The tables that a report begins with.
+pub(crate) fn usual_tables(view: &View) -> Vec<Totals> {
+    let usual = [By::Library, By::Function, By::PythonLine];
+    let mut tables: Vec<Totals> = usual.into_iter().map(|by| totals(view, by)).collect();
+    // A program without Python has nothing to say by line of it.
+    let has_python = |table: &Totals| table.rows.iter().any(|row| !row.of.is_empty());
+    tables.retain(|table| table.by != By::PythonLine || has_python(table));
+    tables
+}
+
+/// Fails where a filter keeps nothing, which no picture and no file can show.
+pub(crate) fn ensure_some(view: &View) -> anyhow::Result<()> {
+    anyhow::ensure!(view.whole.samples > 0, "no samples are left: widen what is kept");
+    Ok(())
+}
+
+/// What a profile is called: the command that was recorded, or the file.
+pub(crate) fn name_of(profile: &Profile, file: &Path) -> String {
+    match profile.about.command.join(" ") {
+        command if command.is_empty() => file.display().to_string(),
+        command => command,
+    }
+}
+
 /// What was asked for and is not there, with what is.
 pub(crate) fn missing(missing: &Missing) -> anyhow::Error {
     const MOST: usize = 20;
@@ -92,6 +118,10 @@ pub fn form_of(path: &Path) -> Option<ProfileForm> {
         (".folded", ProfileForm::Collapsed),
         (".collapsed", ProfileForm::Collapsed),
         (".txt", ProfileForm::Collapsed),
+        (".trace.json", ProfileForm::Chrome),
+        (".trace.json.gz", ProfileForm::Chrome),
+        (".pb.gz", ProfileForm::Pprof),
+        (".pprof", ProfileForm::Pprof),
         (".csv", ProfileForm::Csv),
     ];
     forms.into_iter().find(|(suffix, _)| name.ends_with(suffix)).map(|(_, form)| form)
@@ -107,25 +137,31 @@ pub(crate) fn write_view(view: &View, path: &Path, form: ProfileForm) -> anyhow:
     if form == ProfileForm::Lag {
         return Ok(lag::write_profile(path, view.profile)?);
     }
-    let mut content = render(view, form)?;
-    if path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("gz")) {
-        content = laggard_formats::gzip(&content);
-    }
+    let is_gz = path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("gz"));
+    let content = content(view, form, is_gz)?;
     output::put(path, &content).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The content of a file of this format.
-pub(crate) fn render(view: &View, form: ProfileForm) -> anyhow::Result<Vec<u8>> {
+/// The content of a file of this format, compressed where that is asked for or always done.
+pub(crate) fn content(view: &View, form: ProfileForm, is_gz: bool) -> anyhow::Result<Vec<u8>> {
+    let content = render(view, form)?;
+    let is_gz = is_gz || form == ProfileForm::Pprof;
+    Ok(if is_gz { laggard_formats::gzip(&content) } else { content })
+}
+
+fn render(view: &View, form: ProfileForm) -> anyhow::Result<Vec<u8>> {
     let command = view.profile.about.command.join(" ");
     let title = if command.is_empty() { "profile" } else { &command };
     let mut out = vec![];
     match form {
         ProfileForm::Lag => bail!("a recording can only be written to a file"),
-        ProfileForm::Svg => out = flame::svg(view, title).into_bytes(),
-        ProfileForm::Html => out = flame::html(view, title).into_bytes(),
+        ProfileForm::Svg => out = svg(&Graph::of_view(view, title).0, title).into_bytes(),
+        ProfileForm::Html => out = page::of_view(view, title, String::new()).into_bytes(),
         ProfileForm::Collapsed => write::collapsed(view, &mut out)?,
         ProfileForm::Speedscope => write::speedscope(view, title, &mut out)?,
         ProfileForm::Firefox => write::firefox(view, title, &mut out)?,
+        ProfileForm::Pprof => write::pprof(view, title, &mut out)?,
+        ProfileForm::Chrome => write::chrome(view, title, &mut out)?,
         ProfileForm::Csv => write::csv(view, &mut out)?,
     }
     Ok(out)
@@ -162,13 +198,16 @@ fn is_of_form(path: &Path, form: ProfileForm) -> bool {
     text.is_empty()
         || match form {
             ProfileForm::Lag => false,
-            ProfileForm::Svg => text.contains("<svg") && text.contains("laggard"),
-            ProfileForm::Html => starts("<!doctype html>") && text.contains("laggard"),
+            ProfileForm::Svg => text.contains("<!-- flame graph by laggard -->"),
+            ProfileForm::Html => starts("<!doctype html>\n<!-- page by laggard -->"),
             ProfileForm::Collapsed => is_collapsed(&text),
             ProfileForm::Speedscope => {
                 text.contains("https://www.speedscope.app/file-format-schema.json")
             }
             ProfileForm::Firefox => starts("{\"counters\":[],\"libs\":["),
+            ProfileForm::Pprof => is_pprof(&head),
+            // Not just any trace: others have theirs in the same format.
+            ProfileForm::Chrome => starts("{\"displayTimeUnit\":\"ms\",\"otherData\":{\"event\":"),
             ProfileForm::Csv => starts("time_ns,pid,tid,process,thread,event,"),
         }
 }

@@ -10,7 +10,7 @@ use laggard_core::trace::summary::Summary;
 use laggard_core::trace::{Analysis, summarise};
 use laggard_formats::lag::{self, Binding, Index, RunFile};
 use laggard_formats::read::kineto;
-use laggard_formats::{Bytes, Error, Source};
+use laggard_formats::{Error, Source};
 use std::path::Path;
 
 /// How to load.
@@ -79,8 +79,14 @@ impl Loader<'_> {
                 },
             }
         }
-        let timeline = self.read(path)?;
+        let timeline = self.read(Source::open(path)?)?;
         Ok(Trace { summary: None, timeline: Some(timeline), unsaved: binding, index: None })
+    }
+
+    /// Loads a trace that can be read only once, and so has no index.
+    pub(crate) fn of_stream(&self, source: Source) -> anyhow::Result<Trace> {
+        let timeline = self.read(source)?;
+        Ok(Trace { summary: None, timeline: Some(timeline), unsaved: None, index: None })
     }
 
     fn by_index(&self, file: Box<RunFile>, need: Need, binding: &Binding) -> anyhow::Result<Trace> {
@@ -103,11 +109,8 @@ impl Loader<'_> {
         self.phases.user.is_empty() && self.rules.fingerprint() == Rules::builtin().fingerprint()
     }
 
-    fn read(&self, path: &Path) -> anyhow::Result<Timeline> {
-        let source = Source::open(path)?;
-        let size =
-            if let Bytes::Mapped(map) = &source.bytes { Some(map.len() as u64) } else { None };
-        let bar = self.printer.progress("reading", size);
+    fn read(&self, source: Source) -> anyhow::Result<Timeline> {
+        let bar = self.printer.progress("reading", source.size());
         let mut timeline = kineto::read(source, &self.options, &|bytes| bar.inc(bytes))?;
         bar.finish_and_clear();
         link(&mut timeline, self.phases);

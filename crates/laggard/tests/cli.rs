@@ -10,7 +10,7 @@ mod common;
 use laggard_core::compare::timings::compare;
 use laggard_formats::lag;
 use laggard_report::bench::{BenchReport, json};
-use laggard_samples::{bench, calls};
+use laggard_samples::{bench, calls, profile};
 use std::path::Path;
 
 #[test]
@@ -38,6 +38,17 @@ fn transcripts_are_what_the_program_says() {
     ];
     for (name, calls) in calls {
         lag::write_calls(&here.join(format!("runs/{name}.lag")), &calls).unwrap();
+    }
+    for (name, more) in [
+        ("older-1", 0),
+        ("older-2", 3),
+        ("older-3", 6),
+        ("oldest-1", 80),
+        ("oldest-2", 86),
+        ("oldest-3", 83),
+    ] {
+        let path = here.join(format!("runs/{name}.lag"));
+        lag::write_profile(&path, &profile::older_kernel(more)).unwrap();
     }
     let benches = [
         ("two-sides", bench::two_sides()),

@@ -1,7 +1,8 @@
 //! `cargo xtask test`: every test there is, with what it needs set up first.
 
 use crate::{project, python, subjects, system};
-use anyhow::Result;
+use anyhow::{Context, Result};
+use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
 
 /// Run all tests: cargo's and Python's
@@ -21,6 +22,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Vec::new()
     };
     let interpreters = std::env::join_paths(interpreters)?;
+    ensure_browser(&python);
     subjects::install_raptors(&python)?;
     let culprits = subjects::build_culprits()?;
     let program = project::laggard()?;
@@ -45,19 +47,24 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         .args(["-m", "culprits"])
         .env("PYTHONPATH", &culprits.package)
         .env("LAGGARD_CULPRITS", &culprits.libraries);
-    let results = [
+    let mut results = vec![
         ("cargo test", project::run(&mut cargo)?),
         ("cargo test of subjects", project::run(&mut of_subjects)?),
         ("planted pairs", project::run(&mut pairs)?),
         ("pytest", project::run(&mut pytest)?),
     ];
+    match page_scripts() {
+        Ok(mut node) => results.push(("page scripts", project::run(&mut node)?)),
+        Err(error) => eprintln!("skipped: tests of the page's scripts: {error:#}"),
+    }
     let failed: Vec<String> = results
         .iter()
         .filter(|(_, status)| !status.success())
         .map(|(name, status)| format!("{name} ({status})"))
         .collect();
     if failed.is_empty() {
-        println!("test: passed (cargo test, also of subjects, and pytest)");
+        let passed: Vec<&str> = results.iter().map(|(name, _)| *name).collect();
+        println!("test: passed ({})", passed.join(", "));
     } else {
         println!("test: failed: {}", failed.join(", "));
     }
@@ -75,6 +82,36 @@ fn ensure_compilers() -> Result<()> {
         eprintln!("skipped: tests with C++: {error:#}");
     }
     Ok(())
+}
+
+/// Pages are tested in a browser. Where there is none, pytest skips what needs it and says so.
+fn ensure_browser(python: &Path) {
+    if let Err(error) = system::ensure_debian("chromium", "chromium") {
+        eprintln!("skipped: tests of pages in a browser: {error:#}");
+        return;
+    }
+    let is_there = python::has_packages(python, &["playwright.sync_api"]);
+    if !is_there && let Err(error) = python::install(python, "playwright") {
+        eprintln!("skipped: tests of pages in a browser: cannot install playwright: {error:#}");
+    }
+}
+
+/// The tests of the page's scripts, which need no browser. Files are named one by one, since what
+/// node makes of a directory depends on its version.
+fn page_scripts() -> Result<Command> {
+    system::ensure_debian("nodejs", "node")?;
+    let place = project::root().join("crates/laggard-report/web/test");
+    let mut files = vec![];
+    for entry in
+        std::fs::read_dir(&place).with_context(|| format!("cannot read {}", place.display()))?
+    {
+        files.push(entry?.path());
+    }
+    files.retain(|path| path.to_string_lossy().ends_with(".test.mjs"));
+    files.sort();
+    let mut node = Command::new("node");
+    node.arg("--test").args(files);
+    Ok(node)
 }
 
 /// The exit code as a shell has it; a signal counts as failure.

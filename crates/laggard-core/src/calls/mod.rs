@@ -11,7 +11,7 @@
 mod arguments;
 mod compare;
 mod measure;
-mod name;
+pub(crate) mod name;
 mod python;
 mod tally;
 mod totals;

@@ -2,17 +2,17 @@
 
 /// Whether a name is meant. An exact name means itself alone; else a pattern with `*` or `?` must
 /// match the whole name, and any other text may be a part of it, in any case.
-pub(super) struct Asked<'a> {
+pub(crate) struct Asked<'a> {
     text: &'a str,
     is_exact: bool,
 }
 
 impl<'a> Asked<'a> {
-    pub(super) fn new<'n>(text: &'a str, names: impl IntoIterator<Item = &'n str>) -> Asked<'a> {
+    pub(crate) fn new<'n>(text: &'a str, names: impl IntoIterator<Item = &'n str>) -> Asked<'a> {
         Asked { text, is_exact: names.into_iter().any(|name| name == text) }
     }
 
-    pub(super) fn fits(&self, name: &str) -> bool {
+    pub(crate) fn fits(&self, name: &str) -> bool {
         if self.is_exact {
             name == self.text
         } else if self.text.contains(['*', '?']) {

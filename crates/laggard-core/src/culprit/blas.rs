@@ -1,28 +1,7 @@
 //! The judges of linear algebra: `old-kernel`, `library-not-used` and `other-library`.
 
 use super::{Finding, Kind, Pair, Role, Slice, Unit, Verdict, Work};
-
-/// Families of processors that BLAS libraries name kernels after, the oldest first.
-const FAMILIES: [&str; 18] = [
-    "PRESCOTT",
-    "CORE2",
-    "PENRYN",
-    "DUNNINGTON",
-    "ATOM",
-    "NEHALEM",
-    "OPTERON",
-    "BARCELONA",
-    "BOBCAT",
-    "SANDYBRIDGE",
-    "BULLDOZER",
-    "PILEDRIVER",
-    "STEAMROLLER",
-    "EXCAVATOR",
-    "HASWELL",
-    "ZEN",
-    "SKYLAKEX",
-    "COOPERLAKE",
-];
+use crate::profile::kernels::{FAMILIES, family};
 
 /// B's BLAS runs kernels for an older processor than A's.
 pub(super) fn judge_old_kernel(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
@@ -86,11 +65,6 @@ pub(super) fn judge_other_library(slice: &Slice<'_>, _: &Pair<'_>) -> Verdict {
         worst.samples,
     )
     .guilty()
-}
-
-fn family(name: &str) -> Option<usize> {
-    let last = name.rsplit('_').next()?;
-    FAMILIES.iter().position(|family| *family == last)
 }
 
 /// A has a BLAS do what B does itself.

@@ -2,55 +2,40 @@
 
 use super::{Finding, Kind, Missing, Pair, Part, Role, Slice, Unit, Verdict, Work};
 
-/// B moves bytes that A does not.
-pub(super) fn judge_copy(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
-    if !slice.is(Role::Copy) {
-        return Verdict::Innocent;
+/// B moves, converts or rearranges values that A leaves as they are, or asks for memory that A does
+/// not ask for.
+pub(super) fn judge_moving(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
+    let Part::Functions(role) = slice.part else { return Verdict::Innocent };
+    let (kind, what, advice) = match role {
+        Role::Copy => (
+            Kind::Copy,
+            "time in copies",
+            "work on the data where it is, or write the result where it is wanted",
+        ),
+        Role::Conversion => (
+            Kind::Conversion,
+            "time in conversions",
+            "keep operands and result in one type, or convert once outside",
+        ),
+        // Where A does so too, it is the work itself.
+        Role::Rearrangement if slice.a_ns <= slice.b_ns * 0.02 => (
+            Kind::Layout,
+            "time in rearranging",
+            "give operands the same order in memory, or make a contiguous copy once",
+        ),
+        Role::Allocation => {
+            (Kind::Allocation, "time in the allocator", "keep a buffer and use it again")
+        }
+        _ => return Verdict::Innocent,
+    };
+    let finding = of_role(Finding::new(kind, at(slice), advice), slice, pair, role, what);
+    match role {
+        Role::Allocation => {
+            finding.fact("page faults", [pair.a.faults, pair.b.faults], Unit::Count, pair.b.rounds)
+        }
+        _ => finding,
     }
-    let finding = Finding::new(
-        Kind::Copy,
-        at(slice),
-        "work on the data where it is, or write the result where it is wanted",
-    );
-    of_role(finding, slice, pair, Role::Copy, "time in copies").guilty()
-}
-
-/// B turns values into another type.
-pub(super) fn judge_conversion(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
-    if !slice.is(Role::Conversion) {
-        return Verdict::Innocent;
-    }
-    let finding = Finding::new(
-        Kind::Conversion,
-        at(slice),
-        "keep operands and result in one type, or convert once outside",
-    );
-    of_role(finding, slice, pair, Role::Conversion, "time in conversions").guilty()
-}
-
-/// B brings values into another order before it works on them.
-pub(super) fn judge_rearrangement(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
-    // Where A does so too, it is the work itself.
-    if !slice.is(Role::Rearrangement) || slice.a_ns > slice.b_ns * 0.02 {
-        return Verdict::Innocent;
-    }
-    let finding = Finding::new(
-        Kind::Layout,
-        at(slice),
-        "give operands the same order in memory, or make a contiguous copy once",
-    );
-    of_role(finding, slice, pair, Role::Rearrangement, "time in rearranging").guilty()
-}
-
-/// B asks for memory more often, or for more of it.
-pub(super) fn judge_allocation(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
-    if !slice.is(Role::Allocation) {
-        return Verdict::Innocent;
-    }
-    let finding = Finding::new(Kind::Allocation, at(slice), "keep a buffer and use it again");
-    of_role(finding, slice, pair, Role::Allocation, "time in the allocator")
-        .fact("page faults", [pair.a.faults, pair.b.faults], Unit::Count, pair.b.rounds)
-        .guilty()
+    .guilty()
 }
 
 /// B touches fresh memory: the kernel's time goes with page faults.

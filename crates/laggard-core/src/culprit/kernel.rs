@@ -1,6 +1,6 @@
 //! The judges of which code runs: `slow-path` and `slow-instruction`.
 
-use super::partition::shared_name;
+use super::partition::stem;
 use super::{Finding, Kind, Pair, Slice, Unit, Verdict, Work};
 use crate::model::code::{Mark, Mix};
 
@@ -21,7 +21,7 @@ pub(super) fn judge_slow_path(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
             && work.role == worst.role
             && work.ns >= pair.a.user_ns * SHARE_THAT_MATTERS
             // For another processor it is a matter of SIMD.
-            && shared_name(last(&work.name)) != shared_name(last(&worst.name))
+            && stem(&work.name) != stem(&worst.name)
             && is_same_entry(work, worst, pair)
             // Neither side runs the other's function, though both could.
             && !pair.a.work.iter().any(|own| own.name == worst.name && own.ns * 10.0 > worst.ns)
@@ -64,11 +64,6 @@ fn is_same_entry(a: &Work, b: &Work, pair: &Pair<'_>) -> bool {
         true => !b.parent.is_empty() && a.parent == b.parent,
         false => of_a == of_b && !of_b.iter().any(|name| *name == b.name || *name == a.name),
     }
-}
-
-/// The name without the modules it is in.
-fn last(name: &str) -> &str {
-    name.rsplit("::").next().unwrap_or(name)
 }
 
 /// B divides where A does not.

@@ -1,6 +1,6 @@
 //! From tables to what judges see: samples of the timed part by function, with roles and callers.
 
-use super::partition::shared_name;
+use super::partition::{shared_name, stem};
 use super::role::{Place, Role, role};
 use super::seen::{Called, SURELY_PARALLEL, Seen, Work};
 use crate::calls::{By, View, totals};
@@ -8,7 +8,7 @@ use crate::model::NONE;
 use crate::model::calls::Calls;
 use crate::model::code::{Code, CodeFile, Mix, Role as LibraryRole};
 use crate::model::counts::{Counts, Simulated};
-use crate::model::profile::{Frame, FrameKind, Profile, Sample};
+use crate::model::profile::{Event, Frame, FrameKind, Profile, Sample};
 use crate::model::timings::{Batch, Series};
 use crate::profile::{file_name, frame_label, short_path};
 use crate::stats::summary::Summary;
@@ -78,7 +78,7 @@ pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, loading: &[bool
     let mut whole = 0;
     let mut stacks: FxHashMap<(Role, u32, u32), FxHashMap<u32, u64>> = FxHashMap::default();
     for (number, sample) in profile.samples.iter().enumerate() {
-        if !profile.events.get(sample.event as usize).is_some_and(|event| event.is_time) {
+        if !profile.events.get(sample.event as usize).is_some_and(Event::is_time) {
             continue;
         }
         frames(profile, sample.stack, &mut stack);
@@ -148,7 +148,6 @@ pub fn add_counts(seen: &mut Seen, counts: &Counts) {
 pub fn settle(a: &mut Seen, b: &mut Seen) {
     /// Interrupts take no more.
     const MOST_INTERRUPTED: f64 = 0.15;
-    let stem = |name: &str| shared_name(name.rsplit("::").next().unwrap_or(name));
     let ran: FxHashSet<String> =
         a.work.iter().chain(&b.work).map(|work| stem(&work.name)).collect();
     let in_kernel = |side: &Seen| side.system_ns / side.cpu_ns().max(1.0);

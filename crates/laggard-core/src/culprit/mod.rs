@@ -22,6 +22,7 @@ mod tests;
 
 pub use crate::model::counts::Simulated;
 pub use look::{add_counts, add_work, called, loading, of_run, settle, times};
+pub(crate) use partition::shared_name;
 pub use partition::{CallPair, Part, Slice, calls_that_differ, partition};
 pub use role::{Place, Role, role};
 pub use seen::{Called, Pair, Seen, Work};
@@ -208,16 +209,13 @@ pub enum Missing {
 type Judge = fn(&Slice<'_>, &Pair<'_>) -> Verdict;
 
 /// All judges, the most specific first.
-const JUDGES: [Judge; 20] = [
+const JUDGES: [Judge; 17] = [
     interpreter::judge_start_up,
     parallel::judge_too_parallel,
     parallel::judge_not_parallel,
     parallel::judge_waiting,
-    copies::judge_copy,
-    copies::judge_conversion,
-    copies::judge_rearrangement,
+    copies::judge_moving,
     copies::judge_page_faults,
-    copies::judge_allocation,
     interpreter::judge_call_overhead,
     interpreter::judge_interpreter,
     blas::judge_old_kernel,

@@ -171,9 +171,19 @@ pub fn calls_that_differ<'a>(pair: &Pair<'a>) -> Option<Vec<CallPair<'a>>> {
     Some(all)
 }
 
+/// The name of a function without the modules it is in.
+pub(super) fn last(name: &str) -> &str {
+    name.rsplit("::").next().unwrap_or(name)
+}
+
+/// What variants of a function share of its name, wherever they are.
+pub(super) fn stem(name: &str) -> String {
+    shared_name(last(name))
+}
+
 /// The name that variants of a function share: without the processor it is for, what a compiler
 /// appended and the types of its arguments.
-pub(super) fn shared_name(name: &str) -> String {
+pub(crate) fn shared_name(name: &str) -> String {
     let name = &name[..name.find(['(', '<', '.']).unwrap_or(name.len())];
     let mut words: Vec<&str> = name.split('_').collect();
     while words.len() > 1 && words.last().is_some_and(|word| is_variant(word)) {
@@ -184,7 +194,7 @@ pub(super) fn shared_name(name: &str) -> String {
 
 /// Whether a word at the end of a name says for which processor it is.
 fn is_variant(word: &str) -> bool {
-    const VARIANTS: [&str; 27] = [
+    const VARIANTS: [&str; 33] = [
         "scalar",
         "generic",
         "baseline",
@@ -209,6 +219,12 @@ fn is_variant(word: &str) -> bool {
         "haswell",
         "zen",
         "skylakex",
+        "skx",
+        "neon",
+        "asimd",
+        "sve",
+        "neoversen1",
+        "neoversev1",
         "cooperlake",
         "sapphirerapids",
         "v3",

@@ -1,6 +1,6 @@
 //! The judges of vector code: `scalar-loop` and `narrow-simd`.
 
-use super::partition::shared_name;
+use super::partition::{last, stem};
 use super::{Finding, Kind, Missing, Pair, Slice, Unit, Verdict, Work};
 use crate::model::code::{Class, Mix};
 
@@ -67,14 +67,13 @@ pub(super) fn judge_narrow_simd(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
 fn variants(slice: &Slice<'_>, pair: &Pair<'_>) -> Option<(String, String)> {
     const MOST: usize = 3;
     let worst = slice.worst()?;
-    let last = |name: &str| name.rsplit("::").next().unwrap_or(name).to_owned();
-    let own = last(&worst.name);
+    let own = last(&worst.name).to_owned();
     let mut names: Vec<String> = vec![];
     for (library, name) in &pair.b.available {
-        let other = last(name);
+        let other = last(name).to_owned();
         if *library == worst.library
             && other != own
-            && shared_name(&other) == shared_name(&own)
+            && stem(&other) == stem(&own)
             && !names.contains(&other)
         {
             names.push(other);

@@ -2,6 +2,7 @@
 
 pub mod calls;
 pub mod code;
+pub mod counters;
 pub mod counts;
 pub mod dump;
 pub mod host;

@@ -153,11 +153,47 @@ pub struct Thread {
 pub struct Event {
     /// Its name: `task-clock`, `wall-clock`, `cycles`, …
     pub name: String,
-    /// Whether the weight of its samples is nanoseconds.
-    pub is_time: bool,
+    /// What the weight of its samples is.
+    pub unit: Unit,
 }
 
-/// One look at one thread.
+/// What weights of samples are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Unit {
+    /// How often something happened.
+    #[default]
+    Count = 0,
+    /// Nanoseconds.
+    Nanos = 1,
+    /// Bytes.
+    Bytes = 2,
+}
+
+impl Unit {
+    /// The unit with this number.
+    pub fn from_number(number: u8) -> Option<Unit> {
+        [Unit::Count, Unit::Nanos, Unit::Bytes].get(number as usize).copied()
+    }
+
+    /// As JSON has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Unit::Count => "count",
+            Unit::Nanos => "ns",
+            Unit::Bytes => "bytes",
+        }
+    }
+}
+
+impl Event {
+    /// Whether the weight of its samples is nanoseconds.
+    pub fn is_time(&self) -> bool {
+        self.unit == Unit::Nanos
+    }
+}
+
+/// One look at one thread, or as many as `count` says that saw the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// Nanoseconds since the start of the run.
@@ -168,6 +204,8 @@ pub struct Sample {
     pub stack: u32,
     /// Number of the event.
     pub event: u32,
+    /// Looks that it stands for: 1 in recordings, more where a file has sums only.
+    pub count: u64,
     /// What it stands for, in the unit of the event.
     pub weight: u64,
     /// See [`state`].
@@ -233,6 +271,9 @@ pub struct Quality {
     pub overhead: Option<[f64; 3]>,
     /// Stacks that end early, by the module they end in: text, count, reason (text).
     pub cut: Vec<(u32, u64, u32)>,
+    /// Whether nobody says which stacks are whole and what was lost: files of other programs mostly do
+    /// not.
+    pub is_unknown: bool,
     /// Whatever else the reader should know.
     pub warnings: Vec<String>,
 }

@@ -9,7 +9,8 @@ use crate::model::NONE;
 use crate::model::profile::{Frame, FrameKind, Interner, Profile};
 
 /// How names of functions start that only pass calls on.
-const GLUE: [&str; 44] = [
+const GLUE: [&str; 45] = [
+    "py_trampoline_evaluator",
     "_PyEval_",
     "PyEval_",
     "_PyObject_Vectorcall",
@@ -71,6 +72,9 @@ const START: [&str; 7] = [
 /// has.
 pub fn fold_interpreter(profile: &mut Profile) {
     let is_glue: Vec<bool> = profile.frames.iter().map(|frame| is_glue(profile, frame)).collect();
+    if !is_glue.contains(&true) {
+        return;
+    }
     let with_python = with_python(profile);
     let old = std::mem::take(&mut profile.stacks);
     let mut interner = Interner::default();
@@ -85,6 +89,24 @@ pub fn fold_interpreter(profile: &mut Profile) {
     }
     for sample in &mut profile.samples {
         sample.stack = as_leaf.get(sample.stack as usize).copied().unwrap_or(NONE);
+    }
+}
+
+/// Counts what was inlined as the function that it was inlined into, whose line it was called from.
+pub fn fold_inlined(profile: &mut Profile) {
+    let old = std::mem::take(&mut profile.stacks);
+    let mut interner = Interner::default();
+    let mut numbers = vec![NONE; old.len()];
+    for (at, node) in old.iter().enumerate() {
+        let parent = numbers.get(node.parent as usize).copied().unwrap_or(NONE);
+        let is_inlined = profile
+            .frames
+            .get(node.frame as usize)
+            .is_some_and(|frame| frame.kind == FrameKind::Inlined);
+        numbers[at] = if is_inlined { parent } else { interner.node(profile, parent, node.frame) };
+    }
+    for sample in &mut profile.samples {
+        sample.stack = numbers.get(sample.stack as usize).copied().unwrap_or(NONE);
     }
 }
 

@@ -110,8 +110,7 @@ impl Functions {
 pub fn frame_label(profile: &Profile, frame: &Frame) -> String {
     let name = profile.texts.get(frame.function);
     if frame.kind == FrameKind::Python {
-        let file = short_path(profile.texts.get(frame.file));
-        return format!("{name} ({file}:{})", frame.line);
+        return format!("{name} ({})", python_place(profile, frame));
     }
     if !name.is_empty() {
         return name.to_owned();
@@ -120,6 +119,12 @@ pub fn frame_label(profile: &Profile, frame: &Frame) -> String {
     let library = library.trim_start_matches('[').trim_end_matches(']');
     let library = if library.is_empty() { "unknown" } else { library };
     format!("[{library}+{:#x}]", frame.address)
+}
+
+/// Where a frame of Python is: `app.py:3`, or `app.py` where the line is not known.
+pub fn python_place(profile: &Profile, frame: &Frame) -> String {
+    let file = short_path(profile.texts.get(frame.file));
+    if frame.line == 0 { file.to_owned() } else { format!("{file}:{}", frame.line) }
 }
 
 /// The last part of a path; all of a name in brackets.

@@ -52,7 +52,7 @@ fn window(profile: &Profile) -> Option<u64> {
         return Some((PERIODS * 1e9 / profile.about.rate) as u64);
     }
     let timed = |sample: &&crate::model::profile::Sample| {
-        profile.events.get(sample.event as usize).is_some_and(|event| event.is_time)
+        profile.events.get(sample.event as usize).is_some_and(|event| event.is_time())
     };
     let longest = profile.samples.iter().filter(timed).map(|sample| sample.weight).max()?;
     Some((PERIODS * longest as f64) as u64)

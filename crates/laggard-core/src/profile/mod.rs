@@ -4,21 +4,29 @@
 //! function, line, thread and so on; [`Tree`]s show who called whom. In a stack, a function counts
 //! once however often it calls itself.
 
+mod border;
+mod flat;
 mod fold;
 mod functions;
 mod join;
+pub(crate) mod kernels;
 mod quality;
 mod totals;
 mod tree;
 mod view;
 
-pub use fold::fold_interpreter;
-pub use functions::{Functions, file_name, frame_label, short_path};
+pub use flat::{FlatNode, FlatTree, flat_tree};
+pub use fold::{fold_inlined, fold_interpreter};
+pub use functions::{Functions, file_name, frame_label, python_place, short_path};
 pub use join::join_workers;
+pub use kernels::kernel_families;
 pub use quality::{Cut, QualitySummary, quality};
 pub use totals::{By, Row, Totals, totals};
+pub(crate) use totals::{Costs, sum_groups};
 pub use tree::{Hidden, Tree, TreeNode, callees, callers, library_tree, top_down};
 pub use view::{Filter, Missing, View};
+
+use crate::model::profile::Sample;
 
 /// What samples amount to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +38,11 @@ pub struct Cost {
 }
 
 impl Cost {
+    /// What one sample amounts to.
+    pub fn of(sample: &Sample) -> Cost {
+        Cost { samples: sample.count, weight: sample.weight }
+    }
+
     /// Adds another.
     pub fn add(&mut self, other: Cost) {
         self.samples = self.samples.saturating_add(other.samples);

@@ -38,6 +38,8 @@ pub struct QualitySummary {
     pub handler_ns: u64,
     /// See [`Quality`](crate::model::profile::Quality).
     pub overhead: Option<[f64; 3]>,
+    /// Whether nobody says which stacks are whole and what was lost.
+    pub is_unknown: bool,
     /// For people.
     pub warnings: Vec<String>,
 }
@@ -63,13 +65,17 @@ pub fn quality(profile: &Profile) -> QualitySummary {
     };
     let mut cut: Vec<Cut> = q.cut.iter().map(cut).collect();
     cut.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.library.cmp(&b.library)));
-    let count = |is_such: &dyn Fn(u32, u32) -> bool| {
-        profile.samples.iter().filter(|s| is_such(s.state, s.stack)).count() as u64
+    let count = |is_such: &dyn Fn(u32, u32) -> bool| -> u64 {
+        profile
+            .samples
+            .iter()
+            .filter(|s| is_such(s.state, s.stack))
+            .fold(0u64, |sum, s| sum.saturating_add(s.count))
     };
     let cpu_ns = cpu_ns(profile);
     let sampled_ns = sampled_ns(profile);
     QualitySummary {
-        samples: profile.samples.len() as u64,
+        samples: count(&|_, _| true),
         lost: q.lost,
         late: q.late,
         unsampled_threads: q.unsampled_threads,
@@ -86,6 +92,7 @@ pub fn quality(profile: &Profile) -> QualitySummary {
             .map(|(cpu, sampled)| cpu.saturating_sub(sampled) as f64 / cpu as f64),
         handler_ns: q.handler_ns,
         overhead: q.overhead,
+        is_unknown: q.is_unknown,
         warnings: q.warnings.clone(),
     }
 }
@@ -100,7 +107,7 @@ fn cpu_ns(profile: &Profile) -> Option<u64> {
 /// CPU time that samples stand for: their weights, where an event of time on the CPU has some.
 fn sampled_ns(profile: &Profile) -> Option<u64> {
     let is_cpu_time = |name: &str| !name.contains("wall");
-    let event = profile.events.iter().position(|e| e.is_time && is_cpu_time(&e.name))? as u32;
+    let event = profile.events.iter().position(|e| e.is_time() && is_cpu_time(&e.name))? as u32;
     let of_event = profile.samples.iter().filter(|s| s.event == event);
     Some(of_event.fold(0u64, |sum, s| sum.saturating_add(s.weight)))
 }
@@ -111,9 +118,13 @@ fn named(profile: &Profile) -> (u64, u64) {
         frames.find(|f| matches!(f.kind, FrameKind::Native | FrameKind::Inlined))
     };
     let mut counts = (0, 0);
-    for frame in profile.samples.iter().filter_map(|sample| innermost(sample.stack)) {
-        counts.0 += u64::from(frame.function != 0);
-        counts.1 += 1;
+    for (frame, count) in
+        profile.samples.iter().filter_map(|sample| Some((innermost(sample.stack)?, sample.count)))
+    {
+        if frame.function != 0 {
+            counts.0 = u64::saturating_add(counts.0, count);
+        }
+        counts.1 = u64::saturating_add(counts.1, count);
     }
     counts
 }

@@ -1,6 +1,7 @@
 //! Sums by library, function, line, thread and more.
 
-use super::{Cost, View, short_path};
+use super::border::borders;
+use super::{Cost, View, python_place};
 use crate::model::profile::{Frame, FrameKind, Profile};
 use rustc_hash::FxHashMap;
 
@@ -21,12 +22,22 @@ pub enum By {
     Process,
     /// What samples count.
     Event,
+    /// Calls from one library into another.
+    Border,
 }
 
 impl By {
     /// All of them.
-    pub const ALL: [By; 7] =
-        [By::Library, By::Function, By::Line, By::PythonLine, By::Thread, By::Process, By::Event];
+    pub const ALL: [By; 8] = [
+        By::Library,
+        By::Function,
+        By::Line,
+        By::PythonLine,
+        By::Thread,
+        By::Process,
+        By::Event,
+        By::Border,
+    ];
 
     /// As it is written on the command line and in JSON.
     pub fn word(self) -> &'static str {
@@ -38,6 +49,7 @@ impl By {
             By::Thread => "thread",
             By::Process => "process",
             By::Event => "event",
+            By::Border => "border",
         }
     }
 
@@ -51,6 +63,7 @@ impl By {
             By::Thread => "threads",
             By::Process => "processes",
             By::Event => "what samples count",
+            By::Border => "calls from one library into another",
         }
     }
 }
@@ -61,8 +74,10 @@ pub struct Row {
     /// What it is.
     pub name: String,
     /// What it belongs to: the library of a function, the function of a line, the process of a
-    /// thread; empty where there is nothing.
+    /// thread, the library that calls into another; empty where there is nothing.
     pub of: String,
+    /// The program it ran in, where there are several; else empty.
+    pub command: String,
     /// In it and in nothing it called.
     pub own: Cost,
     /// In it and in what it called.
@@ -93,22 +108,25 @@ const NO_GROUP: u32 = u32::MAX;
 /// whatever that called.
 pub fn totals(view: &View, by: By) -> Totals {
     let mut rows = match by {
-        By::Library => frames(
-            view,
-            |frame| {
+        By::Library => {
+            let library = |frame: &Frame| {
                 let name = view.functions.library(frame);
                 let is_code = !matches!(frame.kind, FrameKind::Python | FrameKind::Mark);
                 is_code.then(|| (name.to_owned(), String::new()))
-            },
-            "[Python]",
-        ),
-        By::Function => functions(view),
-        By::Line => frames(view, |frame| line(view, frame), NO_STACK),
-        By::PythonLine => frames(
-            view,
-            |frame| (frame.kind == FrameKind::Python).then(|| python_line(view.profile, frame)),
-            NO_PYTHON,
-        ),
+            };
+            let has_python =
+                view.profile.frames.iter().any(|frame| frame.kind == FrameKind::Python);
+            frames(view, &view.stacks, library, if has_python { "[Python]" } else { "[no code]" })
+        }
+        By::Function => by_command(view, |stacks| functions(view, stacks)),
+        By::Line => frames(view, &view.stacks, |frame| line(view, frame), NO_STACK),
+        By::PythonLine => {
+            let line = |frame: &Frame| {
+                (frame.kind == FrameKind::Python).then(|| python_line(view.profile, frame))
+            };
+            frames(view, &view.stacks, line, NO_PYTHON)
+        }
+        By::Border => borders(view),
         By::Thread => threads(view, |thread| {
             let texts = &view.profile.texts;
             let name = format!("{} ({})", texts.get(thread.name), thread.tid);
@@ -124,7 +142,8 @@ pub fn totals(view: &View, by: By) -> Totals {
     rows.sort_by(|a, b| {
         let key =
             |row: &Row| (row.own.weight, row.total.weight, row.own.samples, row.total.samples);
-        key(b).cmp(&key(a)).then_with(|| (&a.name, &a.of).cmp(&(&b.name, &b.of)))
+        let names = |row: &'_ Row| (row.name.clone(), row.of.clone(), row.command.clone());
+        key(b).cmp(&key(a)).then_with(|| names(a).cmp(&names(b)))
     });
     Totals { by, whole: view.whole, rows }
 }
@@ -149,14 +168,14 @@ fn line(view: &View, frame: &Frame) -> Option<(String, String)> {
 }
 
 fn python_line(profile: &Profile, frame: &Frame) -> (String, String) {
-    let file = short_path(profile.texts.get(frame.file));
-    (format!("{file}:{}", frame.line), profile.texts.get(frame.function).to_owned())
+    (python_place(profile, frame), profile.texts.get(frame.function).to_owned())
 }
 
 /// Sums by what `name` makes of a frame; frames it makes nothing of are passed over, and stacks
 /// of only such are `otherwise`.
 fn frames(
     view: &View,
+    stacks: &[(u32, Cost)],
     name: impl Fn(&Frame) -> Option<(String, String)>,
     otherwise: &str,
 ) -> Vec<Row> {
@@ -170,10 +189,39 @@ fn frames(
         })
     };
     let groups: Vec<u32> = view.profile.frames.iter().map(&mut group_of).collect();
-    sum(view, &groups, rows, otherwise)
+    sum(view, stacks, &groups, rows, otherwise)
 }
 
-fn functions(view: &View) -> Vec<Row> {
+/// Rows of each program by itself, where there are several.
+fn by_command(view: &View, rows: impl Fn(&[(u32, Cost)]) -> Vec<Row>) -> Vec<Row> {
+    let profile = view.profile;
+    let command = |thread: u32| profile.threads.get(thread as usize).map_or(0, |t| t.process);
+    let mut commands: Vec<u32> = view.samples.iter().map(|sample| command(sample.thread)).collect();
+    commands.sort_unstable();
+    commands.dedup();
+    if commands.len() < 2 {
+        return rows(&view.stacks);
+    }
+    let mut stacks: FxHashMap<u32, FxHashMap<u32, Cost>> = FxHashMap::default();
+    for sample in &view.samples {
+        let own = stacks.entry(command(sample.thread)).or_default();
+        own.entry(sample.stack).or_default().add(Cost::of(sample));
+    }
+    let of_command = |number: u32| {
+        let mut own: Vec<(u32, Cost)> = stacks
+            .get(&number)
+            .into_iter()
+            .flatten()
+            .map(|(&stack, &cost)| (stack, cost))
+            .collect();
+        own.sort_unstable_by_key(|(stack, _)| *stack);
+        let name = profile.texts.get(number);
+        rows(&own).into_iter().map(move |row| Row { command: name.to_owned(), ..row })
+    };
+    commands.into_iter().flat_map(of_command).collect()
+}
+
+fn functions(view: &View, stacks: &[(u32, Cost)]) -> Vec<Row> {
     let row = |function: u32| {
         let frame = view.functions.example(view.profile, function);
         let of = frame.map_or("", |frame| view.functions.library(frame)).to_owned();
@@ -187,36 +235,66 @@ fn functions(view: &View) -> Vec<Row> {
             _ => view.functions.of(number),
         })
         .collect();
-    sum(view, &groups, rows, NO_STACK)
+    sum(view, stacks, &groups, rows, NO_STACK)
 }
 
-/// Adds every stack to the rows that its frames belong to, to each once.
-fn sum(view: &View, groups: &[u32], mut rows: Vec<Row>, otherwise: &str) -> Vec<Row> {
-    let mut last_stack = vec![usize::MAX; rows.len()];
-    let mut rest = Row { name: otherwise.to_owned(), ..Row::default() };
-    let mut unread = Row { name: NO_STACK.to_owned(), ..Row::default() };
-    for (number, &(stack, cost)) in view.stacks.iter().enumerate() {
+/// What stacks amount to in one group of frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Costs {
+    /// In it and in nothing it called.
+    pub(crate) own: Cost,
+    /// In it and in what it called.
+    pub(crate) total: Cost,
+}
+
+/// Adds every stack to the groups that its frames belong to, to each once; a frame whose group is not
+/// below `count` has none. Stacks without a group are counted in the last but one row, samples
+/// without a stack in the last.
+pub(crate) fn sum_groups(
+    view: &View,
+    stacks: &[(u32, Cost)],
+    groups: &[u32],
+    count: usize,
+) -> Vec<Costs> {
+    let mut costs = vec![Costs::default(); count + 2];
+    let mut last_stack = vec![usize::MAX; count];
+    for (number, &(stack, cost)) in stacks.iter().enumerate() {
         let mut is_innermost = true;
         for frame in view.profile.frames_of(stack) {
             let group = groups.get(frame as usize).copied().unwrap_or(NO_GROUP) as usize;
-            let Some(row) = rows.get_mut(group) else { continue };
+            let Some(last_stack) = last_stack.get_mut(group) else { continue };
             if is_innermost {
-                row.own.add(cost);
+                costs[group].own.add(cost);
                 is_innermost = false;
             }
-            if last_stack[group] != number {
-                last_stack[group] = number;
-                row.total.add(cost);
+            if *last_stack != number {
+                *last_stack = number;
+                costs[group].total.add(cost);
             }
         }
         if is_innermost {
             let is_empty = view.profile.stacks.get(stack as usize).is_none();
-            let row = if is_empty { &mut unread } else { &mut rest };
+            let row = &mut costs[count + usize::from(is_empty)];
             row.own.add(cost);
             row.total.add(cost);
         }
     }
-    rows.extend([rest, unread]);
+    costs
+}
+
+/// The rows that frames belong to with what they amount to, and one each for the others.
+fn sum(
+    view: &View,
+    stacks: &[(u32, Cost)],
+    groups: &[u32],
+    mut rows: Vec<Row>,
+    otherwise: &str,
+) -> Vec<Row> {
+    let costs = sum_groups(view, stacks, groups, rows.len());
+    rows.extend([otherwise, NO_STACK].map(|name| Row { name: name.to_owned(), ..Row::default() }));
+    for (row, Costs { own, total }) in rows.iter_mut().zip(costs) {
+        (row.own, row.total) = (own, total);
+    }
     rows
 }
 
@@ -227,7 +305,7 @@ fn threads(
     let mut costs = vec![Cost::default(); view.profile.threads.len()];
     for sample in &view.samples {
         if let Some(cost) = costs.get_mut(sample.thread as usize) {
-            cost.add(Cost { samples: 1, weight: sample.weight });
+            cost.add(Cost::of(sample));
         }
     }
     merged(view.profile.threads.iter().map(name).zip(costs))
@@ -237,7 +315,7 @@ fn events(profile: &Profile) -> Vec<Row> {
     let mut costs = vec![Cost::default(); profile.events.len()];
     for sample in &profile.samples {
         if let Some(cost) = costs.get_mut(sample.event as usize) {
-            cost.add(Cost { samples: 1, weight: sample.weight });
+            cost.add(Cost::of(sample));
         }
     }
     merged(profile.events.iter().map(|event| (event.name.clone(), String::new())).zip(costs))

@@ -2,7 +2,7 @@
 
 use super::{Cost, Functions};
 use crate::model::NONE;
-use crate::model::profile::{FrameKind, Profile, Sample};
+use crate::model::profile::{Event, FrameKind, Profile, Sample, Unit};
 use rustc_hash::FxHashMap;
 
 /// Which samples to keep; those that fit all of it.
@@ -14,6 +14,8 @@ pub struct Filter {
     pub thread: Option<String>,
     /// Part of the name of a thread's program, or the number of its process.
     pub process: Option<String>,
+    /// Number of a process.
+    pub pid: Option<u32>,
     /// Name of the event; the one with most samples when not given.
     pub event: Option<String>,
     /// From this time of the run on.
@@ -28,7 +30,7 @@ pub struct Filter {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no {what} like {asked:?} in the samples")]
 pub struct Missing {
-    /// What kind of thing: `library`, `thread`, `event`, `process`, `function`.
+    /// What kind of thing: `library`, `thread`, `event`, `process`, `pid`, `function`.
     pub what: &'static str,
     /// What was asked for.
     pub asked: String,
@@ -83,7 +85,11 @@ impl<'a> View<'a> {
         let threads: Vec<bool> = profile
             .threads
             .iter()
-            .map(|t| fits(&filter.thread, t.name, t.tid) && fits(&filter.process, t.process, t.pid))
+            .map(|t| {
+                fits(&filter.thread, t.name, t.tid)
+                    && fits(&filter.process, t.process, t.pid)
+                    && filter.pid.is_none_or(|pid| pid == t.pid)
+            })
             .collect();
         let in_library = match &filter.library {
             None => vec![],
@@ -122,7 +128,7 @@ impl<'a> View<'a> {
             if !kept {
                 continue;
             }
-            let cost = Cost { samples: 1, weight: sample.weight };
+            let cost = Cost::of(sample);
             if is_at(&start_up, sample.stack) {
                 view.start_up.add(cost);
                 continue;
@@ -155,12 +161,15 @@ impl<'a> View<'a> {
             "event" => profile.events.iter().any(|event| contains(&event.name, asked)),
             "thread" => profile.threads.iter().any(|t| has(asked, t.name, t.tid)),
             "process" => profile.threads.iter().any(|t| has(asked, t.process, t.pid)),
+            "pid" => profile.threads.iter().any(|t| t.pid.to_string() == asked),
             _ => self.in_library.contains(&true),
         };
+        let pid = filter.pid.map(|pid| pid.to_string());
         let asked = [
             ("event", &filter.event),
             ("thread", &filter.thread),
             ("process", &filter.process),
+            ("pid", &pid),
             ("library", &filter.library),
         ];
         let (what, asked) = asked.into_iter().find_map(|(what, asked)| {
@@ -170,6 +179,12 @@ impl<'a> View<'a> {
         let there = match what {
             "event" => profile.events.iter().map(|event| event.name.clone()).collect(),
             "thread" => texts(&mut profile.threads.iter().map(|thread| thread.name)),
+            "pid" => {
+                let mut pids: Vec<u32> = profile.threads.iter().map(|thread| thread.pid).collect();
+                pids.sort_unstable();
+                pids.dedup();
+                pids.iter().map(u32::to_string).collect()
+            }
             "process" => texts(&mut profile.threads.iter().map(|thread| thread.process)),
             _ => self.functions.libraries().to_vec(),
         };
@@ -186,18 +201,24 @@ impl<'a> View<'a> {
         self.profile.events.get(self.event as usize).map_or("", |event| &event.name)
     }
 
+    /// What weights are.
+    pub fn unit(&self) -> Unit {
+        self.profile.events.get(self.event as usize).map_or(Unit::Count, |event| event.unit)
+    }
+
     /// Whether weights are nanoseconds.
     pub fn is_time(&self) -> bool {
-        self.profile.events.get(self.event as usize).is_some_and(|event| event.is_time)
+        self.profile.events.get(self.event as usize).is_some_and(Event::is_time)
     }
 }
 
-/// The event to show: the one asked for, else that with the most samples.
+/// The event to show: the one asked for, else that with the most samples; of equals one of time,
+/// or the first. Where all events are sizes, it is the first.
 fn event(profile: &Profile, asked: Option<&str>) -> u32 {
     let mut counts = vec![0u64; profile.events.len()];
     for sample in &profile.samples {
         if let Some(count) = counts.get_mut(sample.event as usize) {
-            *count += 1;
+            *count = count.saturating_add(sample.count);
         }
     }
     let name = |i: &u32| profile.events[*i as usize].name.as_str();
@@ -207,8 +228,14 @@ fn event(profile: &Profile, asked: Option<&str>) -> u32 {
             .find(|i| name(i) == asked)
             .or_else(|| all().find(|i| contains(name(i), asked)))
             .unwrap_or(NONE),
-        // The first among equals.
-        None => all().rev().max_by_key(|&i| counts[i as usize]).unwrap_or(0),
+        // Sizes are of moments, each an event, and rows of a tree are no looks that could be counted:
+        // readers put the moment that matters, the peak, first.
+        None if profile.events.iter().all(|event| event.unit == Unit::Bytes) => 0,
+        // The last of the greatest is taken.
+        None => all()
+            .rev()
+            .max_by_key(|&i| (counts[i as usize], profile.events[i as usize].is_time()))
+            .unwrap_or(0),
     }
 }
 

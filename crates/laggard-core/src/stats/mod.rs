@@ -3,6 +3,7 @@
 
 pub mod correct;
 pub mod dependence;
+pub mod means;
 pub mod rank;
 pub mod ratio;
 mod resample;

@@ -91,11 +91,16 @@ fn places(trace: &Path) -> Vec<PathBuf> {
 
 /// The cache directory for indexes.
 pub(super) fn cache_directory() -> Option<PathBuf> {
+    Some(user_cache()?.join("index"))
+}
+
+/// Where laggard keeps what can be made again, for this user alone.
+pub fn user_cache() -> Option<PathBuf> {
     let absolute = |variable: &str| {
         std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
     };
     let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
-    Some(cache.join("laggard").join("index"))
+    Some(cache.join("laggard"))
 }
 
 /// Looks for the index of a trace.

@@ -22,7 +22,7 @@ mod run;
 mod tables;
 mod write;
 
-pub use index::{Binding, Index, IndexEntry, find, list, load, remove, save};
+pub use index::{Binding, Index, IndexEntry, find, list, load, remove, save, user_cache};
 pub use read::RunFile;
 pub use record::{Recorder, write_calls, write_profile};
 pub use run::{Loss, Run, format_of, read_run};

@@ -7,7 +7,7 @@ use arrow_array::{Array, BooleanArray, LargeStringArray, RecordBatch};
 use arrow_schema::ArrowError;
 use laggard_core::model::NONE;
 use laggard_core::model::profile::{
-    About, Event, Frame, FrameKind, Module, Node, Profile, Quality, Sample, Thread,
+    About, Event, Frame, FrameKind, Module, Node, Profile, Quality, Sample, Thread, Unit,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -78,17 +78,20 @@ pub(super) fn batches(profile: &Profile, since: Counts) -> Result<Vec<RecordBatc
         name: UInt32Type = |t| t.name, process: UInt32Type = |t| t.process,
         cpu_ns: UInt64Type = |t| t.cpu_ns);
     let events = profile.events.get(since.events..).unwrap_or_default();
-    let is_time: BooleanArray = events.iter().map(|event| Some(event.is_time)).collect();
+    let is_time: BooleanArray = events.iter().map(|event| Some(event.is_time())).collect();
+    let unit = numbers::<UInt8Type>(events.iter().map(|event| event.unit as u8).collect());
     add(batch(
         "events",
         vec![
             ("name", texts(events.iter().map(|event| event.name.as_str()))),
             ("is_time", Arc::new(is_time)),
+            ("unit", unit),
         ],
     )?);
     table!(samples, time_ns: UInt64Type = |s| s.time_ns, thread: UInt32Type = |s| s.thread,
         stack: UInt32Type = |s| s.stack, event: UInt32Type = |s| s.event,
-        weight: UInt64Type = |s| s.weight, state: UInt32Type = |s| s.state);
+        count: UInt64Type = |s| s.count, weight: UInt64Type = |s| s.weight,
+        state: UInt32Type = |s| s.state);
     add(json_batch("about", &about(&profile.about).to_string())?);
     add(json_batch("quality", &quality(&profile.quality).to_string())?);
     Ok(all)
@@ -157,22 +160,26 @@ impl Rows {
             "events" => {
                 let name = c.texts("name")?;
                 let is_time = c.array("is_time")?.as_boolean_opt().ok_or("is_time is no truth")?;
-                p.events.extend(
-                    (0..n).map(|i| Event {
-                        name: name.value(i).to_owned(),
-                        is_time: is_time.value(i),
-                    }),
-                );
+                // Files of the first version do not have it.
+                let unit = c.get::<UInt8Type>("unit").ok();
+                p.events.extend((0..n).map(|i| {
+                    let known = unit.as_ref().and_then(|unit| Unit::from_number(unit[i]));
+                    let older = if is_time.value(i) { Unit::Nanos } else { Unit::Count };
+                    Event { name: name.value(i).to_owned(), unit: known.unwrap_or(older) }
+                }));
             }
             "samples" => {
                 let (time_ns, weight) = (large("time_ns")?, large("weight")?);
                 let (thread, stack) = (small("thread")?, small("stack")?);
                 let (event, state) = (small("event")?, small("state")?);
+                // Nor this.
+                let count = large("count").ok();
                 p.samples.extend((0..n).map(|i| Sample {
                     time_ns: time_ns[i],
                     thread: thread[i],
                     stack: stack[i],
                     event: event[i],
+                    count: count.as_ref().map_or(1, |count| count[i]),
                     weight: weight[i],
                     state: state[i],
                 }));
@@ -258,7 +265,7 @@ fn quality(q: &Quality) -> Value {
     json!({
         "lost": q.lost, "late": q.late, "unsampled_threads": q.unsampled_threads,
         "mismatched": q.mismatched, "with_python": q.with_python, "handler_ns": q.handler_ns,
-        "overhead": q.overhead, "cut": q.cut, "warnings": q.warnings,
+        "overhead": q.overhead, "cut": q.cut, "is_unknown": q.is_unknown, "warnings": q.warnings,
     })
 }
 
@@ -276,6 +283,7 @@ fn read_quality(v: &Value, mut text: impl FnMut(u32) -> u32) -> Quality {
         with_python: number("with_python"),
         handler_ns: number("handler_ns"),
         overhead: overhead(),
+        is_unknown: v["is_unknown"].as_bool().unwrap_or(false),
         cut: list(&v["cut"])
             .filter_map(cut)
             .map(|(module, count, reason)| (text(module), count, text(reason)))

@@ -4,6 +4,10 @@
 //! (`fn=(1) main`, later `fn=(1)`), positions relative (`+3`, `-3`, `*`), and one file may hold
 //! several parts. A damaged file gives what could be read; what was lost is counted in [`Losses`].
 
+mod profile;
+
+pub use profile::{profile, read_profile};
+
 use crate::error::Error;
 use crate::source::{Bytes, Source};
 use laggard_core::model::NONE;
@@ -46,6 +50,19 @@ pub struct Graph {
     own: Vec<u64>,
     /// Cost of calls, with whatever they called: `events.len()` for each.
     inclusive: Vec<u64>,
+    /// Lines with a cost of their own, each once; empty unless asked for.
+    lines: Vec<GraphLine>,
+    /// What they cost: `events.len()` for each.
+    of_lines: Vec<u64>,
+}
+
+/// A line of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct GraphLine {
+    function: u32,
+    /// Text: its source file, another than the function's where code was inlined.
+    file: u32,
+    line: u32,
 }
 
 /// A function of a [`Graph`].
@@ -132,10 +149,14 @@ pub fn is_callgrind(head: &[u8]) -> bool {
 
 /// Reads a file.
 pub fn read(source: Source) -> Result<Graph, Error> {
+    read_with(source, false)
+}
+
+fn read_with(source: Source, keeps_lines: bool) -> Result<Graph, Error> {
     let path = source.path;
     match source.bytes {
         Bytes::Mapped(map) => {
-            let graph = parse(&map);
+            let graph = parse_with(&map, keeps_lines);
             if !map.is_whole() {
                 return Err(Error::Shrank { path });
             }
@@ -144,7 +165,7 @@ pub fn read(source: Source) -> Result<Graph, Error> {
         Bytes::Stream(mut stream) => {
             let mut bytes = vec![];
             stream.read_to_end(&mut bytes).map_err(Error::io("read", &path))?;
-            parse(&bytes).ok_or_else(|| other_kind(path, &bytes))
+            parse_with(&bytes, keeps_lines).ok_or_else(|| other_kind(path, &bytes))
         }
     }
 }
@@ -156,8 +177,17 @@ fn other_kind(path: PathBuf, bytes: &[u8]) -> Error {
 
 /// Reads the bytes of a file; none when it is of another kind.
 pub fn parse(bytes: &[u8]) -> Option<Graph> {
+    parse_with(bytes, false)
+}
+
+/// The same with costs of single lines, for [`profile`].
+pub fn parse_lines(bytes: &[u8]) -> Option<Graph> {
+    parse_with(bytes, true)
+}
+
+fn parse_with(bytes: &[u8], keeps_lines: bool) -> Option<Graph> {
     is_callgrind(&bytes[..bytes.len().min(super::HEAD_FOR_DETECTION)]).then(|| {
-        let mut reader = Reader::default();
+        let mut reader = Reader { keeps_lines, ..Reader::default() };
         let mut at = 0;
         // Most lines have less than ten bytes: a plain search is as fast as any.
         while let Some(length) = bytes[at..].iter().position(|byte| *byte == b'\n') {
@@ -290,6 +320,8 @@ struct Reader {
     names: Names,
     functions: FxHashMap<GraphFunction, u32>,
     calls: FxHashMap<(u32, u32, u32, u32, u64), u32>,
+    keeps_lines: bool,
+    lines: FxHashMap<GraphLine, usize>,
     /// Of the part being read: where each of its costs is among those of the graph.
     events: Vec<Option<usize>>,
     /// Its positions: whether each is an address (or else a line).
@@ -348,6 +380,7 @@ impl Reader {
         }
         let caller = self.current()? as usize;
         let events = self.graph.events.len();
+        let is_own = self.pending.is_none();
         let sums = match self.pending.take() {
             None => self.graph.own.get_mut(caller * events..(caller + 1) * events)?,
             Some(times) => {
@@ -355,12 +388,27 @@ impl Reader {
                 self.graph.inclusive.get_mut(call * events..(call + 1) * events)?
             }
         };
-        for (event, cost) in self.events.iter().zip(&self.costs) {
-            if let Some(sum) = event.and_then(|event| sums.get_mut(event)) {
-                *sum = sum.saturating_add(*cost);
-            }
+        add(sums, &self.events, &self.costs);
+        if self.keeps_lines && is_own {
+            self.cost_of_line(caller as u32);
         }
         Some(())
+    }
+
+    /// Adds the costs of the current line of the file to the line of source it is about.
+    fn cost_of_line(&mut self, function: u32) {
+        let events = self.graph.events.len();
+        let line = self.positions.iter().position(|is_address| !is_address);
+        let line = line.and_then(|at| u32::try_from(*self.at.get(at)?).ok()).unwrap_or(0);
+        let line = GraphLine { function, file: self.file, line };
+        let number = *self.lines.entry(line).or_insert_with(|| {
+            self.graph.lines.push(line);
+            self.graph.lines.len() - 1
+        });
+        self.graph.of_lines.resize(self.graph.lines.len() * events, 0);
+        if let Some(sums) = self.graph.of_lines.get_mut(number * events..(number + 1) * events) {
+            add(sums, &self.events, &self.costs);
+        }
     }
 
     /// The function that lines are about.
@@ -503,6 +551,7 @@ impl Reader {
         if now != before {
             widen(&mut self.graph.own, before, now, self.graph.functions.len());
             widen(&mut self.graph.inclusive, before, now, self.graph.calls.len());
+            widen(&mut self.graph.of_lines, before, now, self.graph.lines.len());
         }
     }
 
@@ -533,6 +582,16 @@ impl Reader {
             graph.losses.mismatch = (read != said).then_some((read, said));
         }
         graph
+    }
+}
+
+/// Adds costs of a line to sums, by the events of the part it is in.
+#[inline]
+fn add(sums: &mut [u64], events: &[Option<usize>], costs: &[u64]) {
+    for (event, cost) in events.iter().zip(costs) {
+        if let Some(sum) = event.and_then(|event| sums.get_mut(event)) {
+            *sum = sum.saturating_add(*cost);
+        }
     }
 }
 

@@ -2,10 +2,55 @@
 
 pub mod bench;
 pub mod callgrind;
+pub mod collapsed;
+pub mod dtrace;
+pub mod dtruss;
+pub mod firefox;
+mod json;
+mod kind;
 pub mod kineto;
+mod label;
+pub mod massif;
 #[cfg(unix)]
 pub mod perf;
+pub mod perf_script;
+pub mod perf_stat;
+pub mod pprof;
+pub mod speedscope;
 pub mod why;
+
+pub use kind::{Kind, ProfileKind, kind_of};
+
+use crate::{Error, Source};
+use laggard_core::model::profile::Profile;
+
+/// Reads a profile of any program. Frames that the file has no names for are still addresses:
+/// `laggard_symbols::resolve` names them.
+pub fn read_profile(
+    kind: ProfileKind,
+    source: Source,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Profile, Error> {
+    let mut profile = match kind {
+        #[cfg(unix)]
+        ProfileKind::PerfData => perf::read(source, progress),
+        #[cfg(not(unix))]
+        ProfileKind::PerfData => Err(Error::NotARecording {
+            path: source.path,
+            what: "recordings of perf are read on Linux only".into(),
+        }),
+        ProfileKind::PerfScript => perf_script::read(source, progress),
+        ProfileKind::Collapsed => collapsed::read(source, progress),
+        ProfileKind::Speedscope => speedscope::read(source, progress),
+        ProfileKind::Pprof => pprof::read(source, progress),
+        ProfileKind::Firefox => firefox::read(source, progress),
+        ProfileKind::Callgrind => callgrind::read_profile(source, progress),
+        ProfileKind::Massif => massif::read(source, progress),
+        ProfileKind::Dtrace => dtrace::read(source, progress),
+    }?;
+    profile.quality.is_unknown = kind != ProfileKind::PerfData;
+    Ok(profile)
+}
 
 /// How much of a file is looked at to tell what it is.
 pub(crate) const HEAD_FOR_DETECTION: usize = 64 << 10;

@@ -64,10 +64,10 @@ struct ShapeSide {
     seen: Option<Seen>,
 }
 
-/// Whether a file that starts like this has evidence.
+/// Whether a file that starts like this has a verdict.
 pub fn is_why(head: &[u8]) -> bool {
     head.trim_ascii_start().starts_with(b"{")
-        && head.windows(SCHEMA.len()).any(|text| text == SCHEMA.as_bytes())
+        && memchr::memmem::find(head, SCHEMA.as_bytes()).is_some()
 }
 
 /// Reads it.

@@ -2,7 +2,7 @@
 //! its own tables of strings, functions, frames and stacks, column by column.
 
 use laggard_core::model::NONE;
-use laggard_core::model::profile::{FrameKind, Profile, Sample};
+use laggard_core::model::profile::{FrameKind, Profile, Sample, Unit};
 use laggard_core::profile::{View, file_name, frame_label};
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
@@ -219,7 +219,11 @@ fn thread(view: &View, number: usize, samples: &[Sample]) -> Value {
             "stack": stacks,
             "time": column(samples, |sample| ms(sample.time_ns)),
             "weight": weights,
-            "weightType": if view.is_time() { "tracing-ms" } else { "samples" },
+            "weightType": match view.unit() {
+                Unit::Nanos => "tracing-ms",
+                Unit::Bytes => "bytes",
+                Unit::Count => "samples",
+            },
         },
         "stackTable": {
             "length": stack_rows.len(),

@@ -4,15 +4,19 @@
 //! format cannot say.
 
 mod calls;
+mod chrome;
 mod collapsed;
 mod csv;
 mod firefox;
+mod pprof;
 mod speedscope;
 
 pub use calls::collapsed_calls;
+pub use chrome::chrome;
 pub use collapsed::collapsed;
 pub use csv::csv;
 pub use firefox::firefox;
+pub use pprof::pprof;
 pub use speedscope::speedscope;
 
 use laggard_core::profile::{View, frame_label};

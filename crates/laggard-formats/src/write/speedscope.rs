@@ -1,6 +1,6 @@
 //! The file format of speedscope: frames that all threads share, and one sampled profile a thread.
 
-use laggard_core::model::profile::{Frame, FrameKind};
+use laggard_core::model::profile::{Frame, FrameKind, Unit};
 use laggard_core::profile::{View, file_name, frame_label, short_path};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -62,7 +62,11 @@ pub fn speedscope(view: &View, name: &str, out: &mut dyn Write) -> io::Result<()
             })
         })
         .collect();
-    let unit = if view.is_time() { "nanoseconds" } else { "none" };
+    let unit = match view.unit() {
+        Unit::Nanos => "nanoseconds",
+        Unit::Bytes => "bytes",
+        Unit::Count => "none",
+    };
     let mut threads: Vec<Sampled> = profile
         .threads
         .iter()

@@ -8,7 +8,7 @@ use super::pin::Cpus;
 use super::plan::{CasePlan, Plan, Runs};
 use super::runner::Runner;
 use super::trouble::Trouble;
-use super::watch::variable;
+use super::watch::{not_loaded, traced};
 use super::worker::Worker;
 use crate::calls::{self, Tracing};
 use crate::error::Error;
@@ -58,9 +58,7 @@ pub(super) fn count(
         ..calls::Options::default()
     };
     let tracing = Tracing::open(&options)?;
-    let mut own = plan.sides[side].clone();
-    let traced = tracing.environment(|name| variable(&own, name));
-    own.env.extend(traced);
+    let own = traced(&plan.sides[side], &tracing);
     let so_far = || -> u64 {
         let calls = tracing.so_far();
         totals(&View::whole(&calls), By::Function).rows.iter().map(|row| row.tally.count).sum()
@@ -79,10 +77,7 @@ pub(super) fn count(
     let [before, around_none, after] = run().map_err(|trouble| named(plan, side, trouble))?;
     // An interpreter has asked for memory before it gets here.
     if !tracing.was_loaded() || before == 0 {
-        return Err(Error::Unavailable {
-            what: "the tracing agent",
-            why: format!("side {} ran without it", own.name),
-        });
+        return Err(not_loaded("the tracing agent", &own));
     }
     let counted = (after - around_none).saturating_sub(around_none - before);
     Ok(Some(Counter {

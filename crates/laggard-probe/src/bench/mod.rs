@@ -276,7 +276,7 @@ fn start_one(
     aside: Option<&Aside>,
     count: &mut dyn FnMut(Option<i32>) -> Option<Counters>,
 ) -> Result<(Box<dyn Runner>, Option<Counters>), Trouble> {
-    let cpus: Option<Cpus> = side::cpus(side)?.or(aside.map(Aside::before));
+    let cpus = cpus(side, aside)?;
     match &side.runs {
         Runs::Statement { code, setup } => {
             let mut worker = Worker::start(plan, side, cpus, &[])?;
@@ -293,6 +293,11 @@ fn start_one(
             Ok((Box::new(Command::new(plan, side, case, words, cpus)?), counters))
         }
     }
+}
+
+/// The processors of a side: its own, or those that we left to it.
+fn cpus(side: &SidePlan, aside: Option<&Aside>) -> Result<Option<Cpus>, Trouble> {
+    Ok(side::cpus(side)?.or(aside.map(Aside::before)))
 }
 
 /// Says once that there are no counters.
@@ -359,12 +364,9 @@ fn count_allocations(
     const NAME: &str = "allocations";
     for (number, series) in measured.series.iter_mut().enumerate() {
         let call_ns = Summary::of(&series.wall()).median;
-        let counted = side::cpus(&plan.sides[number])
+        let counted = cpus(&plan.sides[number], aside)
             .map_err(|trouble| named(plan, number, trouble))
-            .and_then(|cpus| {
-                let cpus = cpus.or(aside.map(Aside::before));
-                allocations::count(plan, number, case, cpus, call_ns)
-            });
+            .and_then(|cpus| allocations::count(plan, number, case, cpus, call_ns));
         match counted {
             Ok(counter) => series.counters.extend(counter),
             Err(error) if facts.iter().all(|(name, _)| name != NAME) => {
@@ -385,10 +387,8 @@ fn count_instructions(
 ) {
     for (side, series) in plan.sides.iter().zip(&mut measured.series) {
         let call_ns = Summary::of(&series.wall()).median;
-        let counted = side::cpus(side).and_then(|cpus| {
-            let cpus = cpus.or(aside.map(Aside::before));
-            counts::instructions(plan, side, case, cpus, call_ns)
-        });
+        let counted = cpus(side, aside)
+            .and_then(|cpus| counts::instructions(plan, side, case, cpus, call_ns));
         match counted {
             Ok(counter) => series.counters.push(counter),
             Err(trouble) => warnings.push(format!(

@@ -46,10 +46,7 @@ pub fn record_side(
     });
     let (began, ended, calls) = ran.map_err(|trouble| named(plan, side, trouble))?;
     if !sampling.was_loaded() {
-        return Err(Error::Unavailable {
-            what: "the sampling agent",
-            why: format!("side {} ran without it", own.name),
-        });
+        return Err(not_loaded("the sampling agent", &own));
     }
     let about = About {
         command: vec![own.runs.text()],
@@ -87,23 +84,30 @@ pub fn trace_side(
     let is_command = matches!(plan.sides[side].runs, Runs::Command { .. });
     let options = calls::Options { children: options.children || is_command, ..options.clone() };
     let tracing = Tracing::open(&options)?;
-    let mut own = plan.sides[side].clone();
-    let traced = tracing.environment(|name| variable(&own, name));
-    own.env.extend(traced);
+    let own = traced(&plan.sides[side], &tracing);
     let mut before = Calls::default();
     let ran = run(plan, &own, case, time, &mut || before = tracing.so_far());
     let (_, _, calls) = ran.map_err(|trouble| named(plan, side, trouble))?;
     if !tracing.was_loaded() {
-        return Err(Error::Unavailable {
-            what: "the tracing agent",
-            why: format!("side {} ran without it", own.name),
-        });
+        return Err(not_loaded("the tracing agent", &own));
     }
     Ok(Traced { before, after: tracing.so_far(), calls })
 }
 
+/// A side that counts its calls there.
+pub(super) fn traced(side: &SidePlan, tracing: &Tracing) -> SidePlan {
+    let mut own = side.clone();
+    own.env.extend(tracing.environment(|name| variable(side, name)));
+    own
+}
+
+/// An agent that a side should have had in it.
+pub(super) fn not_loaded(agent: &'static str, side: &SidePlan) -> Error {
+    Error::Unavailable { what: agent, why: format!("side {} ran without it", side.name) }
+}
+
 /// A variable that a side has, its own or ours.
-pub(super) fn variable(side: &SidePlan, name: &str) -> Option<OsString> {
+fn variable(side: &SidePlan, name: &str) -> Option<OsString> {
     let own = side.env.iter().rev().find(|(own, _)| own == OsStr::new(name));
     own.map(|(_, value)| value.clone()).or_else(|| std::env::var_os(name))
 }

@@ -1,8 +1,8 @@
 """The worker of a bench: runs a statement when it is told to, and answers with figures.
 
-Started with -c and the number of a socket; or alone, with how long and what as words. Runs on Python 3.6 and later. Standard input and output
-are the statement's own. Every message is a length (8 bytes) and that many bytes; numbers are
-little-endian. The driver is src/bench/worker.rs.
+Started with -c and the number of a socket; or alone, with how long and what as words. Runs on
+Python 3.6 and later. Standard input and output are the statement's own. Every message is a length
+(8 bytes) and that many bytes; numbers are little-endian. The driver is src/bench/worker.rs.
 """
 
 

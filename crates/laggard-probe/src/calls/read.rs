@@ -6,7 +6,7 @@ use super::stacks::Stacks;
 use laggard_agent::calls_wire::{Entry, OWN, Reason, class_start};
 use laggard_core::model::NONE;
 use laggard_core::model::calls::{ArgumentRow, CallRow, Calls, Function};
-use laggard_core::model::profile::{Event, Frame, FrameKind, Interner, Module, Thread};
+use laggard_core::model::profile::{Event, Frame, FrameKind, Interner, Module, Thread, Unit};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -62,7 +62,7 @@ impl Reader<'_> {
         });
         let event = |function: &Function| Event {
             name: profile.texts.get(function.name).to_owned(),
-            is_time: false,
+            unit: Unit::Count,
         };
         profile.events = self.calls.functions.iter().map(event).collect();
     }

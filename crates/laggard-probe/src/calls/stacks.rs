@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::sample::collect::Collector;
 use crate::sample::monotonic_ns;
 use crate::sample::shared::SharedFile;
-use laggard_core::model::profile::{Event, Interner, Profile};
+use laggard_core::model::profile::{Event, Interner, Profile, Unit};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
@@ -41,7 +41,7 @@ pub(super) fn open(shared: &Shared, every: u32) -> Result<Arc<SharedFile>, Error
 
 /// Takes stacks until the program has ended.
 pub(super) fn collect(ring: &SharedFile, child: &Child) -> (Ended, Stacks) {
-    let event = Event { name: "calls".into(), is_time: false };
+    let event = Event { name: "calls".into(), unit: Unit::Count };
     let mut collector = Collector::new(monotonic_ns(), event, 1);
     loop {
         let ended = child.ended();

@@ -9,7 +9,7 @@ use laggard_core::model::profile::{
     Event, Frame, FrameKind, Interner, Module, Profile, Sample, Thread, state,
 };
 use laggard_symbols::{
-    AddressSpace, Ending, ModuleIndex, Modules, NativeFrame, Registers, StackCopy, unwind,
+    AddressSpace, Ending, ModuleIndex, Modules, NativeFrame, Registers, StackCopy, Unwinder,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -18,6 +18,7 @@ pub(crate) struct Collector {
     pub(crate) profile: Profile,
     interner: Interner,
     modules: Modules,
+    unwinder: Unwinder,
     processes: FxHashMap<u32, Process>,
     threads: FxHashMap<(u32, u32), u32>,
     /// Numbers of modules in the profile.
@@ -58,6 +59,7 @@ impl Collector {
             profile: Profile { events: vec![event], ..Profile::default() },
             interner: Interner::default(),
             modules: Modules::default(),
+            unwinder: Unwinder::default(),
             processes: FxHashMap::default(),
             threads: FxHashMap::default(),
             module_numbers: FxHashMap::default(),
@@ -200,7 +202,9 @@ impl Collector {
         let process = self.processes.entry(record.pid).or_default();
         process.has_python |= record.minor != 0;
         let mut frames = std::mem::take(&mut self.frames);
-        let mut ending = unwind(&registers, stack, &process.space, &mut self.modules, &mut frames);
+        let unwinder = &mut self.unwinder;
+        let mut ending =
+            unwinder.unwind(&registers, stack, &process.space, &self.modules, &mut frames);
         let unmapped = match ending {
             Ending::Unmapped { pc, .. } => Some(pc),
             _ => frames.iter().map(|f| f.pc).find(|&pc| process.space.find(pc).is_none()),
@@ -209,7 +213,8 @@ impl Collector {
             // A library that was loaded since.
             if let Ok(text) = std::fs::read(format!("/proc/{}/maps", record.pid)) {
                 process.space.refresh(&text, &mut self.modules);
-                ending = unwind(&registers, stack, &process.space, &mut self.modules, &mut frames);
+                ending =
+                    unwinder.unwind(&registers, stack, &process.space, &self.modules, &mut frames);
             }
         }
         let is_complete = ending == Ending::Complete;
@@ -264,6 +269,7 @@ impl Collector {
             thread,
             stack: node,
             event,
+            count: 1,
             weight,
             state: mark,
         });

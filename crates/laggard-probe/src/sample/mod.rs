@@ -17,7 +17,7 @@ use crate::started::{self, Started};
 use crate::{program, unpack};
 use collect::Collector;
 use laggard_agent::wire::{RING_VARIABLE, Trigger, options};
-use laggard_core::model::profile::{About, Event, Profile};
+use laggard_core::model::profile::{About, Event, Profile, Unit};
 use shared::SharedFile;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -277,11 +277,13 @@ pub fn bare(command: &[OsString], options: &Options) -> Result<Ended, Error> {
 fn counted(options: &Options) -> (Event, u64) {
     let period = (1e9 / options.rate) as u64;
     match &options.event {
-        Some(event) if !event.is_clock() => (Event { name: event.name.clone(), is_time: false }, 1),
-        _ if options.clock == Clock::Wall => {
-            (Event { name: "wall-clock".into(), is_time: true }, period)
+        Some(event) if !event.is_clock() => {
+            (Event { name: event.name.clone(), unit: Unit::Count }, 1)
         }
-        _ => (Event { name: "task-clock".into(), is_time: true }, period),
+        _ if options.clock == Clock::Wall => {
+            (Event { name: "wall-clock".into(), unit: Unit::Nanos }, period)
+        }
+        _ => (Event { name: "task-clock".into(), unit: Unit::Nanos }, period),
     }
 }
 

@@ -49,6 +49,11 @@ pub fn markdown(report: &BenchReport) -> String {
     document(report).markdown()
 }
 
+/// The same as sections of a page.
+pub fn html(report: &BenchReport) -> String {
+    document(report).html()
+}
+
 fn document(report: &BenchReport) -> Document {
     let mut document = Document::default();
     let timings = report.timings;

@@ -65,6 +65,11 @@ pub fn markdown(report: &CallsReport) -> String {
     document(report).markdown()
 }
 
+/// The same as sections of a page.
+pub fn html(report: &CallsReport) -> String {
+    document(report).html()
+}
+
 /// JSON of the schema `laggard.calls/1`.
 pub fn json(report: &CallsReport) -> String {
     json::json(report)

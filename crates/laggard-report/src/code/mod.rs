@@ -3,12 +3,14 @@
 mod build;
 mod choose;
 mod functions;
+mod hot;
 mod json;
 mod listing;
 #[cfg(test)]
 mod tests;
 
 pub use choose::{Choice, Row, Sort, choose, glob};
+pub use hot::hot_loop;
 pub use json::json;
 
 use crate::document::Document;

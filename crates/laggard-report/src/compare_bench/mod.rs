@@ -105,6 +105,11 @@ pub fn markdown(report: &CompareBench) -> String {
     document(report).markdown()
 }
 
+/// The same as sections of a page.
+pub fn html(report: &CompareBench) -> String {
+    document(report).html()
+}
+
 /// What a gate says about a run, in one line.
 pub fn gate_line(gate: &Gate, now: &Timings) -> String {
     let labels = Labels::of(&now.cases);

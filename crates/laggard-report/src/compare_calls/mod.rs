@@ -52,6 +52,11 @@ pub fn markdown(report: &CompareCalls) -> String {
     document(report).markdown()
 }
 
+/// The same as sections of a page.
+pub fn html(report: &CompareCalls) -> String {
+    document(report).html()
+}
+
 fn document(report: &CompareCalls) -> Document {
     let mut document = Document::default();
     let comparison = report.comparison;

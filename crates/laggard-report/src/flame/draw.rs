@@ -1,10 +1,11 @@
-//! The frames of a tree as rectangles.
+//! The frames of a graph as rectangles.
 
-use super::whole;
+use super::graph::{Function, Graph, Node};
+use super::{amount, whole};
 use crate::escape::xml;
-use crate::number::{count, percent};
+use crate::number::{count, percent, significant};
+use laggard_core::model::NONE;
 use laggard_core::model::profile::FrameKind;
-use laggard_core::profile::{Tree, TreeNode, View};
 use std::fmt::Write;
 
 /// Width of the picture.
@@ -20,60 +21,16 @@ const LEAST: f64 = 0.0005;
 const DEEPEST: usize = 500;
 /// Width of a letter.
 const LETTER: f64 = 7.25;
+/// Colours of more and of less, which people tell apart whatever colours they see, and of neither.
+const MORE: [f64; 3] = [240.0, 168.0, 104.0];
+const LESS: [f64; 3] = [127.0, 184.0, 220.0];
+const SAME: [f64; 3] = [242.0, 242.0, 242.0];
 
-/// A picture without its script.
-pub(super) struct Drawing {
-    height: usize,
-    title: String,
-    subtitle: String,
-    frames: String,
-    remark: String,
-}
-
-impl Drawing {
-    /// The element with its heading, its style before all else and its script behind.
-    pub(super) fn with_heading(&self, style: &str, script: &str) -> String {
-        self.element(style, script, 0)
-    }
-
-    /// The element without its heading.
-    pub(super) fn without_heading(&self) -> String {
-        self.element("", "", HEAD - 4)
-    }
-
-    fn element(&self, style: &str, script: &str, top: usize) -> String {
-        let Drawing { height, title, subtitle, frames, remark } = self;
-        // By itself the picture has its own size, so that a deep one is scrolled and not shrunk.
-        let size = match top {
-            0 => format!("width=\"{WIDTH}\" height=\"{height}\""),
-            _ => "width=\"100%\"".to_owned(),
-        };
-        format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 {top} {WIDTH} {}\" preserveAspectRatio=\"xMidYMin meet\" {size} class=\"flame\" data-width=\"{}\" data-margin=\"{MARGIN}\">
-{style}
-<rect class=\"ground\" y=\"{top}\" width=\"100%\" height=\"100%\"/>
-<text class=\"title\" x=\"{MARGIN}\" y=\"20\">{title}</text>
-<text class=\"minor\" x=\"{MARGIN}\" y=\"38\">{subtitle}</text>
-<text class=\"button\" data-do=\"reset\" x=\"1060\" y=\"20\" text-anchor=\"end\">whole picture</text>
-<text class=\"button\" data-do=\"search\" x=\"1190\" y=\"20\" text-anchor=\"end\">search (press /)</text>
-<text class=\"minor\" data-out=\"found\" x=\"1190\" y=\"38\" text-anchor=\"end\"></text>
-<g class=\"frames\">
-{frames}</g>
-<text class=\"minor\" x=\"{MARGIN}\" y=\"{}\">{remark}</text>
-{script}
-</svg>
-",
-            height - top,
-            WIDTH - 2.0 * MARGIN,
-            height - 8,
-        )
-    }
-}
-
-/// Lays the tree out.
-pub(super) fn draw(view: &View, tree: &Tree, title: &str) -> Drawing {
+/// Lays a graph out, as a whole element.
+pub(super) fn draw(graph: &Graph, title: &str, style: &str, script: &str) -> String {
+    let layout = Layout::new(graph);
     let mut frames = String::new();
-    let (mut deepest, mut narrow, mut deep) = (0, 0u64, 0u64);
+    let (mut deepest, mut deep) = (0, 0u64);
     // Node, row, and where its left edge is, from 0 to 1.
     let mut open = vec![(0u32, 0usize, 0.0f64)];
     while let Some((number, row, left)) = open.pop() {
@@ -81,65 +38,217 @@ pub(super) fn draw(view: &View, tree: &Tree, title: &str) -> Drawing {
             deep += 1;
             continue;
         }
-        let node = &tree.nodes[number as usize];
         deepest = deepest.max(row);
-        frame(&mut frames, view, tree, node, row, left);
-        let (children, hidden) = tree.children(number, LEAST);
-        narrow += hidden.nodes;
+        layout.frame(&mut frames, number as usize, row, left);
         let mut at = left;
-        for child in children {
+        for &child in layout.children(number) {
             open.push((child, row + 1, at));
-            at += tree.nodes[child as usize].total.share_of(tree.whole);
+            at += layout.share(child as usize);
         }
     }
     let mut remarks = vec![];
-    if narrow > 0 {
+    if layout.narrow > 0 {
         remarks.push(format!(
-            "{} frames of less than {} % each, with all below them, are not drawn",
-            count(narrow),
+            "{} frames of less than {} % each are not drawn",
+            count(layout.narrow),
             LEAST * 100.0
         ));
     }
     if deep > 0 {
         remarks.push(format!("calls deeper than {DEEPEST} are not drawn"));
     }
-    Drawing {
-        height: HEAD + (deepest + 1) * ROW + FOOT,
-        title: xml(&cut(title, 120)),
-        subtitle: xml(&whole(view, tree.whole)),
-        frames,
-        remark: xml(&remarks.join("; ")),
+    if graph.sides.len() == 2 {
+        remarks.insert(
+            0,
+            "width: the side that takes more; orange: B takes more, blue: less, callees counted"
+                .into(),
+        );
+    }
+    let height = HEAD + (deepest + 1) * ROW + FOOT;
+    let subtitle = match &graph.sides[..] {
+        [a, b] => format!("A {}: {}; B {}: {}", a.name, whole(graph, 0), b.name, whole(graph, 1)),
+        _ => whole(graph, 0),
+    };
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" preserveAspectRatio=\"xMidYMin meet\" width=\"{WIDTH}\" height=\"{height}\" class=\"flame\" data-width=\"{}\" data-margin=\"{MARGIN}\">
+{style}
+<rect class=\"ground\" width=\"100%\" height=\"100%\"/>
+<text class=\"title\" x=\"{MARGIN}\" y=\"20\">{}</text>
+<text class=\"minor\" x=\"{MARGIN}\" y=\"38\">{}</text>
+<text class=\"button\" data-do=\"reset\" x=\"1060\" y=\"20\" text-anchor=\"end\">whole picture</text>
+<text class=\"button\" data-do=\"search\" x=\"1190\" y=\"20\" text-anchor=\"end\">search (press /)</text>
+<text class=\"minor\" data-out=\"found\" x=\"1190\" y=\"38\" text-anchor=\"end\"></text>
+<g class=\"frames\">
+{frames}</g>
+<text class=\"minor\" x=\"{MARGIN}\" y=\"{}\">{}</text>
+{script}
+</svg>
+",
+        WIDTH - 2.0 * MARGIN,
+        xml(&cut(title, 104)),
+        xml(&cut(&subtitle, 134)),
+        height - 8,
+        xml(&remarks.join("; ")),
+    )
+}
+
+/// How wide frames are, and which stand below which.
+struct Layout<'a> {
+    graph: &'a Graph,
+    /// In a node and all below it, by side.
+    totals: Vec<[f64; 2]>,
+    /// Width of each node, in the unit of weights.
+    widths: Vec<f64>,
+    /// Nodes that are drawn, those of one parent together, the widest first.
+    drawn: Vec<u32>,
+    /// First of a parent's in `drawn`, by number of the parent.
+    first: Vec<u32>,
+    /// Nodes that are not.
+    narrow: u64,
+}
+
+impl<'a> Layout<'a> {
+    fn new(graph: &'a Graph) -> Layout<'a> {
+        let totals = graph.totals();
+        // A frame is as wide as the side that takes more of it, and never narrower than what is
+        // below it: so a frame that only one side has is seen as well.
+        let mut below = vec![0.0; totals.len()];
+        let mut widths = vec![0.0; totals.len()];
+        for at in (0..totals.len()).rev() {
+            widths[at] = totals[at][0].max(totals[at][1]).max(below[at]);
+            let parent = graph.nodes[at].parent as usize;
+            if parent < at {
+                below[parent] += widths[at];
+            }
+        }
+        let all = widths.first().copied().unwrap_or(0.0).max(f64::MIN_POSITIVE);
+        let mut drawn: Vec<u32> =
+            (1..widths.len() as u32).filter(|&at| widths[at as usize] / all >= LEAST).collect();
+        drawn.sort_by(|&a, &b| {
+            let parent = |at: u32| graph.nodes[at as usize].parent;
+            let width = |at: u32| widths[at as usize];
+            // Not by number, which differs where threads shared the work of reading.
+            let name = |at: u32| graph.function(&graph.nodes[at as usize]).map(|f| &f.name);
+            parent(a)
+                .cmp(&parent(b))
+                .then(width(b).total_cmp(&width(a)))
+                .then_with(|| name(a).cmp(&name(b)))
+                .then(a.cmp(&b))
+        });
+        let mut first = vec![NONE; widths.len()];
+        for (place, &at) in drawn.iter().enumerate().rev() {
+            if let Some(first) = first.get_mut(graph.nodes[at as usize].parent as usize) {
+                *first = place as u32;
+            }
+        }
+        let narrow = widths.len().saturating_sub(1 + drawn.len()) as u64;
+        Layout { graph, totals, widths, drawn, first, narrow }
+    }
+
+    /// Children of a node that are drawn, the widest first.
+    fn children(&self, parent: u32) -> &[u32] {
+        let first = self.first.get(parent as usize).copied().unwrap_or(NONE) as usize;
+        let rest = self.drawn.get(first..).unwrap_or_default();
+        let is_other = |&at: &u32| self.graph.nodes[at as usize].parent != parent;
+        &rest[..rest.iter().position(is_other).unwrap_or(rest.len())]
+    }
+
+    /// The share of the picture's width.
+    fn share(&self, at: usize) -> f64 {
+        match self.widths.first() {
+            Some(&all) if all > 0.0 => self.widths[at] / all,
+            _ => 0.0,
+        }
+    }
+
+    fn frame(&self, out: &mut String, at: usize, row: usize, left: f64) {
+        let share = if row == 0 { 1.0 } else { self.share(at) };
+        let inner = WIDTH - 2.0 * MARGIN;
+        let (x, width) = (MARGIN + left * inner, share * inner);
+        let y = HEAD + row * ROW;
+        let node = self.graph.nodes.get(at).copied().unwrap_or(ROOT);
+        let function = self.graph.function(&node);
+        let name = function.map_or("all", |function| &function.name);
+        let total = self.totals.get(at).copied().unwrap_or_default();
+        let is_pair = self.graph.sides.len() == 2;
+        let gap = total[1] - total[0];
+        let label = match is_pair {
+            true => format!("{name} {}", signed(self.graph, gap)),
+            false => name.to_owned(),
+        };
+        let library = function.map_or("", |function| &function.library);
+        let library = if library.is_empty() { String::new() } else { format!(" in {library}") };
+        let hint = match is_pair {
+            true => self.two(total, node.own),
+            false => self.one(total[0], node.own[0]),
+        };
+        let fill = match is_pair {
+            true => change(total),
+            false => colour(function),
+        };
+        // A string takes no formatting errors.
+        let _ = writeln!(
+            out,
+            "<g data-x=\"{left:.6}\" data-w=\"{share:.6}\" data-n=\"{}\"><title>{}{}\n{}</title><rect x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{}\" fill=\"{fill}\"/><text x=\"{:.2}\" y=\"{}\">{}</text></g>",
+            xml(&label),
+            xml(name),
+            xml(&library),
+            xml(&hint),
+            ROW - 1,
+            x + 3.0,
+            y + 13,
+            xml(&cut(&label, ((width - 6.0) / LETTER).max(0.0) as usize))
+        );
+    }
+
+    fn one(&self, total: f64, own: f64) -> String {
+        let share = |part: f64| self.of_whole(0, part);
+        format!("{} %, {}; self {} %", share(total), amount(self.graph, 0, total), share(own))
+    }
+
+    fn two(&self, [a, b]: [f64; 2], [own_a, own_b]: [f64; 2]) -> String {
+        let only = match (a > 0.0, b > 0.0) {
+            (true, false) => "; only in A",
+            (false, true) => "; only in B",
+            _ => "",
+        };
+        let ratio =
+            if a > 0.0 && b > 0.0 { format!(", {}x", significant(b / a)) } else { String::new() };
+        let side = |side: usize, weight: f64| match self.graph.is_of_shares() {
+            true => plain(self.graph, weight),
+            false => format!("{} ({} %)", plain(self.graph, weight), self.of_whole(side, weight)),
+        };
+        format!(
+            "A {}, B {}: {}{ratio}{only}; self {}",
+            side(0, a),
+            side(1, b),
+            signed(self.graph, b - a),
+            signed(self.graph, own_b - own_a),
+        )
+    }
+
+    fn of_whole(&self, side: usize, part: f64) -> String {
+        let whole = self.graph.sides.get(side).map_or(0.0, |side| side.whole);
+        percent(if whole > 0.0 { part / whole } else { 0.0 })
     }
 }
 
-fn frame(out: &mut String, view: &View, tree: &Tree, node: &TreeNode, row: usize, left: f64) {
-    let share = if row == 0 { 1.0 } else { node.total.share_of(tree.whole) };
-    let inner = WIDTH - 2.0 * MARGIN;
-    let (x, width) = (MARGIN + left * inner, share * inner);
-    let y = HEAD + row * ROW;
-    let label = cut(&node.name, ((width - 6.0) / LETTER).max(0.0) as usize);
-    let library =
-        if node.library.is_empty() { String::new() } else { format!(" in {}", node.library) };
-    let hint = format!(
-        "{} %, {}; self {} %",
-        percent(share),
-        whole(view, node.total),
-        percent(node.own.share_of(tree.whole))
-    );
-    // A string takes no formatting errors.
-    let _ = writeln!(
-        out,
-        "<g data-x=\"{left:.6}\" data-w=\"{share:.6}\" data-n=\"{}\"><title>{}{}\n{}</title><rect x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{}\" fill=\"{}\"/><text x=\"{:.2}\" y=\"{}\">{}</text></g>",
-        xml(&node.name),
-        xml(&node.name),
-        xml(&library),
-        xml(&hint),
-        ROW - 1,
-        colour(node),
-        x + 3.0,
-        y + 13,
-        xml(&label)
-    );
+const ROOT: Node = Node { parent: NONE, function: NONE, own: [0.0; 2] };
+
+/// A weight with its unit. Shares are told as such.
+fn plain(graph: &Graph, weight: f64) -> String {
+    if graph.is_of_shares() {
+        return format!("{} %", percent(weight / 1e6));
+    }
+    crate::profile::quantity(graph.unit).show(weight)
+}
+
+/// The same with its sign.
+fn signed(graph: &Graph, gap: f64) -> String {
+    // Shares do not add up to the last bit.
+    let gap = if graph.is_of_shares() && gap.abs() < 1e-3 { 0.0 } else { gap };
+    let sign = if gap < 0.0 { "-" } else { "+" };
+    format!("{sign}{}", plain(graph, gap.abs()))
 }
 
 /// As much of a name as fits, or nothing.
@@ -153,18 +262,28 @@ fn cut(name: &str, letters: usize) -> String {
     name.chars().take(letters - 1).chain(['…']).collect()
 }
 
+/// The further apart both sides are, the stronger.
+fn change([a, b]: [f64; 2]) -> String {
+    let strength = if a.max(b) > 0.0 { ((b - a).abs() / a.max(b)).min(1.0) } else { 0.0 };
+    let towards = if b > a { MORE } else { LESS };
+    let [red, green, blue] =
+        [0, 1, 2].map(|i| (SAME[i] + (towards[i] - SAME[i]) * strength).round() as u8);
+    format!("#{red:02x}{green:02x}{blue:02x}")
+}
+
 /// Python is blue, the kernel grey; a library has a colour of its own between red and green.
-fn colour(node: &TreeNode) -> String {
+fn colour(function: Option<&Function>) -> String {
+    let Some(function) = function else { return "hsl(0 0% 88%)".to_owned() };
     let hash = |text: &str| {
         text.bytes().fold(0x811c_9dc5u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193))
     };
-    let shade = hash(&node.name) % 7;
-    match node.kind {
+    let shade = hash(&function.name) % 7;
+    match function.kind {
         FrameKind::Python => format!("hsl(210 70% {}%)", 72 + shade),
         FrameKind::Kernel => format!("hsl(0 0% {}%)", 74 + shade),
         FrameKind::Mark => "hsl(0 0% 88%)".to_owned(),
         FrameKind::Native | FrameKind::Inlined => {
-            format!("hsl({} 75% {}%)", hash(&node.library) % 130, 68 + shade)
+            format!("hsl({} 75% {}%)", hash(&function.library) % 130, 68 + shade)
         }
     }
 }

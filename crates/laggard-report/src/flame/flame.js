@@ -1,5 +1,5 @@
-// Zoom, search and reset for a flame graph. `page` has the boxes of an HTML page, if there is one.
-function flame(svg, page) {
+// Zoom, search and reset for a flame graph.
+function flame(svg) {
   "use strict";
   const letter = 7.25;
   const inner = Number(svg.dataset.width);
@@ -56,22 +56,16 @@ function flame(svg, page) {
       }
     }
     svg.classList.toggle("searched", wanted !== "");
-    const said = wanted === "" ? "" : found + " frames, " + (share * 100).toFixed(1) + " % of all";
-    for (const out of [svg.querySelector("[data-out=found]"), page && page.getElementById("found")]) {
-      if (out) out.textContent = said;
-    }
+    const said = wanted === "" ? "" : found + (found === 1 ? " frame, " : " frames, ") + (share * 100).toFixed(1) + " % of all";
+    svg.querySelector("[data-out=found]").textContent = said;
   }
 
   function reset() {
     zoom(0, 1, 0);
     search("");
-    const box = page && page.getElementById("search");
-    if (box) box.value = "";
   }
 
   function ask() {
-    const box = page && page.getElementById("search");
-    if (box) return box.focus();
     const words = window.prompt("search a function");
     if (words !== null) search(words);
   }
@@ -81,15 +75,10 @@ function flame(svg, page) {
     button.addEventListener("click", button.dataset.do === "reset" ? reset : ask);
   }
   window.addEventListener("keydown", (event) => {
-    const typing = event.target && event.target.tagName === "INPUT";
     if (event.key === "Escape") reset();
-    if (event.key === "/" && !typing) {
+    if (event.key === "/") {
       event.preventDefault();
       ask();
     }
   });
-  if (page) {
-    page.getElementById("search").addEventListener("input", (event) => search(event.target.value));
-    page.getElementById("reset").addEventListener("click", reset);
-  }
 }

@@ -4,7 +4,7 @@ use super::{ProfileReport, whole};
 use crate::document::Document;
 use crate::escape;
 use crate::number::{count, duration, percent, plural, share, significant};
-use laggard_core::profile::{QualitySummary, View};
+use laggard_core::profile::{QualitySummary, View, kernel_families};
 use std::collections::BTreeSet;
 
 /// Columns that a command may take.
@@ -33,7 +33,7 @@ pub(super) fn about(report: &ProfileReport, document: &mut Document) {
 /// What the tables are of, where that is all there is to say.
 pub(super) fn shown(report: &ProfileReport, document: &mut Document) {
     if let Some(narrowed) = narrowed(report) {
-        document.facts([("shown", narrowed)]);
+        document.facts([("shown", narrowed), ("kernels", kernels(report))]);
     }
 }
 
@@ -91,16 +91,20 @@ fn samples(view: &View) -> String {
     } else {
         format!("{} processes", count(pids.len() as u64))
     };
-    let others = profile.samples.len() - of_event.len();
+    let others = profile.samples.iter().filter(|sample| sample.event != view.event);
+    let others: u64 = others.map(|sample| sample.count).sum();
     let others = if others > 0 {
-        format!("; {} of other events (--by event)", plural(others as u64, "sample"))
+        format!("; {} of other events (--by event)", plural(others, "sample"))
     } else {
         String::new()
     };
     format!(
-        "{} of {}{rate}; {} in {processes}{others}",
-        count(of_event.len() as u64),
-        view.event_name(),
+        "{}{}{rate}; {} in {processes}{others}",
+        count(of_event.iter().map(|sample| sample.count).sum()),
+        match view.event_name() {
+            "samples" => String::new(),
+            event => format!(" of {event}"),
+        },
         plural(threads.len() as u64, "thread"),
     )
 }
@@ -110,6 +114,19 @@ fn recorded(view: &View) -> String {
     let by = [about.method.as_str(), about.tool.as_str()];
     let by: Vec<&str> = by.into_iter().filter(|word| !word.is_empty()).collect();
     if by.is_empty() { String::new() } else { format!("by {}", by.join(", ")) }
+}
+
+/// `for SKYLAKEX (93.1 %)`: which processor the kernels of a library are for.
+fn kernels(report: &ProfileReport) -> String {
+    if report.filter.library.is_none() {
+        return String::new();
+    }
+    let families = kernel_families(report.view);
+    let families: Vec<String> = families
+        .iter()
+        .map(|(name, cost)| format!("{name} ({} %)", percent(cost.share_of(report.view.whole))))
+        .collect();
+    if families.is_empty() { String::new() } else { format!("for {}", families.join(", ")) }
 }
 
 /// What the view is narrowed to.
@@ -125,6 +142,7 @@ fn narrowed(report: &ProfileReport) -> Option<String> {
         .into_iter()
         .filter_map(|(what, asked)| Some(format!("{what} {}", asked.as_deref()?)))
         .collect();
+    parts.extend(filter.pid.map(|pid| format!("process {pid}")));
     parts.extend(filter.from_ns.map(|from| format!("from {}", time(from))));
     parts.extend(filter.to_ns.map(|to| format!("to {}", time(to))));
     if parts.is_empty() {
@@ -136,7 +154,8 @@ fn narrowed(report: &ProfileReport) -> Option<String> {
             format!("; without {} of start-up (--start-up keeps them)", plural(hidden, "sample"))
         }
     };
-    let all = view.profile.samples.iter().filter(|sample| sample.event == view.event).count();
+    let of_event = view.profile.samples.iter().filter(|sample| sample.event == view.event);
+    let all: u64 = of_event.map(|sample| sample.count).sum();
     Some(format!(
         "{}: {}, {} % of all samples of this event{start_up}",
         parts.join(", "),
@@ -152,11 +171,11 @@ pub(super) fn quality(report: &ProfileReport, document: &mut Document) {
     }
     document.heading("Quality");
     document.facts([
-        ("whole stacks", stacks(q)),
+        ("whole stacks", if q.is_unknown { "the file does not say".into() } else { stacks(q) }),
         ("names", names(q)),
         ("Python", python(q)),
         ("workers", workers(q)),
-        ("lost", lost(q)),
+        ("lost", if q.is_unknown { String::new() } else { lost(q) }),
         ("kernel", kernel(q)),
         ("cost", cost(report)),
     ]);
@@ -169,7 +188,8 @@ fn stacks(q: &QualitySummary) -> String {
     let cut = |cut: &laggard_core::profile::Cut| {
         let reason =
             if cut.reason.is_empty() { String::new() } else { format!(" ({})", cut.reason) };
-        format!("{} in {}{reason}", count(cut.count), escape::fit(&cut.library, 60))
+        let library = if cut.library.is_empty() { "unknown code" } else { &cut.library };
+        format!("{} in {}{reason}", count(cut.count), escape::fit(library, 60))
     };
     let mut ends: Vec<String> = q.cut.iter().take(MOST_CUTS).map(cut).collect();
     if q.cut.len() > MOST_CUTS {

@@ -7,7 +7,7 @@ use super::{ProfileReport, Shown, ShownTree, TreeKind};
 use crate::rows::kept;
 use crate::shape;
 use laggard_core::model::profile;
-use laggard_core::profile::{Cost, Filter, Totals};
+use laggard_core::profile::{Cost, Filter, Totals, kernel_families};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -25,10 +25,16 @@ pub(super) fn json(report: &ProfileReport) -> String {
         about: (&view.profile.about).into(),
         losses: report.losses,
         filter: report.filter.into(),
-        event: Event { name: view.event_name(), is_time: view.is_time() },
+        event: Event { name: view.event_name(), unit: view.unit().word(), is_time: view.is_time() },
         whole: view.whole.into(),
         start_up_hidden: view.start_up.into(),
         quality: Quality::new(report),
+        kernels: match report.filter.library {
+            Some(_) => {
+                kernel_families(view).into_iter().map(|(name, cost)| (name, cost.samples)).collect()
+            }
+            None => BTreeMap::new(),
+        },
         tables: tables.into_iter().map(|t| (t.by.word(), Table::new(t, report.top))).collect(),
         tree: tree.map(|tree| TreeShape::new(tree, report.top)),
     })
@@ -55,6 +61,9 @@ struct Profile<'a> {
     start_up_hidden: CostShape,
     /// How far it can be trusted; of all samples.
     quality: Quality<'a>,
+    /// Processors that the kernels of the library are for, by samples; empty when none is asked for.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    kernels: BTreeMap<&'static str, u64>,
     /// By what the rows are.
     tables: BTreeMap<&'static str, Table<'a>>,
     /// Null unless one was asked for.
@@ -104,6 +113,8 @@ struct FilterShape<'a> {
     library: Option<&'a str>,
     thread: Option<&'a str>,
     process: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pid: Option<u32>,
     event: Option<&'a str>,
     from_ns: Option<u64>,
     to_ns: Option<u64>,
@@ -115,6 +126,7 @@ impl<'a> From<&'a Filter> for FilterShape<'a> {
             library: filter.library.as_deref(),
             thread: filter.thread.as_deref(),
             process: filter.process.as_deref(),
+            pid: filter.pid,
             event: filter.event.as_deref(),
             from_ns: filter.from_ns,
             to_ns: filter.to_ns,
@@ -125,6 +137,8 @@ impl<'a> From<&'a Filter> for FilterShape<'a> {
 #[derive(Serialize)]
 struct Event<'a> {
     name: &'a str,
+    /// What weights are: ns, bytes or count.
+    unit: &'a str,
     /// Whether weights are nanoseconds.
     is_time: bool,
 }
@@ -214,6 +228,9 @@ struct Row<'a> {
     name: &'a str,
     /// What it belongs to: library, function or process.
     of: &'a str,
+    /// The program it ran in, where there are several.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    command: &'a str,
     self_samples: u64,
     self_weight: u64,
     self_share: f64,
@@ -227,6 +244,7 @@ impl<'a> Table<'a> {
         let row = |row: &'a laggard_core::profile::Row| Row {
             name: &row.name,
             of: &row.of,
+            command: &row.command,
             self_samples: row.own.samples,
             self_weight: row.own.weight,
             self_share: row.own.share_of(totals.whole),

@@ -7,8 +7,9 @@ mod tables;
 mod tests;
 
 use crate::document::Document;
-use crate::number::{count, duration, plural};
+use crate::number::{Quantity, count, plural};
 use crate::table::Style;
+use laggard_core::model::profile::Unit;
 use laggard_core::profile::{Cost, Filter, QualitySummary, Totals, Tree, View};
 
 /// What a report about one profile is made of.
@@ -75,6 +76,11 @@ pub fn markdown(report: &ProfileReport) -> String {
     document(report).markdown()
 }
 
+/// The same as sections of a page.
+pub fn html(report: &ProfileReport) -> String {
+    document(report).html()
+}
+
 /// JSON of the schema `laggard.profile/1`.
 pub fn json(report: &ProfileReport) -> String {
     json::json(report)
@@ -123,10 +129,27 @@ fn document(report: &ProfileReport) -> Document {
 
 /// `83.0 ms in 83 samples of task-clock`: what shares are of.
 fn whole(view: &View, cost: Cost) -> String {
-    let samples = format!("{} of {}", plural(cost.samples, "sample"), view.event_name());
-    if view.is_time() {
-        format!("{} in {samples}", duration(i64::try_from(cost.weight).unwrap_or(i64::MAX)))
-    } else {
-        format!("{} counted in {samples}", count(cost.weight))
+    let samples = samples_of(cost.samples, view.event_name());
+    match view.unit() {
+        Unit::Count if cost.weight == cost.samples => samples,
+        Unit::Count => format!("{} counted in {samples}", count(cost.weight)),
+        unit => format!("{} in {samples}", quantity(unit).show(cost.weight as f64)),
+    }
+}
+
+/// `83 samples of task-clock`; where samples are all that is counted, only how many.
+pub(crate) fn samples_of(samples: u64, event: &str) -> String {
+    match event {
+        "samples" => plural(samples, "sample"),
+        event => format!("{} of {event}", plural(samples, "sample")),
+    }
+}
+
+/// What weights of a unit are shown as.
+pub(crate) fn quantity(unit: Unit) -> Quantity {
+    match unit {
+        Unit::Count => Quantity::Instructions,
+        Unit::Nanos => Quantity::Time,
+        Unit::Bytes => Quantity::Bytes,
     }
 }

@@ -1,11 +1,11 @@
 //! Tables and trees of a profile.
 
-use super::{ProfileReport, ShownTree, TreeKind, whole};
+use super::{ProfileReport, ShownTree, TreeKind, quantity, whole};
 use crate::document::Document;
-use crate::number::{Quantity, count, percent, plural};
+use crate::number::{count, percent, plural};
 use crate::rows::kept;
 use crate::table::{Column, Table};
-use laggard_core::model::profile::FrameKind;
+use laggard_core::model::profile::{FrameKind, Unit};
 use laggard_core::profile::{By, Totals, Tree};
 
 /// One table, with what its shares are of.
@@ -16,16 +16,22 @@ pub(super) fn table(totals: &Totals, report: &ProfileReport, document: &mut Docu
         document.line("nothing");
         return;
     }
-    // Events differ in what their weights are.
-    let is_time = report.view.is_time() && totals.by != By::Event;
-    let unit = Quantity::Time.unit(rows.iter().map(|row| row.own.weight as f64));
+    // Events differ in what their weights are, and what is only counted needs no second number.
+    let has_weight = totals.by != By::Event
+        && (report.view.unit() != Unit::Count || totals.whole.weight != totals.whole.samples);
+    let quantity = quantity(report.view.unit());
+    let unit = quantity.unit(rows.iter().map(|row| row.own.weight as f64));
     let nested = !matches!(totals.by, By::Thread | By::Process | By::Event);
     let (noun, of) = nouns(totals.by);
     let mut table = Table::new([
         Column::number("total", "%"),
         Column::number(if nested { "self" } else { "share" }, "%"),
-        Column::number(if nested { "self" } else { "time" }, unit.name),
+        Column::number(
+            if nested { "self" } else { "time" },
+            if has_weight { unit.name } else { "" },
+        ),
         Column::number("samples", "n"),
+        Column::text("command"),
         Column::text(of),
         Column::text(noun),
     ]);
@@ -34,8 +40,9 @@ pub(super) fn table(totals: &Totals, report: &ProfileReport, document: &mut Docu
         table.push([
             if nested { percent(row.total.share_of(totals.whole)) } else { blank() },
             if totals.by == By::Event { blank() } else { percent(row.own.share_of(totals.whole)) },
-            if is_time { unit.number(row.own.weight as f64) } else { blank() },
+            if has_weight { unit.number(row.own.weight as f64) } else { blank() },
             count(row.total.samples),
+            row.command.clone(),
             row.of.clone(),
             row.name.clone(),
         ]);
@@ -134,6 +141,7 @@ pub(super) fn csv(totals: Option<&Totals>, top: Option<usize>) -> String {
     let columns = [
         "name",
         "of",
+        "command",
         "self_samples",
         "self_weight",
         "self_share",
@@ -148,6 +156,7 @@ pub(super) fn csv(totals: Option<&Totals>, top: Option<usize>) -> String {
         table.push([
             row.name.clone(),
             row.of.clone(),
+            row.command.clone(),
             row.own.samples.to_string(),
             row.own.weight.to_string(),
             format!("{:.6}", row.own.share_of(totals.whole)),
@@ -197,6 +206,7 @@ fn title(by: By) -> &'static str {
         By::Thread => "Samples by thread",
         By::Process => "Samples by process",
         By::Event => "Samples by event",
+        By::Border => "Samples by calls between libraries",
     }
 }
 
@@ -213,6 +223,7 @@ pub(super) fn tree_title(kind: &TreeKind) -> String {
 fn nouns(by: By) -> (&'static str, &'static str) {
     match by {
         By::Library => ("library", ""),
+        By::Border => ("into", "from"),
         By::Function => ("function", "library"),
         By::Line => ("line", "function"),
         By::PythonLine => ("Python line", "function"),

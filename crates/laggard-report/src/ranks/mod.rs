@@ -35,6 +35,11 @@ pub fn markdown(report: &RanksReport) -> String {
     document(report).markdown()
 }
 
+/// The same as sections of a page.
+pub fn html(report: &RanksReport) -> String {
+    document(report).html()
+}
+
 /// JSON of the schema `laggard.report.ranks/1`.
 pub fn json(report: &RanksReport) -> String {
     json::json(report)

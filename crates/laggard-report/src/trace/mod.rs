@@ -50,6 +50,11 @@ pub fn markdown(report: &TraceReport) -> String {
     document(report).markdown()
 }
 
+/// The same as sections of a page.
+pub fn html(report: &TraceReport) -> String {
+    document(report).html()
+}
+
 /// JSON of the schema `laggard.report.trace/1`.
 pub fn json(report: &TraceReport) -> String {
     json::json(report)

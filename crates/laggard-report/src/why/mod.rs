@@ -9,7 +9,7 @@ mod page;
 mod tests;
 
 pub use json::json;
-pub use page::page;
+pub use page::{Beyond, page};
 
 use crate::bench::{difference, sentence_of};
 use crate::document::Document;
@@ -107,6 +107,13 @@ pub fn csv(report: &WhyReport) -> String {
         text += &format!("{what},{of},{},{},{}\n", slice.a_ns, slice.b_ns, slice.gap_ns());
     }
     text
+}
+
+/// Sections of a page.
+fn document_of(fill: impl FnOnce(&mut Document)) -> String {
+    let mut document = Document::default();
+    fill(&mut document);
+    document.html()
 }
 
 fn document(report: &WhyReport) -> Document {

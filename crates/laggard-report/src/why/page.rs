@@ -1,62 +1,83 @@
-//! The verdict as one page that needs nothing else: no script, no network.
+//! The verdict as one page: culprits, where the time goes, the code, and what can be looked into.
 
-use super::{WhyReport, fact, largest, named, remarks, verdict};
+use super::{WhyReport, calls, document_of, fact, functions, paths, remarks, verdict};
+use crate::document::Document;
 use crate::escape::xml as html;
-use crate::number::{duration, significant};
-use laggard_core::culprit::{Culprit, Pair, calls_that_differ};
+use crate::flame::Graph;
+use crate::number::percent;
+use crate::page::{self, Distribution, Page};
+use crate::table::{Column, Table};
+use laggard_core::culprit::{Culprit, Pair, Work};
+use laggard_core::model::code::Mark;
 
-/// Rows of the table of calls.
-const MOST_CALLS: usize = 50;
+/// What a page has beyond the verdict, where both sides were looked at just now.
+#[derive(Default)]
+pub struct Beyond<'a> {
+    /// The tree of calls of both sides, by call.
+    pub graph: Option<&'a Graph>,
+    /// How long calls took.
+    pub distributions: Vec<Distribution>,
+    /// The hottest loop of each side, as HTML that this crate made.
+    pub loops: Vec<(String, String)>,
+}
 
-const STYLE: &str = "
-:root { color-scheme: light dark; --bar: #c2542d; --soft: #8884; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
-.culprit { border-left: .4rem solid var(--bar); padding: .2rem 1rem; margin: 1rem 0; }
-.culprit header { font-weight: 600; } .at, code, td.name { font-family: ui-monospace, monospace; font-size: .9rem; overflow-wrap: anywhere; }
-.share { height: .5rem; background: var(--soft); border-radius: .25rem; overflow: hidden; }
-.share i { display: block; height: 100%; background: var(--bar); }
-.culprit ul { margin: .3rem 0; } .open { opacity: .7; }
-table { border-collapse: collapse; width: 100%; } th, td { padding: .25rem .6rem; text-align: left; border-bottom: 1px solid var(--soft); }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-ol { font-family: ui-monospace, monospace; font-size: .9rem; }
-";
+/// Functions whose instructions are listed, by side.
+const MOST_MIXES: usize = 6;
 
 /// The page.
-pub fn page(report: &WhyReport) -> String {
-    let head = html(&verdict(report));
-    let mut body = format!("<h1>{head}</h1>\n");
+pub fn page(report: &WhyReport, beyond: Beyond) -> String {
+    let head = verdict(report);
+    let mut body = String::new();
     for side in &report.timings.sides {
-        body += &format!("<p><b>{}</b> <code>{}</code></p>\n", html(&side.name), html(&side.runs));
+        body += &format!(
+            "<p class=\"line\"><b>{}</b> <code>{}</code></p>\n",
+            html(&side.name),
+            html(&side.runs)
+        );
     }
     if let Some(judgement) = report.judgement {
         body += "<h2>Why</h2>\n";
         body.extend(judgement.culprits.iter().map(culprit));
         if judgement.not_explained >= 0.005 || judgement.culprits.is_empty() {
             let open = judgement.not_explained * 100.0;
-            body += &format!("<p class=\"open\">{open:.0} % not explained</p>\n");
+            body += &format!("<p class=\"minor\">{open:.0} % not explained</p>\n");
         }
     }
     if let Some(pair) = &report.pair {
-        body += &times(pair);
-        body += &calls(pair);
-        body += &paths(report, pair);
+        body += &document_of(|document| {
+            functions(pair, document);
+            calls(pair, document);
+            mixes(pair, document);
+        });
+    }
+    let loops = beyond.loops.iter().filter(|(_, table)| !table.is_empty());
+    for (number, (side, table)) in loops.enumerate() {
+        if number == 0 {
+            body += "<h2>The hottest loop of each side</h2>\n";
+        }
+        body += &format!("<p class=\"line\"><b>{}</b></p>\n{table}", html(side));
+    }
+    if let Some(pair) = &report.pair {
+        body += &document_of(|document| paths(report, pair, document));
     }
     for remark in remarks(report) {
-        body += &format!("<p class=\"open\">{}</p>\n", html(remark));
+        body += &format!("<p class=\"notice\">{}</p>\n", html(remark));
     }
-    let facts =
-        report.timings.facts.iter().map(|(name, value)| {
-            format!("<tr><td>{}</td><td>{}</td></tr>\n", html(name), html(value))
-        });
-    body += &format!("<h2>Machine</h2>\n<table>\n{}</table>\n", facts.collect::<String>());
-    format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width\">\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
-         <meta name=\"generator\" content=\"laggard\"><title>{head}</title>\
-         <style>{STYLE}</style></head>\n<body>\n{body}</body></html>\n"
-    )
+    if !report.timings.facts.is_empty() {
+        let fact = |(name, value): &(String, String)| {
+            format!("<dt>{}</dt><dd>{}</dd>", html(name), html(value))
+        };
+        let facts: String = report.timings.facts.iter().map(fact).collect();
+        body += &format!("<h2>Machine</h2>\n<dl class=\"facts\">{facts}</dl>\n");
+    }
+    page::html(&Page {
+        title: &head,
+        report: body,
+        graph: beyond.graph,
+        distributions: beyond.distributions,
+        is_read_first: true,
+        ..Page::default()
+    })
 }
 
 fn culprit(culprit: &Culprit) -> String {
@@ -67,61 +88,54 @@ fn culprit(culprit: &Culprit) -> String {
     format!(
         "<section class=\"culprit\"><header>{share:.0} % {}</header>\
          <div class=\"share\"><i style=\"width:{share:.1}%\"></i></div>\
-         <div class=\"at\">{}</div><ul>{facts}</ul><div>→ {}</div></section>\n",
+         <div class=\"at\">{}</div><ul>{facts}</ul><div class=\"advice\">→ {}</div></section>\n",
         html(finding.kind.word()),
         html(&finding.at),
         html(&finding.advice)
     )
 }
 
-fn times(pair: &Pair) -> String {
-    let slices = largest(pair, 0.001);
-    let rows = slices.iter().map(|slice| {
-        let (what, of) = named(slice);
-        let [a, b, gap] = [slice.a_ns, slice.b_ns, slice.gap_ns()].map(|ns| duration(ns as i64));
-        format!(
-            "<tr><td class=\"name\">{}</td><td class=\"name\">{}</td><td class=\"n\">{a}</td>\
-             <td class=\"n\">{b}</td><td class=\"n\">{gap}</td></tr>\n",
-            html(&what),
-            html(&of)
-        )
-    });
-    format!(
-        "<h2>Time of a call</h2>\n<table><tr><th>what</th><th>of</th><th class=\"n\">A</th>\
-         <th class=\"n\">B</th><th class=\"n\">gap</th></tr>\n{}</table>\n",
-        rows.collect::<String>()
-    )
-}
-
-fn calls(pair: &Pair) -> String {
-    let calls = calls_that_differ(pair).unwrap_or_default();
-    if calls.is_empty() {
-        return String::new();
+/// What the hottest functions of each side executed.
+fn mixes(pair: &Pair, document: &mut Document) {
+    let mut table = Table::new([
+        Column::text("side"),
+        Column::text("function"),
+        Column::text("of"),
+        Column::number("time", "% of the side"),
+        Column::number("vector", "%"),
+        Column::number("widest", "bits"),
+        Column::number("load", "%"),
+        Column::number("store", "%"),
+        Column::number("fma", "%"),
+        Column::number("divide", "%"),
+        Column::number("samples", "n"),
+    ]);
+    for (name, side) in [("A", pair.a), ("B", pair.b)] {
+        let mut work: Vec<&Work> = side.work.iter().filter(|work| work.mix.is_some()).collect();
+        work.sort_by(|x, y| y.ns.total_cmp(&x.ns));
+        for work in work.into_iter().take(MOST_MIXES) {
+            let Some(mix) = &work.mix else { continue };
+            let all = mix.instructions().max(1) as f64;
+            let part = |n: u64| if n == 0 { String::new() } else { percent(n as f64 / all) };
+            table.push([
+                name.to_owned(),
+                work.name.clone(),
+                work.library.clone(),
+                percent(work.ns / side.user_ns.max(1.0)),
+                mix.packed_share().map_or_else(String::new, percent),
+                mix.widest_vector().map_or_else(String::new, |bits| bits.to_string()),
+                part(mix.with(Mark::Load)),
+                part(mix.with(Mark::Store)),
+                part(mix.with(Mark::Fma)),
+                part(mix.with(Mark::Divide)),
+                work.samples.to_string(),
+            ]);
+        }
     }
-    let rows = calls.iter().take(MOST_CALLS).map(|call| {
-        let count = call.count.map(|n| format!("<td class=\"n\">{}</td>", significant(n)));
-        let time = call.ns.map(|ns| format!("<td class=\"n\">{}</td>", duration(ns as i64)));
-        format!(
-            "<tr><td class=\"name\">{}</td><td class=\"name\">{}</td>{}{}</tr>\n",
-            html(call.name),
-            html(call.library),
-            count.concat(),
-            time.concat()
-        )
-    });
-    format!(
-        "<h2>Calls into libraries that differ</h2>\n<table><tr><th>function</th><th>of</th>\
-         <th class=\"n\">calls, A</th><th class=\"n\">calls, B</th><th class=\"n\">time, A</th>\
-         <th class=\"n\">time, B</th></tr>\n{}</table>\n",
-        rows.collect::<String>()
-    )
-}
-
-fn paths(report: &WhyReport, pair: &Pair) -> String {
-    let sides = report.timings.sides.iter().zip([pair.a, pair.b]);
-    let lists = sides.filter(|(_, seen)| !seen.path.is_empty()).map(|(side, seen)| {
-        let frames = seen.path.iter().map(|frame| format!("<li>{}</li>", html(frame)));
-        format!("<p><b>{}</b></p><ol>{}</ol>\n", html(&side.name), frames.collect::<String>())
-    });
-    format!("<h2>The way to most of the time</h2>\n{}", lists.collect::<String>())
+    if table.is_empty() {
+        return;
+    }
+    document.heading("Instructions that were executed");
+    document.table(table);
+    document.minor("weighed by samples of their basic blocks");
 }

@@ -43,12 +43,12 @@ pub fn samples_in(profile: &Profile, file: &CodeFile) -> Samples {
             id => id == file.id,
         })
         .collect();
-    let event = profile.events.iter().position(|event| event.is_time).unwrap_or(0) as u32;
+    let event = profile.events.iter().position(|event| event.is_time()).unwrap_or(0) as u32;
     let mut samples = Samples::default();
     let mut stacks: FxHashMap<u32, u64> = FxHashMap::default();
     for sample in profile.samples.iter().filter(|sample| sample.event == event) {
-        samples.all += 1;
-        *stacks.entry(sample.stack).or_default() += 1;
+        samples.all += sample.count;
+        *stacks.entry(sample.stack).or_default() += sample.count;
     }
     for (stack, count) in stacks {
         let frame = profile.frames_of(stack).next().and_then(|at| profile.frames.get(at as usize));

@@ -3,82 +3,108 @@
 use crate::bench;
 use crate::calls::{Loaded, missing};
 use crate::cli::{CompareArgs, Format};
+use crate::compare_profile::{self, Named};
+use crate::counters;
+use crate::evidence::Evidence;
 use crate::failure;
 use crate::output::Places;
+use crate::page::ROWS;
 use crate::printer::Printer;
-use crate::profile;
-use anyhow::Context;
-use laggard_core::calls::{Filter, View, compare};
+use laggard_core::calls::{Comparison, Filter, View, compare};
 use laggard_core::model::calls::Calls;
-use laggard_core::model::timings::Timings;
-use laggard_formats::lag::Run;
 use laggard_report::compare_calls::{self as show, CompareCalls, Given};
-use std::fs::File;
-use std::path::Path;
 use std::process::ExitCode;
-
-/// A file, by what it holds.
-enum Evidence {
-    /// Traced calls.
-    Calls(Box<Loaded>),
-    /// Samples.
-    Profile,
-    /// Results of a benchmark.
-    Bench(Box<Timings>),
-    /// Something else: a trace, or nothing that is known.
-    Other,
-}
-
-impl Evidence {
-    fn load(path: &Path) -> anyhow::Result<Evidence> {
-        File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-        if !profile::is_run(path)? {
-            return Ok(match bench::is_bench(path)? {
-                true => Evidence::Bench(Box::new(bench::load(path)?)),
-                false => Evidence::Other,
-            });
-        }
-        Ok(match profile::load_run(path)? {
-            (Run::Calls(calls), losses) => Evidence::Calls(Box::new(Loaded::new(calls, losses))),
-            (Run::Profile(_), _) => Evidence::Profile,
-        })
-    }
-
-    fn words(&self) -> &'static str {
-        match self {
-            Evidence::Calls(_) => "a record of calls",
-            Evidence::Profile => "a recording of samples",
-            Evidence::Bench(_) => "a bench",
-            Evidence::Other => "no file that laggard recorded",
-        }
-    }
-}
 
 /// Runs the verb.
 pub(crate) fn run(args: &CompareArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
     let places = args.output.places()?;
-    match (Evidence::load(&args.a)?, Evidence::load(&args.b)?) {
-        (Evidence::Calls(a), Evidence::Calls(b)) => {
-            anyhow::ensure!(
-                args.fail_above.is_none(),
-                "--fail-above is for benches; these are records of calls"
-            );
-            calls(args, &places, printer, &a, &b).map(|()| ExitCode::SUCCESS)
+    let mut sides = [vec![], vec![]];
+    for (side, files) in sides.iter_mut().zip(args.files()) {
+        for path in files {
+            side.push((path.display().to_string(), Evidence::load(&path, printer)?));
         }
-        (Evidence::Bench(a), Evidence::Bench(b)) => {
-            bench::compare_two(args, &places, printer, &a, &b)
-        }
-        (a, b) => Err(failure::with_hint(
-            format!(
-                "only two records of calls, or two benches, can be compared yet: {} is {}, {} is {}",
-                args.a.display(),
-                a.words(),
-                args.b.display(),
-                b.words()
-            ),
-            "give two files of one kind: of laggard calls, or of a benchmark".into(),
-        )),
     }
+    if sides.iter().flatten().all(|(_, evidence)| matches!(evidence, Evidence::Profile(_))) {
+        let named = |(path, evidence)| match evidence {
+            Evidence::Profile(loaded) => Some(Named { path, loaded: *loaded }),
+            _ => None,
+        };
+        let sides = sides.map(|side| side.into_iter().filter_map(named).collect());
+        return compare_profile::run(args, &places, printer, sides);
+    }
+    if let ([(_, Evidence::Calls(a))], [(_, Evidence::Calls(b))]) = (&sides[0][..], &sides[1][..]) {
+        ensure_no_sample_flags(args, "records of calls")?;
+        anyhow::ensure!(
+            args.fail_above.is_none(),
+            "--fail-above is for benches and recordings of samples; these are records of calls"
+        );
+        return calls(args, &places, printer, a, b).map(|()| ExitCode::SUCCESS);
+    }
+    if let ([(_, Evidence::Bench(a))], [(_, Evidence::Bench(b))]) = (&sides[0][..], &sides[1][..]) {
+        ensure_no_sample_flags(args, "benches")?;
+        return bench::compare_two(args, &places, printer, a, b);
+    }
+    if let ([(_, Evidence::Counters(a))], [(_, Evidence::Counters(b))]) =
+        (&sides[0][..], &sides[1][..])
+    {
+        ensure_no_sample_flags(args, "counters")?;
+        return counters::compare_two(args, &places, printer, a, b);
+    }
+    Err(refused(&sides))
+}
+
+fn ensure_no_sample_flags(args: &CompareArgs, what: &str) -> anyhow::Result<()> {
+    match args.samples.given().next() {
+        Some(flag) => anyhow::bail!("{flag} is for recordings of samples; these are {what}"),
+        None => Ok(()),
+    }
+}
+
+/// Why these files cannot be compared.
+fn refused(sides: &[Vec<(String, Evidence)>; 2]) -> anyhow::Error {
+    let kinds: Vec<&str> = sides.iter().flatten().map(|(_, found)| found.words()).collect();
+    if kinds.windows(2).all(|pair| pair[0] == pair[1]) && kinds.len() > 2 {
+        return failure::with_hint(
+            format!(
+                "several files a side are for recordings of samples; each of these is {}",
+                kinds[0]
+            ),
+            "give two files: laggard compare A B".into(),
+        );
+    }
+    let each: Vec<String> = sides
+        .iter()
+        .flatten()
+        .map(|(path, evidence)| format!("{path} is {}", evidence.words()))
+        .collect();
+    let what = match kinds.iter().all(|kind| *kind == kinds[0]) {
+        true => "these files cannot be compared yet",
+        false => "files of different kinds cannot be compared",
+    };
+    failure::with_hint(
+        format!("{what}: {}", each.join(", ")),
+        "give files of one kind: profiles, records of calls, counters of perf stat, or results of a benchmark".into(),
+    )
+}
+
+fn report_on<'a>(
+    (path_a, a): (&'a str, &'a Loaded),
+    (path_b, b): (&'a str, &'a Loaded),
+    comparison: &'a Comparison,
+    top: Option<usize>,
+) -> CompareCalls<'a> {
+    let given = |path: &'a str, loaded: &'a Loaded| Given {
+        path,
+        about: &loaded.calls.profile.about,
+        losses: &loaded.losses,
+    };
+    CompareCalls { a: given(path_a, a), b: given(path_b, b), comparison, top }
+}
+
+/// Two records of calls as sections of a page.
+pub(crate) fn section_of_calls(a: &Loaded, b: &Loaded, names: [&str; 2]) -> String {
+    let comparison = compare(&View::whole(&a.calls), &View::whole(&b.calls));
+    show::html(&report_on((names[0], a), (names[1], b), &comparison, Some(ROWS)))
 }
 
 /// Rows of a table when nothing else is asked for.
@@ -103,13 +129,9 @@ fn calls(
         &of_a.unwrap_or_else(|_| View::whole(&nothing)),
         &of_b.unwrap_or_else(|_| View::whole(&nothing)),
     );
-    let (path_a, path_b) = (args.a.display().to_string(), args.b.display().to_string());
-    let report = CompareCalls {
-        a: Given { path: &path_a, about: &a.calls.profile.about, losses: &a.losses },
-        b: Given { path: &path_b, about: &b.calls.profile.about, losses: &b.losses },
-        comparison: &comparison,
-        top: (!args.all).then_some(args.top.unwrap_or(USUAL_ROWS)),
-    };
+    let [path_a, path_b] = args.paths();
+    let rows = (!args.all).then_some(args.top.unwrap_or(USUAL_ROWS));
+    let report = report_on((&path_a, a), (&path_b, b), &comparison, rows);
     places.write(printer, |form, style| match form {
         Format::Text => show::text(&report, style),
         Format::Json => show::json(&report),

@@ -2,13 +2,14 @@
 
 use crate::calls::readable;
 use crate::cli::{ConvertArgs, ProfileForm};
+use crate::evidence::Evidence;
 use crate::failure;
 use crate::output;
 use crate::printer::Printer;
-use crate::profile::{self, Loaded, form_of, render};
+use crate::profile::{self, form_of};
 use anyhow::{Context, bail};
 use laggard_core::model::calls::Calls;
-use laggard_core::profile::{Filter, View, fold_interpreter};
+use laggard_core::profile::{View, fold_interpreter};
 use laggard_formats::lag::{self, Run};
 use laggard_formats::write;
 use std::path::Path;
@@ -19,37 +20,49 @@ pub(crate) fn run(args: &ConvertArgs, printer: &Printer) -> anyhow::Result<()> {
     let Some(form) = args.to.or_else(|| form_of(&args.output)) else {
         bail!("cannot tell the format of {} by its suffix: give --to", args.output.display())
     };
-    let narrows = args.event.is_some() || args.thread.is_some() || args.comm.is_some();
-    if form == ProfileForm::Lag && narrows {
-        bail!("a recording is written whole: leave --event, --thread and --comm out")
+    if form == ProfileForm::Lag && to_stdout {
+        bail!("a recording can only be written to a file")
+    }
+    if form == ProfileForm::Lag
+        && let Some(flag) = args.narrow.given().next()
+    {
+        bail!("a recording is written whole: leave {flag} out")
     }
     if !to_stdout {
         profile::ensure_replaceable(&args.output, form, args.force)?;
     }
-    let (run, losses) = profile::load_run(&args.input)?;
-    for loss in &losses {
+    let mut loaded = match Evidence::load(&args.input, printer)? {
+        Evidence::Profile(loaded) => loaded,
+        // A record of our own is written with names as they were bound.
+        Evidence::Calls(loaded) if !profile::is_run(&args.input).unwrap_or(false) => {
+            return calls(args, printer, form, loaded.calls);
+        }
+        Evidence::Calls(_) => {
+            let (run, losses) = profile::load_run(&args.input)?;
+            for loss in &losses {
+                printer.warning(loss);
+            }
+            let Run::Calls(found) = run else { bail!("{} has changed", args.input.display()) };
+            return calls(args, printer, form, found);
+        }
+        other => bail!(
+            "{} is {}, and samples or calls are converted",
+            args.input.display(),
+            other.words()
+        ),
+    };
+    for loss in loaded.losses.iter().chain(&loaded.profile.quality.warnings) {
         printer.warning(loss);
     }
-    let mut loaded = match run {
-        Run::Profile(found) => Loaded::new(found, losses),
-        Run::Calls(found) => return calls(args, printer, form, found),
-    };
-    if form != ProfileForm::Lag && !args.interpreter {
-        fold_interpreter(&mut loaded.profile);
+    if form != ProfileForm::Lag {
+        args.narrow.fold(&mut loaded.profile, true);
     }
-    let filter = Filter {
-        event: args.event.clone(),
-        thread: args.thread.clone(),
-        process: args.comm.clone(),
-        start_up: true,
-        ..Filter::default()
-    };
+    // Without a library there is no start-up to hide.
+    let filter = args.narrow.filter();
     let view = View::new(&loaded.profile, &filter).map_err(|missing| profile::missing(&missing))?;
+    profile::ensure_some(&view)?;
     if to_stdout {
-        let content = render(&view, form)?;
-        let text =
-            String::from_utf8(content).context("this format cannot go to standard output")?;
-        return printer.data(&text);
+        return printer.bytes(&profile::content(&view, form, false)?);
     }
     profile::write_view(&view, &args.output, form)?;
     printer.note(&format!("wrote {}", args.output.display()));
@@ -63,19 +76,15 @@ fn calls(
     form: ProfileForm,
     mut found: Calls,
 ) -> anyhow::Result<()> {
-    let given = [
-        ("--event", args.event.is_some()),
-        ("--thread", args.thread.is_some()),
-        ("--comm", args.comm.is_some()),
-    ];
-    if let Some((flag, _)) = given.iter().find(|(_, given)| *given) {
+    let mut given = args.narrow.given().filter(|flag| *flag != "--interpreter");
+    if let Some(flag) = given.next() {
         bail!("{flag} narrows samples, and {} has traced calls", args.input.display());
     }
     match form {
         ProfileForm::Lag => lag::write_calls(&args.output, &found)?,
         ProfileForm::Collapsed => {
             readable(&mut found);
-            if !args.interpreter {
+            if !args.narrow.interpreter {
                 fold_interpreter(&mut found.profile);
             }
             let mut content = vec![];

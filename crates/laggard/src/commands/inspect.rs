@@ -234,6 +234,33 @@ pub(crate) fn hot_modules(profile: &Profile) -> Vec<PathBuf> {
     modules.into_iter().map(|(path, _)| path.into()).collect()
 }
 
+fn add_listing(code: &mut Code, files: &[LookedAt], number: usize, function: usize) {
+    let (elf, samples) = &files[number];
+    let file = &code.files[number];
+    let mut listing =
+        laggard_symbols::listing(elf, file, function, samples.as_ref(), &mut code.texts);
+    listing.file = number as u32;
+    code.listings.push(listing);
+}
+
+/// Lists the function that most samples are in, instruction by instruction.
+pub(crate) fn list_hottest(code: &mut Code, files: &[LookedAt]) {
+    let mut hottest: Option<(u64, usize, usize)> = None;
+    for (number, (file, (_, samples))) in code.files.iter().zip(files).enumerate() {
+        let Some(samples) = samples else { continue };
+        for (at, function) in file.functions.iter().enumerate() {
+            let range = function.address..function.address.saturating_add(function.size);
+            let here: u64 = samples.at.range(range).map(|(_, count)| count).sum();
+            if here > hottest.map_or(0, |(most, ..)| most) {
+                hottest = Some((here, number, at));
+            }
+        }
+    }
+    if let Some((_, number, at)) = hottest {
+        add_listing(code, files, number, at);
+    }
+}
+
 fn warn_if_changed(profile: &Profile, file: &CodeFile, printer: &Printer) {
     let own = std::fs::canonicalize(&file.path).unwrap_or_else(|_| file.path.clone().into());
     let changed = profile.modules.iter().any(|module| {
@@ -286,16 +313,7 @@ fn list(wanted: &str, files: &[LookedAt], code: &mut Code) -> anyhow::Result<()>
         ));
     }
     for (number, at) in found {
-        let (elf, samples) = &files[number];
-        let mut listing = laggard_symbols::listing(
-            elf,
-            &code.files[number],
-            at,
-            samples.as_ref(),
-            &mut code.texts,
-        );
-        listing.file = number as u32;
-        code.listings.push(listing);
+        add_listing(code, files, number, at);
     }
     Ok(())
 }

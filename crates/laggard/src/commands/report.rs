@@ -2,7 +2,9 @@
 
 use crate::bench;
 use crate::calls;
-use crate::cli::{BY_TREE, Format, ReportArgs};
+use crate::cli::{BY_TREE, Format, ReportArgs, is_interpreters};
+use crate::counters;
+use crate::evidence::Evidence;
 use crate::failure;
 use crate::output::Places;
 use crate::printer::Printer;
@@ -13,14 +15,14 @@ use anyhow::Context;
 use laggard_core::classify::Rules;
 use laggard_core::model::timeline::Timeline;
 use laggard_core::profile::{
-    By as SamplesBy, Filter, Totals, Tree, View, callees, callers, fold_interpreter, library_tree,
-    quality, top_down, totals,
+    By as SamplesBy, Tree, View, callees, callers, library_tree, quality, top_down, totals,
 };
 use laggard_core::trace::phase::Phases;
 use laggard_core::trace::summary::{Breakdown, ROWS_KEPT, Summary};
 use laggard_core::trace::{Analysis, By, Stack, breakdown, stacks, steps, summarise, work_rows};
-use laggard_formats::lag::Run;
+use laggard_formats::Source;
 use laggard_formats::read::kineto::Options;
+use laggard_formats::read::{Kind, kind_of};
 use laggard_report::profile::{self as show_profile, ProfileReport, Shown, ShownTree, TreeKind};
 use laggard_report::ranks as show_ranks;
 use laggard_report::trace::{self as show, TraceReport};
@@ -54,26 +56,24 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> anyhow::Result<()> {
     };
     let files = files(&args.files)?;
     if let [Given { path, .. }] = &files[..] {
-        if profile::is_run(path)? {
-            ensure_no_trace_flags(args, "a recording")?;
-            let (run, losses) = profile::load_run(path)?;
-            return match run {
-                Run::Profile(found) => {
-                    let mut loaded = profile::Loaded::new(found, losses);
-                    samples(args, &places, printer, path, &mut loaded)
-                }
-                Run::Calls(found) => {
-                    let loaded = calls::Loaded::new(found, losses);
-                    calls::report(args, &places, printer, path, &loaded)
-                }
-            };
+        let evidence = Evidence::load(path, printer)?;
+        if !matches!(evidence, Evidence::Trace(_)) {
+            ensure_no_trace_flags(args, evidence.words())?;
         }
-        if bench::is_bench(path)? {
-            ensure_no_trace_flags(args, "a bench")?;
-            return bench::report(args, &places, printer, path);
-        }
-        ensure_no_profile_flags(args, path)?;
-        return one(args, &places, &loader, path);
+        return match evidence {
+            Evidence::Profile(mut loaded) => samples(args, &places, printer, path, &mut loaded),
+            Evidence::Calls(loaded) => calls::report(args, &places, printer, path, &loaded),
+            Evidence::Bench(timings) => bench::report(args, &places, printer, path, &timings),
+            Evidence::Counters(found) => counters::report(args, &places, printer, path, &found),
+            Evidence::Why(_) => Err(failure::with_hint(
+                format!("{} is a verdict", path.display()),
+                format!("show it again: laggard why --from {}", path.display()),
+            )),
+            Evidence::Trace(source) => {
+                ensure_no_profile_flags(args, path)?;
+                one(args, &places, &loader, path, source)
+            }
+        };
     }
     let of_one = [
         ("--by", args.by.is_some()),
@@ -81,14 +81,13 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> anyhow::Result<()> {
         ("--stacks", args.stacks),
         ("--unclassified", args.unclassified),
     ];
-    for file in &files {
-        let is_run = profile::is_run(&file.path)?;
-        if is_run || bench::is_bench(&file.path)? {
-            let (what, all) =
-                if is_run { ("a recording", "recordings") } else { ("a bench", "benches") };
+    // What comes through a pipe can be looked at only once, by its reader.
+    for Given { path, .. } in files.iter().filter(|given| given.path.is_file()) {
+        let kind = kind_of(&Source::open(path)?.head());
+        if kind != Kind::Trace {
             return Err(failure::with_hint(
-                format!("{} is {what}, and {all} are shown one at a time", file.path.display()),
-                format!("give it alone: laggard report {}", file.path.display()),
+                format!("{} is {}, of which one is shown at a time", path.display(), kind.words()),
+                format!("give it alone: laggard report {}", path.display()),
             ));
         }
     }
@@ -191,24 +190,14 @@ fn samples(
     }
     let flags = &args.samples;
     let quality = quality(&loaded.profile);
-    let named = [&flags.callers, &flags.callees, &flags.lib].map(Option::as_deref);
+    let named = [&flags.callers, &flags.callees, &flags.narrow.lib].map(Option::as_deref);
     let is_tree = flags.tree
         || args.by.as_deref() == Some(BY_TREE)
         || args.by.is_none() && named.iter().any(Option::is_some);
     // Whoever names the interpreter wants to see it.
-    let wants_glue = flags.interpreter || named.into_iter().flatten().any(is_interpreters);
-    if is_tree && !wants_glue {
-        fold_interpreter(&mut loaded.profile);
-    }
-    let filter = Filter {
-        library: flags.lib.clone(),
-        thread: flags.thread.clone(),
-        process: flags.comm.clone(),
-        event: flags.event.clone(),
-        from_ns: flags.from,
-        to_ns: flags.to,
-        start_up: flags.start_up,
-    };
+    let wants_glue = named.into_iter().flatten().any(is_interpreters);
+    flags.narrow.fold(&mut loaded.profile, is_tree && !wants_glue);
+    let filter = flags.time.of(flags.narrow.filter());
     let view = View::new(&loaded.profile, &filter).map_err(|missing| profile::missing(&missing))?;
     let shown = shown(args, &view)?;
     let name = path.display().to_string();
@@ -231,11 +220,6 @@ fn samples(
     })
 }
 
-/// Whether a name is that of the interpreter or of one of its own functions.
-fn is_interpreters(name: &str) -> bool {
-    ["Py", "_Py", "pymain", "python", "libpython"].iter().any(|start| name.starts_with(start))
-}
-
 /// Nodes of a tree with less than this share are left out, unless all are asked for.
 const LEAST_SHARE: f64 = 0.01;
 
@@ -255,6 +239,9 @@ fn shown(args: &ReportArgs, view: &View) -> anyhow::Result<Shown> {
     if flags.tree || args.by.as_deref() == Some(BY_TREE) {
         return tree(TreeKind::TopDown, top_down(view));
     }
+    if flags.module_graph {
+        return Ok(Shown::Table(totals(view, SamplesBy::Border)));
+    }
     if let Some(word) = &args.by {
         let by = SamplesBy::ALL.into_iter().find(|by| by.word() == word).ok_or_else(|| {
             let words = SamplesBy::ALL.map(SamplesBy::word).join(", ");
@@ -263,25 +250,29 @@ fn shown(args: &ReportArgs, view: &View) -> anyhow::Result<Shown> {
         })?;
         return Ok(Shown::Table(totals(view, by)));
     }
-    if let Some(library) = &flags.lib {
+    if let Some(library) = &flags.narrow.lib {
         return tree(TreeKind::Library(library.clone()), library_tree(view));
     }
-    let usual = [SamplesBy::Library, SamplesBy::Function, SamplesBy::PythonLine];
-    let mut tables: Vec<Totals> = usual.into_iter().map(|by| totals(view, by)).collect();
-    // A program without Python has nothing to say by line of it.
-    let has_python = |table: &Totals| table.rows.iter().any(|row| !row.of.is_empty());
-    tables.retain(|table| table.by != SamplesBy::PythonLine || has_python(table));
-    Ok(Shown::Whole(tables))
+    Ok(Shown::Whole(profile::usual_tables(view)))
 }
 
-fn one(args: &ReportArgs, places: &Places, loader: &Loader, path: &Path) -> anyhow::Result<()> {
+fn one(
+    args: &ReportArgs,
+    places: &Places,
+    loader: &Loader,
+    path: &Path,
+    source: Option<Source>,
+) -> anyhow::Result<()> {
     let narrowed = args.by.is_some() || args.phase.is_some() || args.stacks || args.unclassified;
     let need = if narrowed || top(args).is_some_and(|top| top > ROWS_KEPT) {
         Need::Tables
     } else {
         Need::Summary
     };
-    let mut trace = loader.load(path, need)?;
+    let mut trace = match source {
+        Some(source) => loader.of_stream(source)?,
+        None => loader.load(path, need)?,
+    };
     let mut summary = loader.summary(&trace);
     if args.all && trace.timeline.is_none() && !is_whole(&summary) {
         trace = loader.load(path, Need::Tables)?;

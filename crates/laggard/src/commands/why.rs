@@ -3,26 +3,33 @@
 use crate::bench::SEED;
 use crate::cli::{Format, Output, ProfileForm, WhyArgs};
 use crate::commands::bench::{explain, timed};
-use crate::commands::inspect::{hot_modules, look_at};
+use crate::commands::inspect::{hot_modules, list_hottest, look_at};
+use crate::compare_profile::pair;
 use crate::failure;
 use crate::output::put;
+use crate::page::distributions;
 use crate::printer::Printer;
 use crate::profile::{ensure_replaceable, form_of, is_run, load_run};
 use crate::sides::sides;
 use crate::suite;
 use anyhow::{Context, ensure};
+use laggard_core::compare::profile::Scale;
 use laggard_core::compare::timings::compare;
 use laggard_core::culprit::{
     Missing, Pair, Seen, add_counts, add_work, called, judge, loading, of_run, settle, times,
 };
+use laggard_core::model::code::Code;
 use laggard_core::model::profile::Profile;
 use laggard_core::model::timings::{Side, Timings};
-use laggard_core::profile::{fold_interpreter, join_workers};
+use laggard_core::profile::{View, fold_interpreter, join_workers};
 use laggard_formats::Source;
 use laggard_formats::lag::Run;
 use laggard_probe::bench::{CasePlan, Limits, Plan, count_side, record_side, trace_side};
 use laggard_probe::{calls, sample};
-use laggard_report::why::{self as show, Lag, WhyReport};
+use laggard_report::code::hot_loop;
+use laggard_report::flame::Graph;
+use laggard_report::page::MOST_FRAMES;
+use laggard_report::why::{self as show, Beyond, Lag, WhyReport};
 use laggard_symbols::FileSystem;
 use std::path::{Path, PathBuf};
 
@@ -47,9 +54,12 @@ pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
     // Beside a page the verdict is shown.
     let rest = Output { output: None, ..args.output.clone() };
     let places = if page.is_some() { rest.places()? } else { args.output.places()? };
-    let Found { timings, lag, seen, notes } = match &args.from[..] {
+    let Found { timings, lag, seen, notes, looks } = match &args.from[..] {
         [] => measured(args, printer)?,
-        [verdict] => kept(verdict)?,
+        [verdict] => {
+            ensure_no_recording(verdict)?;
+            kept(Source::open(verdict)?)?
+        }
         recordings => recorded(recordings, printer)?,
     };
     let pair = seen.as_ref().map(|[a, b]| Pair { a, b });
@@ -57,7 +67,13 @@ pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
     let report =
         WhyReport { timings: &timings, lag, pair, judgement: judgement.as_ref(), notes: &notes };
     if let Some(path) = page {
-        put(path, show::page(&report).as_bytes())
+        let graph = graph(&looks);
+        let beyond = Beyond {
+            graph: graph.as_ref(),
+            distributions: distributions(&timings),
+            loops: looks.iter().map(Look::hot_loop).collect(),
+        };
+        put(path, show::page(&report, beyond).as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     places.write(printer, |form, style| match form {
@@ -72,12 +88,49 @@ pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The calls of both sides in one tree, by call.
+fn graph(looks: &[Look]) -> Option<Graph> {
+    let [a, b] = looks else { return None };
+    let calls = [a.calls, b.calls].map(|calls| calls.max(1) as f64);
+    let (of_a, of_b) = (View::whole(&a.profile), View::whole(&b.profile));
+    let pair = pair(&of_a, &of_b, [&a.name, &b.name], Some(Scale::PerCall(calls)));
+    Some(pair.graph.pruned(0.0, MOST_FRAMES).0)
+}
+
+/// The page of an earlier verdict.
+pub(crate) fn page_of(source: Source) -> anyhow::Result<String> {
+    let Found { timings, lag, seen, notes, .. } = kept(source)?;
+    let pair = seen.as_ref().map(|[a, b]| Pair { a, b });
+    let judgement = pair.as_ref().map(judge);
+    let report =
+        WhyReport { timings: &timings, lag, pair, judgement: judgement.as_ref(), notes: &notes };
+    let distributions = distributions(&timings);
+    Ok(show::page(&report, Beyond { distributions, ..Beyond::default() }))
+}
+
 /// What is to be judged.
 struct Found {
     timings: Timings,
     lag: Lag,
     seen: Option<[Seen; 2]>,
     notes: Vec<String>,
+    /// What was recorded of each side just now, for a page.
+    looks: Vec<Look>,
+}
+
+/// A side's samples and the code they are in.
+struct Look {
+    name: String,
+    profile: Profile,
+    /// Calls of the side that the samples are of.
+    calls: u64,
+    code: Code,
+}
+
+impl Look {
+    fn hot_loop(&self) -> (String, String) {
+        (self.name.clone(), hot_loop(&self.code))
+    }
 }
 
 /// Times both sides, and looks at them if one lags.
@@ -96,39 +149,48 @@ fn measured(args: &WhyArgs, printer: &Printer) -> anyhow::Result<Found> {
     let comparisons = compare(&timings, SEED);
     let lag = Lag::of(comparisons.first().context("nothing was measured")?);
     let mut notes = vec![];
+    let mut looks = vec![];
     let mut seen = None;
     if lag.is_there() {
         let lone = CasePlan::default();
         let case = plan.cases.first().unwrap_or(&lone);
+        let (notes, looks) = (&mut notes, &mut looks);
         let mut looker =
-            Looker { args, plan: &plan, case, timings: &timings, notes: &mut notes, printer };
+            Looker { args, plan: &plan, case, timings: &timings, notes, looks, printer };
         seen = Some(looker.both()?);
     }
-    Ok(Found { timings, lag, seen, notes })
+    Ok(Found { timings, lag, seen, notes, looks })
 }
 
-/// What an earlier verdict was made from.
-fn kept(path: &Path) -> anyhow::Result<Found> {
+/// One recording says nothing about another.
+fn ensure_no_recording(path: &Path) -> anyhow::Result<()> {
     if is_run(path).unwrap_or(false) {
         return Err(failure::with_hint(
             format!("{} is one recording, and why compares two", path.display()),
             "give the recording of A and that of B: laggard why --from a.lag b.lag".into(),
         ));
     }
-    let evidence = laggard_formats::read::why::read(Source::open(path)?)?;
+    Ok(())
+}
+
+/// What an earlier verdict was made from.
+fn kept(source: Source) -> anyhow::Result<Found> {
+    let evidence = laggard_formats::read::why::read(source)?;
     let lag = match evidence.single_ratio {
         Some(ratio) => Lag::Recorded(ratio),
         None => Lag::Measured { ratio: evidence.ratio, verdict: evidence.verdict, n: evidence.n },
     };
     let timings =
         Timings { command: evidence.command, sides: evidence.sides.into(), ..Timings::default() };
-    Ok(Found { timings, lag, seen: evidence.seen, notes: evidence.notes })
+    let (seen, notes) = (evidence.seen, evidence.notes);
+    Ok(Found { timings, lag, seen, notes, looks: vec![] })
 }
 
 /// One recording of each side: the whole of a run is its call.
 fn recorded(paths: &[PathBuf], printer: &Printer) -> anyhow::Result<Found> {
     let mut notes = vec![];
     let mut sides = vec![];
+    let mut looks = vec![];
     let mut seen = vec![];
     for (letter, path) in ["A", "B"].into_iter().zip(paths) {
         let (run, losses) = load_run(path)?;
@@ -145,13 +207,14 @@ fn recorded(paths: &[PathBuf], printer: &Printer) -> anyhow::Result<Found> {
             facts: vec![("recording".into(), path.display().to_string())],
         });
         let mut side = of_run(&profile);
-        seen_in(&mut side, &mut profile, letter, &mut notes, printer);
+        let code = seen_in(&mut side, &mut profile, letter, &mut notes, printer);
+        looks.push(Look { name: letter.into(), profile, calls: 1, code });
         seen.push(side);
     }
     let seen = <[Seen; 2]>::try_from(seen).ok().context("two recordings are compared")?;
     let lag = Lag::Recorded(seen[1].wall_ns / seen[0].wall_ns.max(1.0));
     let timings = Timings { sides, ..Timings::default() };
-    Ok(Found { timings, lag, seen: Some(seen).filter(|_| lag.is_there()), notes })
+    Ok(Found { timings, lag, seen: Some(seen).filter(|_| lag.is_there()), notes, looks })
 }
 
 /// Two sides: those given, or those of a case.
@@ -178,6 +241,7 @@ struct Looker<'a> {
     case: &'a CasePlan,
     timings: &'a Timings,
     notes: &'a mut Vec<String>,
+    looks: &'a mut Vec<Look>,
     printer: &'a Printer,
 }
 
@@ -203,7 +267,7 @@ impl Looker<'_> {
         let options = sample::Options { rate: RATE, ..sample::Options::default() };
         let time = self.args.time.mul_f64(SAMPLING);
         let recorded = record_side(self.plan, side, self.case, time, &options);
-        let (mut profile, _) = recorded.map_err(explain)?;
+        let (mut profile, calls) = recorded.map_err(explain)?;
         bar.set_message(format!("tracing {name}"));
         // Into all libraries, whoever calls.
         let options =
@@ -215,7 +279,8 @@ impl Looker<'_> {
         }
         bar.set_message(format!("looking at the code of {name}"));
         laggard_symbols::resolve(&mut profile, &FileSystem);
-        seen_in(&mut seen, &mut profile, name, self.notes, self.printer);
+        let code = seen_in(&mut seen, &mut profile, name, self.notes, self.printer);
+        self.looks.push(Look { name: name.clone(), profile, calls, code });
         bar.finish_and_clear();
         Ok(seen)
     }
@@ -232,33 +297,38 @@ impl Looker<'_> {
                 Ok(counts) => counted.push(counts),
                 Err(error) => {
                     self.notes.push(format!("instructions are not counted: {error}"));
-                    return;
+                    break;
                 }
             }
         }
-        for (seen, counts) in sides.into_iter().zip(&counted) {
-            add_counts(seen, counts);
-        }
         bar.finish_and_clear();
+        if counted.len() == sides.len() {
+            for (seen, counts) in sides.into_iter().zip(&counted) {
+                add_counts(seen, counts);
+            }
+        }
     }
 }
 
 /// Fewer samples say little about where time goes.
 const FEW_SAMPLES: usize = 200;
 
-/// Adds what samples and the code they are in tell of a side.
+/// Adds what samples and the code they are in tell of a side; returns the code.
 fn seen_in(
     seen: &mut Seen,
     profile: &mut Profile,
     name: &str,
     notes: &mut Vec<String>,
     printer: &Printer,
-) {
+) -> Code {
     join_workers(profile);
     let loading = loading(profile);
     fold_interpreter(profile);
     let code = match look_at(&hot_modules(profile), Some(profile), printer) {
-        Ok((code, _)) => code,
+        Ok((mut code, looked_at)) => {
+            list_hottest(&mut code, &looked_at);
+            code
+        }
         Err(error) => {
             notes.push(format!("{name}: the code of its libraries cannot be read: {error:#}"));
             Default::default()
@@ -269,4 +339,5 @@ fn seen_in(
         notes.push(format!("{name}: only {n} samples were taken; more --time tells more"));
     }
     add_work(seen, profile, &code, &loading);
+    code
 }

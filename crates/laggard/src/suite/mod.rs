@@ -79,8 +79,9 @@ fn one_side(
     let is_letter = side.len() == 1;
     let chosen = if is_letter { vec![] } else { vec![side.to_owned()] };
     let mut plan = one(args, &chosen, shared)?;
-    let at =
-        if is_letter { usize::from(side.as_bytes()[0].to_ascii_lowercase() - b'a') } else { 0 };
+    // Whatever is no letter is beyond the last side.
+    let number = |letter: u8| usize::from(letter.to_ascii_lowercase().wrapping_sub(b'a'));
+    let at = if is_letter { number(side.as_bytes()[0]) } else { 0 };
     ensure!(at < plan.sides.len(), "there is no side {side} in this case");
     Ok((plan.cases.remove(0), plan.sides.swap_remove(at)))
 }

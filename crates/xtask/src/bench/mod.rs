@@ -7,6 +7,8 @@ mod document;
 mod inputs;
 mod machine;
 mod peers;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod profiles;
 mod summary;
 mod traces;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -24,6 +26,8 @@ pub(crate) enum Verb {
     Capture(capture::Args),
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     Verdicts(verdicts::Args),
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    Profiles(profiles::Args),
 }
 
 pub(crate) fn run(verb: &Verb) -> Result<ExitCode> {
@@ -33,5 +37,7 @@ pub(crate) fn run(verb: &Verb) -> Result<ExitCode> {
         Verb::Capture(args) => capture::run(args),
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         Verb::Verdicts(args) => verdicts::run(args),
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        Verb::Profiles(args) => profiles::run(args),
     }
 }

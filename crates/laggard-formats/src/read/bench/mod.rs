@@ -15,9 +15,8 @@ pub use detect::{Kind, kind_of};
 
 use super::{HEAD_FOR_DETECTION, looks_like};
 use crate::error::Error;
-use crate::source::{Bytes, Source};
+use crate::source::Source;
 use laggard_core::model::timings::{Batch, Side, Timings};
-use std::io::Read;
 use std::path::Path;
 
 /// Name and version of our own files.
@@ -28,17 +27,7 @@ const LARGEST: u64 = 1 << 30;
 
 /// What results a file has, by its head; none when it is of another kind.
 pub fn kind_of_file(path: &Path) -> Result<Option<Kind>, Error> {
-    let source = Source::open(path)?;
-    let head = match source.bytes {
-        Bytes::Mapped(map) => map[..map.len().min(HEAD_FOR_DETECTION)].to_vec(),
-        Bytes::Stream(stream) => {
-            let mut head = vec![];
-            // A stream that is damaged later on is for its reader to tell.
-            let _ = stream.take(HEAD_FOR_DETECTION as u64).read_to_end(&mut head);
-            head
-        }
-    };
-    Ok(kind_of(&head))
+    Ok(kind_of(&Source::open(path)?.head()))
 }
 
 /// Reads results of any kind.

@@ -1,6 +1,7 @@
 //! `Attr`: what the kernel was asked for one event, and so how its samples are laid out.
 
 use super::bytes::{Rest, u64_at};
+use laggard_core::model::profile::Unit;
 
 /// `PERF_SAMPLE_*`: what a sample has.
 pub(super) mod has {
@@ -100,9 +101,9 @@ impl Attr {
         self.samples(has::REGS_USER) && self.samples(has::STACK_USER)
     }
 
-    /// Whether it counts nanoseconds: the two clocks of the kernel.
-    pub(super) fn is_time(&self) -> bool {
-        self.kind == 1 && self.config < 2
+    /// What it counts: the two clocks of the kernel count nanoseconds.
+    pub(super) fn unit(&self) -> Unit {
+        if self.kind == 1 && self.config < 2 { Unit::Nanos } else { Unit::Count }
     }
 
     /// Where the time of a sample is.

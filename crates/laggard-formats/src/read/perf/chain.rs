@@ -3,7 +3,9 @@
 use super::attr::Attr;
 use super::bytes::words;
 use super::sample::Sample;
-use laggard_symbols::{AddressSpace, Ending, ModuleIndex, Modules, NativeFrame, StackCopy, unwind};
+use laggard_symbols::{
+    AddressSpace, Ending, ModuleIndex, Modules, NativeFrame, StackCopy, Unwinder,
+};
 
 /// A frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,17 +43,18 @@ impl Context {
     fn of_misc(misc: u16) -> Context {
         match misc & 7 {
             1 => Context::Kernel,
-            3 => Context::User,
+            2 => Context::User,
             _ => Context::Other,
         }
     }
 }
 
-/// Scratch space, kept between samples.
+/// Scratch space, kept between samples. Each thread has its own.
 #[derive(Default)]
 pub(super) struct Chains {
     user: Vec<u64>,
     native: Vec<NativeFrame>,
+    unwinder: Unwinder,
 }
 
 impl Chains {
@@ -61,7 +64,7 @@ impl Chains {
         sample: &Sample<'_>,
         attr: &Attr,
         misc: u16,
-        (space, modules): (&AddressSpace, &mut Modules),
+        (space, modules): (&AddressSpace, &Modules),
         links: &mut Vec<Link>,
     ) -> End {
         links.clear();
@@ -81,7 +84,9 @@ impl Chains {
             }
             match context {
                 // A return address may belong to the next function already.
-                Context::Kernel => links.push(Link::Kernel(word - u64::from(!is_first))),
+                Context::Kernel => {
+                    links.push(Link::Kernel(word.wrapping_sub(u64::from(!is_first))))
+                }
                 Context::User => self.user.push(word),
                 Context::Other => {}
             }
@@ -90,7 +95,8 @@ impl Chains {
         if attr.copies_stack() {
             if let Some(registers) = &sample.registers {
                 let stack = StackCopy { start: registers.sp(), bytes: sample.stack };
-                let ending = unwind(registers, stack, space, modules, &mut self.native);
+                let ending =
+                    self.unwinder.unwind(registers, stack, space, modules, &mut self.native);
                 links.extend(self.native.iter().map(|frame| Link::Native {
                     module: frame.module,
                     svma: frame.svma,
@@ -105,8 +111,8 @@ impl Chains {
             };
         }
         if attr.is_call_stack() {
-            let kernel_only = !self.user.is_empty() || Context::of_misc(misc) == Context::User;
-            if kernel_only || words(sample.chain).any(|word| word == IN_USER) {
+            let has_user = !self.user.is_empty() || Context::of_misc(misc) == Context::User;
+            if has_user || words(sample.chain).any(|word| word == IN_USER) {
                 let mut branches = sample.branch_chain().peekable();
                 if branches.peek().is_some() {
                     self.user.clear();

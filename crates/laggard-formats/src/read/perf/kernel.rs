@@ -11,9 +11,27 @@ pub(super) struct Kernel {
     text: u64,
 }
 
+/// The running kernel's symbols, read when the first frame of it is seen: the kernel takes longer to
+/// write them than a small recording takes to read.
+#[derive(Debug, Default)]
+pub(super) struct LazyKernel {
+    /// Where the recorded kernel begins, when the recording says.
+    pub(super) begins_at: Option<u64>,
+    kernel: Option<Option<Kernel>>,
+}
+
+impl LazyKernel {
+    pub(super) fn get(&mut self, header: &Header) -> Option<&Kernel> {
+        let begins_at = self.begins_at;
+        // Of another boot, addresses mean something else.
+        let is_this_boot = |kernel: &Kernel| begins_at.is_none_or(|at| kernel.text == at);
+        self.kernel.get_or_insert_with(|| Kernel::of(header).filter(is_this_boot)).as_ref()
+    }
+}
+
 impl Kernel {
     /// The running kernel's symbols, if the recording is of this machine and they may be read.
-    pub(super) fn of(header: &Header) -> Option<Kernel> {
+    fn of(header: &Header) -> Option<Kernel> {
         let is = |path: &str, text: &str| {
             !text.is_empty() && std::fs::read_to_string(path).is_ok_and(|own| own.trim() == text)
         };
@@ -47,11 +65,6 @@ impl Kernel {
         (!kernel.symbols.is_empty()).then_some(kernel)
     }
 
-    /// Whether a recording whose kernel begins at this address is of this boot.
-    pub(super) fn begins_at(&self, address: u64) -> bool {
-        self.text == address
-    }
-
     /// The function at an address.
     pub(super) fn name(&self, address: u64) -> Option<&str> {
         let after = self.symbols.partition_point(|(start, _)| *start <= address);
@@ -67,7 +80,7 @@ mod tests {
     fn addresses_are_named_and_hidden_ones_are_not() {
         let text = "ffff1000 T _text\nffff2000 t read\nffff3000 D table\nffff4000 T write [mod]\n";
         let kernel = Kernel::parse(text).expect("symbols");
-        assert!(kernel.begins_at(0xffff_1000));
+        assert_eq!(kernel.text, 0xffff_1000);
         assert_eq!(kernel.name(0xffff_2fff), Some("read"));
         assert_eq!(kernel.name(0xffff_4000), Some("write"));
         assert_eq!(kernel.name(0x1000), None);

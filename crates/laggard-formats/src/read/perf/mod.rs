@@ -14,8 +14,8 @@
 //! - `records`: the records one by one, decompressed and in order of time
 //! - `sample`: one sample, as its event laid it out
 //! - `process`: names and mappings of processes, as they change
-//! - `chain`: from a sample to frames
-//! - `kernel`, `perf_map`: names that no file on disk has
+//! - `chain`: from a sample to frames; `stitch`: more of them where the processor keeps few
+//! - `kernel`, `perf_map`, `jitdump`: names of code that no library has
 //! - `collect`: the profile
 
 mod attr;
@@ -23,17 +23,23 @@ mod bytes;
 mod chain;
 mod collect;
 mod header;
+mod jitdump;
 mod kernel;
 mod perf_map;
 mod process;
 mod records;
 mod sample;
+mod stitch;
 #[cfg(test)]
 mod tests;
 
 use crate::{Bytes, Error, Source};
 use laggard_core::model::profile::Profile;
 use std::io::Read;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Bytes before the place of reading that stay in memory, for records that are held back.
+const KEPT: u64 = 16 << 20;
 
 /// Whether a file that starts with these bytes is a perf.data.
 pub fn is_perf(head: &[u8]) -> bool {
@@ -45,7 +51,13 @@ pub fn read(source: Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Profile, 
     let path = source.path;
     match source.bytes {
         Bytes::Mapped(map) => {
-            let profile = collect::profile(&map, &path, progress);
+            // What has been read is not needed again: only the pages in work stay in memory.
+            let done = AtomicU64::new(0);
+            let profile = collect::profile(&map, &path, &|bytes| {
+                let read = done.fetch_add(bytes, Relaxed) + bytes;
+                map.let_go(read.saturating_sub(KEPT) as usize);
+                progress(bytes);
+            });
             if !map.is_whole() {
                 return Err(Error::Shrank { path });
             }

@@ -1,4 +1,7 @@
-//! `/tmp/perf-PID.map`: names of code that a program made while it ran.
+//! Names of code that a program made while it ran: `/tmp/perf-PID.map`, and what a jitdump adds.
+
+use super::jitdump;
+use std::path::Path;
 
 /// Functions of one process.
 #[derive(Debug, Default)]
@@ -19,12 +22,13 @@ pub(super) enum Named<'a> {
 impl PerfMap {
     /// The map that a process left, if any. An older one of the same number is no use, and told
     /// only by what it has for an address.
-    pub(super) fn of(pid: u32) -> PerfMap {
-        let text = std::fs::read(format!("/tmp/perf-{pid}.map")).unwrap_or_default();
-        PerfMap::parse(&String::from_utf8_lossy(&text))
+    pub(super) fn of(pid: u32, jitdump: Option<&Path>) -> PerfMap {
+        let text = jitdump::whole(Path::new(&format!("/tmp/perf-{pid}.map")));
+        let dumped = jitdump.map(jitdump::functions).unwrap_or_default();
+        PerfMap::parse(&String::from_utf8_lossy(&text), dumped)
     }
 
-    fn parse(text: &str) -> PerfMap {
+    fn parse(text: &str, dumped: Vec<(u64, u64, String)>) -> PerfMap {
         let line = |line: &str| {
             let (start, rest) = line.split_once(' ')?;
             let (size, name) = rest.split_once(' ')?;
@@ -33,7 +37,8 @@ impl PerfMap {
             let start = number(start)?;
             Some((start, start.saturating_add(number(size)?), name.trim_end().to_owned()))
         };
-        let mut functions: Vec<_> = text.lines().filter_map(line).collect();
+        let mut functions: Vec<_> = text.lines().filter_map(line).chain(dumped).collect();
+        // Of several at one address the last one counts, which a look-up finds first.
         functions.sort_by_key(|(start, ..)| *start);
         PerfMap { functions }
     }
@@ -60,7 +65,10 @@ mod tests {
 
     #[test]
     fn python_functions_are_told_from_others() {
-        let map = PerfMap::parse("1000 b py::work:/a b/c.py\nrubbish\n0x2000 10 LazyCompile:*f\n");
+        let map = PerfMap::parse(
+            "1000 b py::work:/a b/c.py\nrubbish\n0x2000 10 LazyCompile:*f\n",
+            vec![],
+        );
         let python = Named::Python { function: "work", file: "/a b/c.py" };
         assert_eq!(map.name(0x100a), Some(python));
         assert_eq!(map.name(0x100b), None);

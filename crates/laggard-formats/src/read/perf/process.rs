@@ -2,6 +2,7 @@
 
 use super::bytes::Rest;
 use super::header::{Header, hex};
+use super::jitdump;
 use super::perf_map::PerfMap;
 use super::records::{Record, kind};
 use laggard_symbols::{AddressSpace, Area, Elf, FileSystem, Files, Missing, Modules};
@@ -22,6 +23,7 @@ pub(super) struct Processes {
     all: FxHashMap<u32, Process>,
     pub(super) modules: Modules,
     ids: BuildIds,
+    nowhere: AddressSpace,
 }
 
 /// One process.
@@ -31,6 +33,8 @@ pub(super) struct Process {
     /// Names of its threads; that of its first one is its own.
     names: FxHashMap<u32, String>,
     map: Option<PerfMap>,
+    /// The dump that it wrote about code it made.
+    jitdump: Option<PathBuf>,
 }
 
 /// Ids of the files that ran, by path.
@@ -42,11 +46,16 @@ impl Processes {
         let ids = ids.map(|(path, id)| (PathBuf::from(OsStr::from_bytes(path)), id.clone()));
         let ids: BuildIds = Arc::new(Mutex::new(ids.collect()));
         let modules = Modules::new(Box::new(Recorded { ids: Arc::clone(&ids) }));
-        Processes { all: FxHashMap::default(), modules, ids }
+        Processes { all: FxHashMap::default(), modules, ids, nowhere: AddressSpace::default() }
     }
 
-    pub(super) fn get(&mut self, pid: u32) -> (&mut Process, &mut Modules) {
-        (self.all.entry(pid).or_default(), &mut self.modules)
+    pub(super) fn get(&mut self, pid: u32) -> &mut Process {
+        self.all.entry(pid).or_default()
+    }
+
+    /// What is mapped where in a process; nothing in one that nothing is known of.
+    pub(super) fn space(&self, pid: u32) -> &AddressSpace {
+        self.all.get(&pid).map_or(&self.nowhere, |process| &process.space)
     }
 
     /// The id of the file that ran, if the recording says.
@@ -128,6 +137,13 @@ impl Processes {
             Some(path) => (path, true),
             None => (path, false),
         };
+        // A program maps its dump for perf to see it; it runs nothing there.
+        if jitdump::is_jitdump(path) {
+            let process = self.all.entry(pid).or_default();
+            process.jitdump = Some(PathBuf::from(OsStr::from_bytes(path)));
+            process.map = None;
+            return Some(());
+        }
         // Memory without a file has names that are none.
         let is_file =
             !["//anon", "/memfd:", "anon_inode", "[heap]", "[stack", "[anon", "/dev/zero"]
@@ -153,7 +169,8 @@ impl Process {
 
     /// What the program itself said about code that it made.
     pub(super) fn perf_map(&mut self, pid: u32) -> &PerfMap {
-        self.map.get_or_insert_with(|| PerfMap::of(pid))
+        let jitdump = self.jitdump.as_deref();
+        self.map.get_or_insert_with(|| PerfMap::of(pid, jitdump))
     }
 }
 

@@ -93,7 +93,16 @@ fn marks_tell_the_kernel_from_the_program() {
     let expected =
         [(Kernel, 0xffff_8000), (Kernel, 0xffff_8fff), (Native, 0x1100), (Native, 0x1200)];
     assert_eq!(addresses(&profile, 0), expected);
-    assert_eq!((profile.samples[0].weight, profile.events[0].is_time), (5, true));
+    assert_eq!((profile.samples[0].weight, profile.events[0].is_time()), (5, true));
+}
+
+#[test]
+fn without_a_call_graph_there_is_the_instruction() {
+    let plain = COMMON & !has::CALLCHAIN;
+    let events = [("cpu-clock", attr(1, 0, plain, 0))];
+    let body = words(&[0, 0x1234, 7 | 7 << 32, 10, 5]);
+    let profile = profile(&file(&events, &[mapping(), record(9, 2, &body)]));
+    assert_eq!(addresses(&profile, 0), [(FrameKind::Native, 0x1234)]);
 }
 
 #[test]
@@ -108,6 +117,28 @@ fn branch_records_stand_in_for_the_program_s_chain() {
     assert_eq!(profile.about.method, "perf, branch records of the processor");
     let reason = profile.texts.get(profile.quality.cut[0].2);
     assert_eq!(reason, "the branch records end here");
+}
+
+#[test]
+fn a_stack_deeper_than_the_processor_keeps_is_stitched() {
+    const CALL_STACK: u64 = 1 << 11;
+    let events = [("cycles:u", attr(0, 0, COMMON | has::BRANCH_STACK, CALL_STACK))];
+    let branches = |calls: std::ops::Range<u64>| {
+        let count = calls.end - calls.start;
+        let each = calls.flat_map(|call| [0x1000 + call * 16, 0x1008 + call * 16, 0]);
+        [count].into_iter().chain(each).collect::<Vec<u64>>()
+    };
+    let records = [
+        mapping(),
+        sample(0, 10, &[IN_USER, 0x1100], &branches(20..36)),
+        sample(0, 11, &[IN_USER, 0x1100], &branches(16..32)),
+    ];
+    let profile = profile(&file(&events, &records));
+    assert_eq!(addresses(&profile, 0).len(), 17);
+    assert_eq!(addresses(&profile, 1).len(), 17 + 4, "the four that fell out");
+    assert_eq!(addresses(&profile, 1).last(), addresses(&profile, 0).last());
+    let warnings = profile.quality.warnings.join("\n");
+    assert!(warnings.contains("1 stacks are longer than the processor keeps"), "{warnings}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// Set-ups and statements of different kinds.
-pub(super) const STATEMENTS: [(&str, &str); 4] = [
+const STATEMENTS: [(&str, &str); 4] = [
     ("", "sum(range(1000))"),
     ("import numpy as np; a = np.arange(100_000) % 7.0", "a.sum()"),
     ("x = [i * 7919 % 10_007 for i in range(2000)]", "sorted(x)"),

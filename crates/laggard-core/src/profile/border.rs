@@ -1,0 +1,43 @@
+//! Borders between libraries: which calls into which, and what that costs.
+
+use super::{Row, View};
+use crate::model::profile::FrameKind;
+use rustc_hash::FxHashMap;
+
+/// All borders that stacks cross: the library that is called, of the one that calls. `total` is below
+/// such calls, where a stack that crosses often counts once; `own` is in the called library itself.
+/// Python frames are code of their own, and so is the kernel.
+pub(super) fn borders(view: &View) -> Vec<Row> {
+    let mut numbers: FxHashMap<(&str, &str), usize> = FxHashMap::default();
+    let mut rows: Vec<Row> = vec![];
+    let mut last_stack: Vec<usize> = vec![];
+    for (number, &(stack, cost)) in view.stacks.iter().enumerate() {
+        let frames =
+            view.profile.frames_of(stack).filter_map(|f| view.profile.frames.get(f as usize));
+        let frames = frames.filter(|frame| frame.kind != FrameKind::Mark);
+        let mut libraries = frames.map(|frame| view.functions.library(frame));
+        let Some(mut callee) = libraries.next() else { continue };
+        let mut is_first = true;
+        for caller in libraries {
+            if caller == callee {
+                continue;
+            }
+            let row = *numbers.entry((caller, callee)).or_insert_with(|| {
+                let (of, name) = (caller.to_owned(), callee.to_owned());
+                rows.push(Row { name, of, ..Row::default() });
+                last_stack.push(usize::MAX);
+                rows.len() - 1
+            });
+            if last_stack[row] != number {
+                last_stack[row] = number;
+                rows[row].total.add(cost);
+                if is_first {
+                    rows[row].own.add(cost);
+                }
+            }
+            is_first = false;
+            callee = caller;
+        }
+    }
+    rows
+}

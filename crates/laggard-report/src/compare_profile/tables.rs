@@ -1,0 +1,393 @@
+//! Tables of a comparison of profiles.
+
+use super::words::Words;
+use super::{CompareProfile, Shown};
+use crate::calls::tables::short;
+use crate::document::Document;
+use crate::number::{count, percent, plural, significant};
+use crate::rows::{kept, more};
+use crate::table::{Column, Table};
+use laggard_core::compare::align::{Aligned, AlignedBy};
+use laggard_core::compare::profile::{Finding, Gap, GapVerdict, ProfileComparison, Spread};
+use laggard_core::model::profile::FrameKind;
+use std::collections::BTreeMap;
+
+pub(super) fn libraries(report: &CompareProfile, document: &mut Document) {
+    document.heading("Libraries by gap of their own code");
+    let all = with_self(&report.comparison.libraries);
+    gaps(
+        report,
+        &all,
+        document,
+        "library",
+        |finding| &finding.own,
+        |finding| (String::new(), library(report.comparison.library(finding))),
+    );
+}
+
+/// Those that were ever innermost.
+fn with_self(findings: &[Finding]) -> Vec<&Finding> {
+    findings.iter().filter(|finding| finding.own.samples != [0, 0]).collect()
+}
+
+/// Functions by the gap of their self cost.
+pub(super) fn own(report: &CompareProfile, document: &mut Document) {
+    document.heading("Functions by gap of self");
+    let all = with_self(&report.comparison.functions);
+    gaps(
+        report,
+        &all,
+        document,
+        "function",
+        |finding| &finding.own,
+        |finding| function(report.comparison.function(finding)),
+    );
+}
+
+/// Functions by the gap of their total cost, which names callers. Of those that have the very same
+/// samples, as a chain of calls, one stands for all unless all are asked for.
+pub(super) fn total(report: &CompareProfile, document: &mut Document) {
+    document.heading("Functions by gap of total, with what they call");
+    let mut all: Vec<&Finding> = vec![];
+    let mut alike: BTreeMap<u32, u64> = BTreeMap::new();
+    let is_python =
+        |finding: &Finding| report.comparison.function(finding).kind == FrameKind::Python;
+    // What calls nothing is in the table of self.
+    let callers = report.comparison.by_total().into_iter();
+    for finding in callers.filter(|finding| finding.total.samples != finding.own.samples) {
+        match all.last_mut() {
+            Some(last) if report.top.is_some() && last.total.samples == finding.total.samples => {
+                let others = alike.remove(&last.number).unwrap_or(0) + 1;
+                // What people wrote in Python is what they look for.
+                if is_python(finding) && !is_python(last) {
+                    *last = finding;
+                }
+                alike.insert(last.number, others);
+            }
+            _ => all.push(finding),
+        }
+    }
+    gaps(
+        report,
+        &all,
+        document,
+        "function",
+        |finding| &finding.total,
+        |finding| {
+            let (library, name) = function(report.comparison.function(finding));
+            match alike.get(&finding.number) {
+                Some(others) => (library, format!("{name} (+{others} alike)")),
+                None => (library, name),
+            }
+        },
+    );
+    if !alike.is_empty() {
+        document.minor("alike: with the very same samples, as who calls whom; --all lists them");
+    }
+}
+
+fn gaps<'a>(
+    report: &CompareProfile<'a>,
+    all: &[&'a Finding],
+    document: &mut Document,
+    noun: &str,
+    gap: impl Fn(&'a Finding) -> &'a Gap,
+    name: impl Fn(&'a Finding) -> (String, String),
+) {
+    let rows = kept(all, report.top);
+    if rows.is_empty() {
+        document.line("nothing");
+        return;
+    }
+    let words = Words::of(report);
+    let amounts = rows.iter().flat_map(|finding| {
+        let gap = gap(finding);
+        [gap.amounts[0], gap.amounts[1]]
+    });
+    let unit = words.unit(amounts);
+    let mut table = Table::new([
+        Column::number("gap", unit.name()),
+        Column::number("±", unit.name()),
+        Column::number("ratio", ""),
+        Column::number("A", unit.name()),
+        Column::number("B", unit.name()),
+        Column::range("samples", "n, n"),
+        Column::text("verdict"),
+        Column::text("library"),
+        Column::text(noun),
+    ]);
+    for finding in rows {
+        let gap = gap(finding);
+        let amount = |side: usize| match gap.samples[side] {
+            0 => String::new(),
+            _ => unit.number(gap.amounts[side]),
+        };
+        let half = gap.interval.map(|range| (range.high - range.low) / 2.0);
+        let (library, name) = name(finding);
+        table.push([
+            unit.signed(gap.gap()),
+            half.map_or_else(String::new, |half| unit.number(half)),
+            gap.ratio().map_or_else(String::new, significant),
+            amount(0),
+            amount(1),
+            format!("{}, {}", count(gap.samples[0]), count(gap.samples[1])),
+            verdict(report, finding, gap).to_owned(),
+            library,
+            name,
+        ]);
+    }
+    document.table(table);
+    let rest = all[rows.len()..].iter().fold(0.0, |sum, finding| sum + gap(finding).gap());
+    if all.len() > rows.len() {
+        let rows = plural((all.len() - rows.len()) as u64, "more row");
+        document.minor(match noun {
+            "function" if std::ptr::eq(gap(all[0]), &all[0].total) => format!("({rows})"),
+            _ => format!("({rows}: {})", words.signed(rest)),
+        });
+    }
+}
+
+fn verdict(report: &CompareProfile, finding: &Finding, gap: &Gap) -> &'static str {
+    match (report.comparison.spread, gap.verdict) {
+        (Spread::Sampling, _) | (_, GapVerdict::SingleSample) => "",
+        _ if finding.only_in.is_some() && !finding.could_be_chance() => match finding.only_in {
+            Some(0) => "only A",
+            _ => "only B",
+        },
+        (_, GapVerdict::TooFewSamples) => "",
+        (_, GapVerdict::NoDetectableDifference) => "not detectable",
+        _ => Words::of(report).more(gap.gap()),
+    }
+}
+
+/// A function of A, and that of B which does the same for another processor.
+#[derive(Clone, Copy)]
+pub(super) struct KernelPair<'a> {
+    pub(super) a: &'a Finding,
+    pub(super) b: &'a Finding,
+}
+
+impl KernelPair<'_> {
+    pub(super) fn gap(&self) -> f64 {
+        self.b.own.amounts[1] - self.a.own.amounts[0]
+    }
+
+    pub(super) fn has(&self, finding: &Finding) -> bool {
+        self.a.number == finding.number || self.b.number == finding.number
+    }
+}
+
+/// Functions that one side alone reaches and the other has another kernel for, largest gap first.
+pub(super) fn kernel_pairs(comparison: &ProfileComparison) -> Vec<KernelPair<'_>> {
+    let only = |side: usize| comparison.functions.iter().filter(move |f| f.only_in == Some(side));
+    let of_b: BTreeMap<u32, &Finding> = only(1).map(|finding| (finding.number, finding)).collect();
+    let mut pairs: Vec<KernelPair> = only(0)
+        .filter_map(|a| {
+            let b = *of_b.get(&comparison.function(a).variant_of?)?;
+            (a.own.samples[0] + b.own.samples[1] > 0).then_some(KernelPair { a, b })
+        })
+        .collect();
+    pairs.sort_by(|x, y| y.gap().abs().total_cmp(&x.gap().abs()));
+    pairs
+}
+
+/// The same as a table.
+pub(super) fn kernels(report: &CompareProfile, document: &mut Document) {
+    let comparison = report.comparison;
+    let pairs = kernel_pairs(comparison);
+    if pairs.is_empty() {
+        return;
+    }
+    document.heading("Other code for the same operation");
+    let rows = kept(&pairs, report.top);
+    let unit = Words::of(report)
+        .unit(rows.iter().flat_map(|pair| [pair.a.own.amounts[0], pair.b.own.amounts[1]]));
+    let mut table = Table::new([
+        Column::number("gap", unit.name()),
+        Column::number("ratio", ""),
+        Column::number("A", unit.name()),
+        Column::number("B", unit.name()),
+        Column::range("samples", "n, n"),
+        Column::text("function of A"),
+        Column::text("function of B"),
+    ]);
+    for pair in rows {
+        let KernelPair { a, b } = pair;
+        let (of_a, of_b) = (a.own.amounts[0], b.own.amounts[1]);
+        let ratio = (of_a > 0.0 && of_b > 0.0).then(|| significant(of_b / of_a));
+        table.push([
+            unit.signed(pair.gap()),
+            ratio.unwrap_or_default(),
+            unit.number(of_a),
+            unit.number(of_b),
+            format!("{}, {}", count(a.own.samples[0]), count(b.own.samples[1])),
+            comparison.function(a).name.clone(),
+            comparison.function(b).name.clone(),
+        ]);
+    }
+    document.table(table);
+    more(&pairs, report.top, document);
+}
+
+/// Functions that one side alone reaches. Those that the other may have too, with no sample in
+/// them, are only counted unless all are asked for.
+pub(super) fn only_in(report: &CompareProfile, side: usize, document: &mut Document) {
+    let name = ["A", "B"][side];
+    let found = report.comparison.only_in(side);
+    let is_asked = report.shown == Shown::OnlyIn(side);
+    if found.is_empty() {
+        if is_asked {
+            document.heading(format!("Only in {name}"));
+            document.line(format!("{name} reaches nothing that the other does not"));
+        }
+        return;
+    }
+    document.heading(format!("Only in {name}"));
+    let is_sure = |finding: &&&Finding| !finding.could_be_chance();
+    let sure: Vec<&Finding> = match report.top {
+        Some(_) => found.iter().filter(is_sure).copied().collect(),
+        None => found.clone(),
+    };
+    let rows = kept(&sure, report.top);
+    if !rows.is_empty() {
+        let words = Words::of(report);
+        let unit = words.unit(rows.iter().map(|finding| finding.total.amounts[side]));
+        let mut table = Table::new([
+            Column::number("total", unit.name()),
+            Column::number("self", unit.name()),
+            Column::number("samples", "n"),
+            Column::number("by chance", "%"),
+            Column::text("library"),
+            Column::text("function"),
+        ]);
+        for finding in rows {
+            let (library, name) = function(report.comparison.function(finding));
+            let chance = finding.missed.filter(|_| finding.could_be_chance()).map(percent);
+            table.push([
+                unit.number(finding.total.amounts[side]),
+                unit.number(finding.own.amounts[side]),
+                count(finding.total.samples[side]),
+                chance.unwrap_or_default(),
+                library,
+                name,
+            ]);
+        }
+        document.table(table);
+        more(&sure, report.top, document);
+    }
+    let unsure = found.len() - sure.len();
+    if unsure > 0 {
+        document.minor(format!(
+            "({} with so few samples that the other side may have {} too; --all lists them)",
+            plural(unsure as u64, "function"),
+            if unsure == 1 { "it" } else { "them" }
+        ));
+    }
+}
+
+/// The name of a library, with that of B where it is another build.
+fn library(library: &Aligned) -> String {
+    let [of_a, of_b] = &library.names;
+    match (library.by, of_a.first(), of_b.first()) {
+        (AlignedBy::Library, Some(a), Some(b)) => match (short(&a.name), short(&b.name)) {
+            (a, b) if a == b => format!("{a} (another build)"),
+            (a, b) => format!("{a} (B: {b})"),
+        },
+        _ => library.name.clone(),
+    }
+}
+
+/// Library and name of a function.
+fn function(function: &Aligned) -> (String, String) {
+    let library = match function.kind {
+        FrameKind::Python => String::new(),
+        _ => short(&function.library),
+    };
+    (library, named(function))
+}
+
+/// The name of a function, with that of B where it is another.
+fn named(aligned: &Aligned) -> String {
+    let [of_a, of_b] = &aligned.names;
+    let (Some(_), Some(b)) = (of_a.first(), of_b.first()) else { return aligned.name.clone() };
+    let other = match aligned.by {
+        AlignedBy::Moved => format!("in {}", b.library),
+        // Other builds are said once, in the table of libraries.
+        AlignedBy::Name | AlignedBy::Library => return aligned.name.clone(),
+        AlignedBy::File | AlignedBy::Clone => match of_b.iter().any(|b| b.name == aligned.name) {
+            true => return aligned.name.clone(),
+            false => b.name.clone(),
+        },
+    };
+    format!("{} (B: {other})", aligned.name)
+}
+
+/// Functions or libraries as CSV.
+pub(super) fn csv(report: &CompareProfile) -> String {
+    let field = Words::of(report).field();
+    let part = |part: &str| {
+        [
+            format!("{part}_a_{field}"),
+            format!("{part}_b_{field}"),
+            format!("{part}_gap_{field}"),
+            format!("{part}_gap_low_{field}"),
+            format!("{part}_gap_high_{field}"),
+            format!("{part}_ratio"),
+            format!("{part}_samples_a"),
+            format!("{part}_samples_b"),
+            format!("{part}_verdict"),
+        ]
+    };
+    let names = ["name", "library", "name_b", "library_b", "only_in", "aligned_by"];
+    let columns: Vec<String> =
+        names.map(str::to_owned).into_iter().chain(part("self")).chain(part("total")).collect();
+    let mut table = Table::new(columns.iter().map(|name| Column::text(name)).collect::<Vec<_>>());
+    let is_library = report.shown == Shown::Libraries;
+    let all: Vec<&Finding> = match report.shown {
+        Shown::Libraries => report.comparison.libraries.iter().collect(),
+        Shown::OnlyIn(side) => report.comparison.only_in(side),
+        Shown::Whole | Shown::Functions => report.comparison.functions.iter().collect(),
+    };
+    for finding in kept(&all, report.top) {
+        let aligned = match is_library {
+            true => report.comparison.library(finding),
+            false => report.comparison.function(finding),
+        };
+        let of_b = aligned.names[1].first();
+        let mut line = vec![
+            aligned.name.clone(),
+            aligned.library.clone(),
+            of_b.map_or_else(String::new, |b| b.name.clone()),
+            of_b.map_or_else(String::new, |b| b.library.clone()),
+            only_word(finding).unwrap_or_default().to_owned(),
+            aligned_word(aligned).unwrap_or_default().to_owned(),
+        ];
+        for gap in [&finding.own, &finding.total] {
+            let number = |n: f64| n.to_string();
+            let end = |end: Option<f64>| end.map_or_else(String::new, number);
+            line.extend([
+                number(gap.amounts[0]),
+                number(gap.amounts[1]),
+                number(gap.gap()),
+                end(gap.interval.map(|range| range.low)),
+                end(gap.interval.map(|range| range.high)),
+                gap.ratio().map_or_else(String::new, |ratio| format!("{ratio:.6}")),
+                gap.samples[0].to_string(),
+                gap.samples[1].to_string(),
+                gap.verdict.word().to_owned(),
+            ]);
+        }
+        table.push(line);
+    }
+    table.csv()
+}
+
+/// The side that alone has it.
+pub(super) fn only_word(finding: &Finding) -> Option<&'static str> {
+    finding.only_in.map(|side| ["A", "B"][side])
+}
+
+/// Why both sides have it; none when one does not.
+pub(super) fn aligned_word(aligned: &Aligned) -> Option<&'static str> {
+    aligned.names.iter().all(|names| !names.is_empty()).then(|| aligned.by.word())
+}

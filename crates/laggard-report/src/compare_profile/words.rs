@@ -1,0 +1,132 @@
+//! What amounts of a comparison are called, and how they are written.
+
+use super::CompareProfile;
+use crate::number::{self, Quantity, significant};
+use crate::profile::quantity;
+use laggard_core::compare::profile::Scale;
+use laggard_core::model::profile::Unit;
+
+/// How amounts of a comparison are written.
+#[derive(Clone, Copy)]
+pub(super) struct Words<'a> {
+    scale: Scale,
+    event: &'a str,
+    unit: Unit,
+}
+
+/// The unit of a column.
+#[derive(Clone, Copy)]
+pub(super) enum ColumnUnit {
+    Of(number::Unit),
+    Percent,
+    Samples,
+}
+
+impl<'a> Words<'a> {
+    pub(super) fn of(report: &CompareProfile<'a>) -> Words<'a> {
+        Words { scale: report.comparison.scale, event: report.a.event, unit: report.a.unit }
+    }
+
+    /// What is compared: `CPU time`, `cycles`, `samples`.
+    pub(super) fn what(&self) -> String {
+        let event = match self.event {
+            "task-clock" | "cpu-clock" => "CPU time",
+            "wall-clock" => "wall time",
+            event => event,
+        };
+        match self.scale {
+            Scale::Time | Scale::Weight => event.to_owned(),
+            Scale::Samples => format!("samples of {}", self.event),
+            Scale::Share => "share".to_owned(),
+            Scale::PerCall(_) => format!("{event} per call"),
+        }
+    }
+
+    /// One amount with its unit.
+    pub(super) fn show(&self, amount: f64) -> String {
+        match self.scale {
+            Scale::Share => format!("{:.1} %", 100.0 * amount),
+            Scale::Samples => format!("{} samples", samples(amount)),
+            _ => self.quantity().show(amount),
+        }
+    }
+
+    /// The same with its sign.
+    pub(super) fn signed(&self, amount: f64) -> String {
+        with_sign(amount, self.show(amount))
+    }
+
+    /// In words, what a gap means.
+    pub(super) fn more(&self, gap: f64) -> &'static str {
+        match (self.unit, gap > 0.0) {
+            (Unit::Nanos, true) if self.scale != Scale::Samples => "slower",
+            (Unit::Nanos, false) if self.scale != Scale::Samples => "faster",
+            (_, true) => "more",
+            (_, false) => "less",
+        }
+    }
+
+    /// The unit for a column of these.
+    pub(super) fn unit(&self, amounts: impl IntoIterator<Item = f64>) -> ColumnUnit {
+        match self.scale {
+            Scale::Share => ColumnUnit::Percent,
+            Scale::Samples => ColumnUnit::Samples,
+            _ => ColumnUnit::Of(self.quantity().unit(amounts)),
+        }
+    }
+
+    /// As names of fields in CSV end: the unit of the numbers as they are.
+    pub(super) fn field(&self) -> &'static str {
+        match self.scale {
+            Scale::Share => "share",
+            Scale::Samples => "samples",
+            _ => self.unit.word(),
+        }
+    }
+
+    fn quantity(&self) -> Quantity {
+        quantity(self.unit)
+    }
+}
+
+impl ColumnUnit {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            ColumnUnit::Of(unit) => unit.name,
+            ColumnUnit::Percent => "%",
+            ColumnUnit::Samples => "n",
+        }
+    }
+
+    pub(super) fn number(self, amount: f64) -> String {
+        match self {
+            ColumnUnit::Of(unit) => unit.number(amount),
+            ColumnUnit::Percent => number::percent(amount),
+            ColumnUnit::Samples => samples(amount),
+        }
+    }
+
+    pub(super) fn signed(self, amount: f64) -> String {
+        with_sign(amount, self.number(amount))
+    }
+}
+
+/// Whole in one recording; means need not be.
+fn samples(n: f64) -> String {
+    let is_whole = n.fract() == 0.0 && n.abs() < 1e15;
+    match is_whole {
+        true if n < 0.0 => format!("-{}", number::count(-n as u64)),
+        true => number::count(n as u64),
+        false => significant(n),
+    }
+}
+
+fn with_sign(amount: f64, shown: String) -> String {
+    let is_small = shown.starts_with('<');
+    match amount {
+        _ if amount > 0.0 => format!("+{shown}"),
+        // What is too small to be written has lost its sign.
+        _ if amount < 0.0 && is_small => format!("-{shown}"),
+        _ => shown,
+    }
+}

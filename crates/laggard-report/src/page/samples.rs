@@ -1,0 +1,94 @@
+//! The timeline of a profile: its samples, by thread.
+
+use super::{Timeline, Track};
+use crate::number::count;
+use laggard_core::model::profile::FrameKind;
+use laggard_core::profile::View;
+use rustc_hash::FxHashMap;
+
+/// Samples that a page has.
+const MOST: usize = 200_000;
+
+/// Samples by thread; none where the profile does not say when they were taken. `nodes` is the node
+/// of the page's flame graph, by number of the profile's stack.
+pub fn of_samples(view: &View, nodes: &[u32]) -> Option<Timeline> {
+    let end = view.samples.iter().map(|sample| sample.time_ns).max().filter(|&end| end > 0)?;
+    let every = view.samples.len().div_ceil(MOST).max(1);
+    let mut strings = Numbers::default();
+    let mut classes = Numbers::default();
+    let mut tracks: FxHashMap<u32, Track> = FxHashMap::default();
+    let mut samples: Vec<_> = view.samples.iter().step_by(every).collect();
+    samples.sort_by_key(|sample| sample.time_ns);
+    let mut functions: FxHashMap<u32, (u32, u32)> = FxHashMap::default();
+    for sample in samples {
+        let (label, class) = *functions.entry(sample.stack).or_insert_with(|| {
+            let (name, library) = innermost(view, sample.stack);
+            (strings.of(name), classes.of(library))
+        });
+        let track = tracks.entry(sample.thread).or_default();
+        track.start.push(sample.time_ns);
+        track.duration.push(if view.is_time() { sample.weight } else { 0 });
+        track.label.push(label);
+        track.class.push(class);
+        track.node.push(nodes.get(sample.stack as usize).copied().unwrap_or(0));
+        track.weight.push(sample.weight.saturating_mul(every as u64));
+    }
+    let mut numbers: Vec<u32> = tracks.keys().copied().collect();
+    numbers.sort_unstable();
+    let texts = &view.profile.texts;
+    let tracks = numbers.into_iter().filter_map(|number| {
+        let thread = view.profile.threads.get(number as usize)?;
+        Some(Track {
+            name: format!("{} {}", texts.get(thread.name), thread.tid),
+            group: format!("{} {}", texts.get(thread.process), thread.pid),
+            ..tracks.remove(&number)?
+        })
+    });
+    let tracks = tracks.collect();
+    let classes = classes.texts.into_iter().map(|class| strings.of(class)).collect();
+    Some(Timeline {
+        end,
+        unit: "ns",
+        strings: strings.texts,
+        classes,
+        phases: vec![],
+        tracks,
+        note: match every {
+            1 => String::new(),
+            _ => {
+                format!("one of {every} samples is shown, of {}", count(view.samples.len() as u64))
+            }
+        },
+    })
+}
+
+/// Name and library of the innermost frame; of Python, the file is the interpreter's affair.
+fn innermost(view: &View, stack: u32) -> (String, String) {
+    let Some(number) = view.profile.frames_of(stack).next() else {
+        return ("[no stack]".to_owned(), String::new());
+    };
+    let name = view.functions.label(view.profile, view.functions.of(number));
+    let frame = view.profile.frames.get(number as usize);
+    let library = match frame {
+        Some(frame) if frame.kind == FrameKind::Kernel => "[kernel]",
+        Some(frame) => view.functions.library(frame),
+        None => "",
+    };
+    (name, library.to_owned())
+}
+
+/// Texts by number, each once.
+#[derive(Default)]
+pub(super) struct Numbers {
+    pub(super) texts: Vec<String>,
+    known: FxHashMap<String, u32>,
+}
+
+impl Numbers {
+    pub(super) fn of(&mut self, text: String) -> u32 {
+        *self.known.entry(text).or_insert_with_key(|text| {
+            self.texts.push(text.clone());
+            self.texts.len() as u32 - 1
+        })
+    }
+}

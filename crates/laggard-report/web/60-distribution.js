@@ -1,0 +1,172 @@
+// Distributions of timings: for each case a small histogram of each side on one axis, with median and interval.
+
+const LANE = 44;
+const CASE_AXIS = 18;
+const FEWEST_FOR_BARS = 12;
+const SIDE_FILLS = ["#56b4e9", "#e69f00", "#009e73", "#cc79a7"];
+
+/** The value below which a share of the sorted values lies. @param {ArrayLike<number>} sorted @param {number} share */
+function quantile(sorted, share) {
+  const at = share * (sorted.length - 1);
+  const low = Math.floor(at);
+  const next = sorted[Math.min(low + 1, sorted.length - 1)];
+  return sorted[low] + (next - sorted[low]) * (at - low);
+}
+
+/** Axis, median and spread of a case. A long tail is cut off, and said to be. @param {DistributionData} data */
+function measureCase(data) {
+  const sides = data.sides.map(({ name, values, interval }) => {
+    const sorted = new Float64Array(values.filter(Number.isFinite)).sort();
+    const median = interval ? interval[1] : sorted.length > 0 ? quantile(sorted, 0.5) : NaN;
+    return { name, sorted, median, interval };
+  });
+  const filled = sides.filter(({ sorted }) => sorted.length > 0);
+  const low = Math.min(...filled.map(({ sorted, interval }) => Math.min(sorted[0], interval?.[0] ?? Infinity)));
+  const most = Math.max(...filled.map(({ sorted }) => sorted[sorted.length - 1]));
+  const usual = Math.max(...filled.map(({ sorted, interval }) => Math.max(quantile(sorted, 0.98), interval?.[2] ?? 0)));
+  const cut = usual + 0.15 * (usual - low);
+  const high = Math.min(cut, most);
+  const margin = 0.04 * (high - low) || Math.abs(low) * 0.01 || 1;
+  return { sides, from: low - margin, to: high + margin };
+}
+
+/** How many values fall into each of so many parts of a range.
+ * @param {Float64Array} sorted @param {number} from @param {number} to @param {number} parts */
+function histogram(sorted, from, to, parts) {
+  const bars = new Array(parts).fill(0);
+  for (const value of sorted) {
+    const part = Math.floor(((value - from) / (to - from)) * parts);
+    if (part >= 0 && part < parts) bars[part]++;
+  }
+  return bars;
+}
+
+class DistributionPanel {
+  /** @param {HTMLElement} section @param {DistributionData[]} cases */
+  constructor(section, cases) {
+    /** @type {Set<() => void>} */ this.drawn = new Set();
+    const grid = make("div.cases");
+    // A case is drawn when it is near the window, since there may be many.
+    const watcher = new IntersectionObserver((entries) => {
+      for (const { isIntersecting, target } of entries) if (isIntersecting) waiting.get(target)?.();
+    }, { rootMargin: "300px" });
+    /** @type {Map<Element, () => void>} */
+    const waiting = new Map();
+    for (const data of cases) {
+      const { card, draw } = caseCard(data);
+      grid.append(card);
+      waiting.set(card, () => {
+        watcher.unobserve(card);
+        waiting.delete(card);
+        this.drawn.add(draw);
+        new ResizeObserver(oncePerPaint(draw)).observe(card);
+      });
+      watcher.observe(card);
+    }
+    // Paper has what was never scrolled to as well.
+    window.addEventListener("beforeprint", () => {
+      [...waiting.values()].forEach((begin) => begin());
+      this.recolour();
+    });
+    const about = "Bars are runs; the line is the median and the band its interval. The sides of a case share its axis.";
+    section.append(make("p.minor", {}, about), grid);
+  }
+
+  /** Paints everything again, in the colours of the theme. */
+  recolour() {
+    this.drawn.forEach((draw) => draw());
+  }
+}
+
+/** A case with its canvas and its figures. @param {DistributionData} data */
+function caseCard(data) {
+  const measured = measureCase(data);
+  const canvas = make("canvas", { role: "img", "aria-label": shownName(`distribution of ${data.title}`) });
+  const lines = measured.sides.map((side, s) => {
+    const { sorted, interval, median } = side;
+    const beyond = sorted.length - lowerBound(sorted, measured.to);
+    const spread = interval ? ` [${quantity(interval[0], data.unit)}, ${quantity(interval[2], data.unit)}]` : "";
+    const tail = beyond > 0 ? `, ${count(beyond)} beyond` : "";
+    return make("li", {}, make("i", { style: `background:${SIDE_FILLS[s % SIDE_FILLS.length]}` }),
+      `${shownName(side.name)}: `, make("b", {}, quantity(median, data.unit)), `${spread}, n=${count(sorted.length)}${tail}`);
+  });
+  const gap = measured.sides.length === 2 ? make("p.gap", {}, caseGap(measured.sides)) : null;
+  const card = make("article.case", {}, make("h3", {}, shownName(data.title)), canvas, make("ul", {}, ...lines), gap);
+  return { card, draw: () => drawCase(canvas, card, data, measured) };
+}
+
+/** How the second side stands to the first. @param {ReturnType<typeof measureCase>["sides"]} sides */
+function caseGap([a, b]) {
+  const overlap = a.interval && b.interval && a.interval[0] <= b.interval[2] && b.interval[0] <= a.interval[2];
+  const times = ratio(a.median, b.median);
+  const gap = `${shownName(b.name)} takes ${times} the time of ${shownName(a.name)} (${shortGap(a.median, b.median)})`;
+  return overlap ? `${gap}; the intervals overlap` : gap;
+}
+
+/** @param {HTMLCanvasElement} canvas @param {HTMLElement} card @param {DistributionData} data
+ * @param {ReturnType<typeof measureCase>} measured */
+function drawCase(canvas, card, data, { sides, from, to }) {
+  const width = card.clientWidth - 20;
+  if (width <= 0) return;
+  const height = sides.length * LANE + CASE_AXIS;
+  const context = sharpContext(canvas, width, height);
+  const style = getComputedStyle(card);
+  const [ink, line] = ["--ink", "--line"].map((name) => style.getPropertyValue(name));
+  const x = (/** @type {number} */ value) => ((value - from) / (to - from)) * width;
+  sides.forEach(({ sorted, interval, median }, s) => {
+    const floor = (s + 1) * LANE - 3;
+    if (interval) {
+      context.globalAlpha = 0.18;
+      context.fillStyle = ink;
+      context.fillRect(x(interval[0]), floor - LANE + 6, Math.max(x(interval[2]) - x(interval[0]), 1), LANE - 6);
+      context.globalAlpha = 1;
+    }
+    context.fillStyle = SIDE_FILLS[s % SIDE_FILLS.length];
+    if (sorted.length < FEWEST_FOR_BARS) drawDots(context, sorted, x, floor);
+    else drawBars(context, histogram(sorted, from, to, Math.min(Math.floor(width / 5), 60)), width, floor);
+    context.fillStyle = line;
+    context.fillRect(0, floor, width, 1);
+    context.fillStyle = ink;
+    context.fillRect(Math.round(x(median)) - 1, floor - LANE + 6, 2, LANE - 6);
+  });
+  drawCaseAxis(context, data.unit, [from, to], width, height - CASE_AXIS / 2, ink);
+}
+
+/** @param {CanvasRenderingContext2D} context @param {Float64Array} values @param {(value: number) => number} x @param {number} floor */
+function drawDots(context, values, x, floor) {
+  for (const value of values) {
+    context.beginPath();
+    context.arc(x(value), floor - LANE / 2, 4, 0, 2 * Math.PI);
+    context.fill();
+  }
+}
+
+/** @param {CanvasRenderingContext2D} context @param {number[]} bars @param {number} width @param {number} floor */
+function drawBars(context, bars, width, floor) {
+  const tallest = Math.max(...bars, 1);
+  const wide = width / bars.length;
+  bars.forEach((many, i) => {
+    const high = (many / tallest) * (LANE - 8);
+    context.fillRect(i * wide, floor - high, Math.max(wide - 1, 1), high);
+  });
+}
+
+/** @param {CanvasRenderingContext2D} context @param {string} unit @param {[number, number]} span @param {number} width @param {number} y
+ * @param {string} ink */
+function drawCaseAxis(context, unit, [from, to], width, y, ink) {
+  context.fillStyle = ink;
+  context.font = "11px system-ui, sans-serif";
+  context.textBaseline = "middle";
+  const { ticks, step } = axisTicks(Math.max(from, 0), to, width);
+  let free = 0;
+  for (const tick of ticks) {
+    const text = unit === "ns" ? axisTime(tick, step) : quantity(tick, unit);
+    const wide = context.measureText(text).width;
+    const x = ((tick - from) / (to - from)) * width;
+    const left = Math.min(Math.max(x - wide / 2, 0), width - wide);
+    if (left < free) continue;
+    context.fillRect(Math.round(x), y - 9, 1, 4);
+    context.fillText(text, left, y + 2);
+    free = left + wide + 10;
+  }
+}

@@ -1,0 +1,117 @@
+//! `laggard flame`: a profile as a picture for documents.
+
+use crate::cli::{FlameArgs, ProfileForm};
+use crate::compare_profile::{ensure_alike, pair};
+use crate::evidence::Evidence;
+use crate::failure;
+use crate::output::put;
+use crate::printer::Printer;
+use crate::profile::{Loaded, ensure_replaceable, ensure_some, form_of, missing, name_of};
+use anyhow::{Context, bail};
+use laggard_core::profile::View;
+use laggard_report::flame::{Graph, svg};
+use std::path::{Path, PathBuf};
+
+/// Runs the verb.
+pub(crate) fn run(args: &FlameArgs, printer: &Printer) -> anyhow::Result<()> {
+    let output = args.output.clone().unwrap_or_else(|| beside(&args.files));
+    let to_stdout = output == Path::new("-");
+    if let Some(other) = form_of(&output).filter(|form| *form != ProfileForm::Svg) {
+        let verb = if other == ProfileForm::Html { "view" } else { "convert" };
+        return Err(failure::with_hint(
+            format!("a flame graph is an SVG picture, and {} is to be none", output.display()),
+            format!("give a .svg file, or use laggard {verb}"),
+        ));
+    }
+    if !to_stdout {
+        ensure_replaceable(&output, ProfileForm::Svg, args.force)?;
+    }
+    let (graph, title) = match &args.files[..] {
+        [file] => one(file, args, printer)?,
+        [a, b] => two([a, b], args, printer)?,
+        _ => bail!("give one file, or two to see how B differs from A"),
+    };
+    let picture = svg(&graph, args.title.as_deref().unwrap_or(&title));
+    if to_stdout {
+        return printer.data(&picture);
+    }
+    put(&output, picture.as_bytes())
+        .with_context(|| format!("cannot write {}", output.display()))?;
+    printer.note(&format!("wrote {}", output.display()));
+    Ok(())
+}
+
+/// A profile to be drawn.
+fn load(file: &Path, args: &FlameArgs, printer: &Printer) -> anyhow::Result<Box<Loaded>> {
+    let evidence = Evidence::load(file, printer)?;
+    let Evidence::Profile(mut loaded) = evidence else {
+        return Err(failure::with_hint(
+            format!("{} is {}, and flame graphs are of profiles", file.display(), evidence.words()),
+            format!("look at it with: laggard view {}", file.display()),
+        ));
+    };
+    for loss in loaded.losses.iter().chain(&loaded.profile.quality.warnings) {
+        printer.warning(loss);
+    }
+    args.narrow.fold(&mut loaded.profile, true);
+    Ok(loaded)
+}
+
+/// The tree of two profiles, and what it is called.
+fn two(
+    files: [&PathBuf; 2],
+    args: &FlameArgs,
+    printer: &Printer,
+) -> anyhow::Result<(Graph, String)> {
+    let loaded = [load(files[0], args, printer)?, load(files[1], args, printer)?];
+    let filter = args.time.of(args.narrow.filter());
+    let view =
+        |side: usize| View::new(&loaded[side].profile, &filter).map_err(|found| missing(&found));
+    let names = files.map(|file| file.display().to_string());
+    let (a, b) = (view(0)?, view(1)?);
+    ensure_some(&a)?;
+    ensure_some(&b)?;
+    ensure_alike(&a, &b)?;
+    let pair = pair(&a, &b, [&names[0], &names[1]], None);
+    Ok((pair.graph, format!("{} against {}", names[1], names[0])))
+}
+
+/// The tree of one profile, and what it is called.
+fn one(file: &Path, args: &FlameArgs, printer: &Printer) -> anyhow::Result<(Graph, String)> {
+    let loaded = load(file, args, printer)?;
+    let filter = args.time.of(args.narrow.filter());
+    let view = View::new(&loaded.profile, &filter).map_err(|found| missing(&found))?;
+    ensure_some(&view)?;
+    let title = name_of(&loaded.profile, file);
+    Ok((Graph::of_view(&view, &title).0, title))
+}
+
+/// `run.svg` for `run.lag`, in the directory one is in. Only what says the format is taken off.
+fn beside(files: &[PathBuf]) -> PathBuf {
+    const SUFFIXES: [&str; 14] = [
+        ".gz",
+        ".zst",
+        ".pb",
+        ".json",
+        ".speedscope",
+        ".profile",
+        ".lag",
+        ".data",
+        ".folded",
+        ".collapsed",
+        ".txt",
+        ".raw",
+        ".massif",
+        ".callgrind",
+    ];
+    let stem = |file: &PathBuf| {
+        let name = file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
+        let mut stem = name.as_str();
+        while let Some(shorter) = SUFFIXES.iter().find_map(|suffix| stem.strip_suffix(suffix)) {
+            stem = shorter;
+        }
+        if stem.is_empty() || stem == "-" { "flame".to_owned() } else { stem.to_owned() }
+    };
+    let stems: Vec<String> = files.iter().map(stem).collect();
+    PathBuf::from(format!("{}.svg", stems.join("-")))
+}

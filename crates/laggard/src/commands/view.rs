@@ -1,0 +1,223 @@
+//! `laggard view`: any file as a page, opened in a browser.
+
+use crate::cli::{ProfileForm, ViewArgs};
+use crate::commands::{compare, why};
+use crate::evidence::Evidence;
+use crate::failure;
+use crate::output::put;
+use crate::page::{self, ROWS};
+use crate::printer::Printer;
+use crate::profile::{Loaded, ensure_replaceable, ensure_some, form_of, missing, name_of};
+use crate::trace::{Loader, Need};
+use crate::{bench, calls, compare_profile, counters};
+use anyhow::{Context, bail};
+use laggard_core::classify::Rules;
+use laggard_core::profile::View;
+use laggard_core::trace::Analysis;
+use laggard_core::trace::phase::Phases;
+use laggard_formats::Source;
+use laggard_formats::lag::user_cache;
+use laggard_formats::read::kineto::Options;
+use laggard_report::page::{MOST_FRAMES, Page, html, of_trace};
+use laggard_report::trace::{self, TraceReport};
+use std::ffi::OsStr;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Runs the verb.
+pub(crate) fn run(args: &ViewArgs, printer: &Printer) -> anyhow::Result<()> {
+    let output = match &args.output {
+        Some(output) => output.clone(),
+        None => kept_at(&args.files)?,
+    };
+    let to_stdout = output == Path::new("-");
+    if let Some(other) = form_of(&output).filter(|form| *form != ProfileForm::Html) {
+        let verb = if other == ProfileForm::Svg { "flame" } else { "convert" };
+        return Err(failure::with_hint(
+            format!("a page is HTML, and {} is to be none", output.display()),
+            format!("give a .html file, or use laggard {verb}"),
+        ));
+    }
+    if !to_stdout {
+        ensure_replaceable(&output, ProfileForm::Html, args.force || args.output.is_none())?;
+    }
+    let page = match &args.files[..] {
+        [file] => one(file, args, printer)?,
+        [a, b] => two([a, b], args, printer)?,
+        _ => bail!("give one file, or two to see how B differs from A"),
+    };
+    if to_stdout {
+        return printer.data(&page);
+    }
+    put(&output, page.as_bytes()).with_context(|| format!("cannot write {}", output.display()))?;
+    // A page that was asked for by name is for later; one that was not is to be looked at.
+    let opens = args.open || (args.output.is_none() && !args.no_open && has_screen());
+    if opens && open(&output).is_err() {
+        printer.warning("no browser could be started");
+    }
+    printer.note(&format!("wrote {}", output.display()));
+    Ok(())
+}
+
+fn one(file: &Path, args: &ViewArgs, printer: &Printer) -> anyhow::Result<String> {
+    let title = file.display().to_string();
+    let evidence = Evidence::load(file, printer)?;
+    if !matches!(evidence, Evidence::Profile(_))
+        && let Some(flag) = args.narrow.given().chain(args.time.given()).next()
+    {
+        bail!("{flag} narrows samples; {} is {}", file.display(), evidence.words());
+    }
+    Ok(match evidence {
+        Evidence::Profile(mut loaded) => {
+            let title = name_of(&loaded.profile, file);
+            page::of_profile(&mut loaded, (&args.narrow, &args.time), &title)?
+        }
+        Evidence::Bench(timings) => page::of_bench(&timings, &title),
+        Evidence::Calls(loaded) => {
+            html(&Page { title: &title, report: calls::section(&loaded, file), ..Page::default() })
+        }
+        Evidence::Counters(found) => {
+            html(&Page { title: &title, report: counters::section(&found), ..Page::default() })
+        }
+        Evidence::Why(source) => why::page_of(*source)?,
+        Evidence::Trace(source) => of_trace_file(file, source, printer)?,
+    })
+}
+
+/// How B differs from A.
+fn two(files: [&PathBuf; 2], args: &ViewArgs, printer: &Printer) -> anyhow::Result<String> {
+    let evidence = [Evidence::load(files[0], printer)?, Evidence::load(files[1], printer)?];
+    let names = files.map(|file| file.display().to_string());
+    let title = format!("{} against {}", names[1], names[0]);
+    if !matches!(evidence, [Evidence::Profile(_), Evidence::Profile(_)])
+        && let Some(flag) = args.narrow.given().chain(args.time.given()).next()
+    {
+        bail!("{flag} narrows samples; {} is {}", files[0].display(), evidence[0].words());
+    }
+    let report = match evidence {
+        [Evidence::Profile(a), Evidence::Profile(b)] => {
+            return of_profiles([*a, *b], [&names[0], &names[1]], args, &title);
+        }
+        [Evidence::Calls(a), Evidence::Calls(b)] => {
+            compare::section_of_calls(&a, &b, [&names[0], &names[1]])
+        }
+        [Evidence::Bench(a), Evidence::Bench(b)] => {
+            bench::section_of_two((&names[0], &a), (&names[1], &b))
+        }
+        [Evidence::Counters(a), Evidence::Counters(b)] => {
+            counters::section_of_two((&names[0], &a), (&names[1], &b))
+        }
+        [a, b] => {
+            return Err(failure::with_hint(
+                format!(
+                    "these cannot be looked at together: {} is {}, {} is {}",
+                    names[0],
+                    a.words(),
+                    names[1],
+                    b.words()
+                ),
+                "give two files of one kind: profiles, calls, benches or counters".into(),
+            ));
+        }
+    };
+    Ok(html(&Page { title: &title, report, ..Page::default() }))
+}
+
+fn of_profiles(
+    mut loaded: [Loaded; 2],
+    names: [&str; 2],
+    args: &ViewArgs,
+    title: &str,
+) -> anyhow::Result<String> {
+    loaded.iter_mut().for_each(|loaded| args.narrow.fold(&mut loaded.profile, true));
+    let filter = args.time.of(args.narrow.filter());
+    let view =
+        |side: usize| View::new(&loaded[side].profile, &filter).map_err(|found| missing(&found));
+    let (a, b) = (view(0)?, view(1)?);
+    ensure_some(&a)?;
+    ensure_some(&b)?;
+    compare_profile::ensure_alike(&a, &b)?;
+    let pair = compare_profile::pair(&a, &b, names, None);
+    let files = [(names[0], &loaded[0]), (names[1], &loaded[1])];
+    let report = compare_profile::section(&pair, files, [&a, &b]);
+    let (graph, _) = pair.graph.pruned(0.0, MOST_FRAMES);
+    Ok(html(&Page { title, report, graph: Some(&graph), ..Page::default() }))
+}
+
+/// A trace: the report's tables, and what ran on each stream when.
+fn of_trace_file(file: &Path, source: Option<Source>, printer: &Printer) -> anyhow::Result<String> {
+    let phases = Phases::default();
+    let rules = Rules::builtin();
+    let options = Options::default();
+    let loader = Loader { index: true, options, rules, phases: &phases, printer: *printer };
+    let loaded = match source {
+        Some(source) => loader.of_stream(source)?,
+        None => loader.load(file, Need::Tables)?,
+    };
+    let summary = loader.summary(&loaded);
+    let title = file.display().to_string();
+    let report = TraceReport {
+        path: &title,
+        summary: &summary,
+        breakdown: None,
+        phase: None,
+        unclassified: None,
+        stacks: None,
+        top: Some(ROWS),
+    };
+    let timeline = loaded
+        .timeline
+        .as_ref()
+        .and_then(|timeline| of_trace(&Analysis::new(timeline, rules, &phases, None)));
+    let page =
+        html(&Page { title: &title, report: trace::html(&report), timeline, ..Page::default() });
+    loaded.ensure_whole()?;
+    loader.save(file, &loaded, &summary);
+    Ok(page)
+}
+
+/// Where a page goes that is only looked at: a directory that nobody else can write to, under a name
+/// that the same files get again.
+fn kept_at(files: &[PathBuf]) -> anyhow::Result<PathBuf> {
+    let name = |file: &PathBuf| {
+        let name = file.file_name().unwrap_or(OsStr::new("page")).to_string_lossy().into_owned();
+        name.replace(|c: char| !c.is_alphanumeric() && c != '.', "-")
+    };
+    let names: Vec<String> = files.iter().map(name).collect();
+    let mut hasher = DefaultHasher::new();
+    for file in files {
+        // Files of one name in two directories have a page each.
+        std::fs::canonicalize(file).unwrap_or_else(|_| file.clone()).hash(&mut hasher);
+    }
+    let cache = user_cache().context("there is no place for the page: give one with -o")?;
+    let pages = cache.join("pages");
+    std::fs::create_dir_all(&pages).with_context(|| format!("cannot make {}", pages.display()))?;
+    Ok(pages.join(format!("{}-{:08x}.html", names.join("-"), hasher.finish() as u32)))
+}
+
+/// Whether somebody sits in front of it.
+fn has_screen() -> bool {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let has_display = !cfg!(target_os = "linux") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY");
+    std::io::stderr().is_terminal() && has_display && !is_set("SSH_CONNECTION")
+}
+
+/// Asks the system to show a file.
+fn open(path: &Path) -> anyhow::Result<()> {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let ended = Command::new(program)
+        .arg(path)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()?;
+    if !ended.success() {
+        return Err(failure::with_hint(
+            format!("{program} failed"),
+            format!("open {} in a browser", path.display()),
+        ));
+    }
+    Ok(())
+}

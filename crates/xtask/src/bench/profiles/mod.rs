@@ -1,0 +1,328 @@
+//! `cargo xtask bench profiles`: profiles of other programs, beside the programs that people read them with.
+//!
+//! Peers take turns in random order, round by round, so that what disturbs the machine disturbs all of them.
+
+use super::{child, document, machine};
+use crate::{project, python, system};
+use anyhow::{Context, Result, bail};
+use laggard_core::stats::summary::Summary;
+use laggard_samples::Rng;
+use laggard_samples::stacks::{Order, collapsed as collapsed_stacks};
+use std::collections::HashSet;
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+/// Measure how fast profiles are read, drawn and opened
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// How often each peer runs
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// One part alone
+    #[arg(long, value_enum)]
+    part: Option<Part>,
+    /// Small inputs and few rounds, and docs/benchmarks.md stays as it is
+    #[arg(long)]
+    quick: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// Recordings of perf
+    Perf,
+    /// Collapsed stacks
+    Collapsed,
+    /// The page in a browser
+    Page,
+}
+
+/// Size of recordings that are to be read, at least.
+const RECORDING: u64 = 200 << 20;
+/// Size of collapsed stacks.
+const COLLAPSED: u64 = 1_000_000_000;
+/// Size of collapsed stacks of which a million differ.
+const MILLION: u64 = 1_600_000_000;
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let rounds = if args.quick { args.rounds.min(2) } else { args.rounds };
+    let lab = Lab { program: project::laggard()?, place: place()?, rounds, quick: args.quick };
+    machine::warn_of_load();
+    let mut text = format!(
+        "Profiles of other programs. {} Peers took turns in random order, {rounds} rounds; times are wall \
+         time, median (least..most), ratios are taken round by round; peak memory includes mapped files.\n",
+        machine::describe()
+    );
+    let mut is_whole = true;
+    let wants = |part: Part| args.part.is_none_or(|only| only == part);
+    for part in [Part::Perf, Part::Collapsed, Part::Page] {
+        if !wants(part) {
+            continue;
+        }
+        let measured = match part {
+            Part::Perf => recordings(&lab),
+            Part::Collapsed => collapsed(&lab),
+            Part::Page => page(&lab),
+        };
+        match measured {
+            Ok(section) => {
+                println!("{section}");
+                text += &format!("\n{section}");
+            }
+            Err(error) => {
+                eprintln!("skipped: {error:#}");
+                is_whole = false;
+            }
+        }
+    }
+    if args.quick || args.part.is_some() || !is_whole {
+        eprintln!("bench: a part of it, so docs/benchmarks.md stays as it is");
+    } else {
+        let path = document::replace_section("profiles", &text)?;
+        eprintln!("bench: wrote {}", project::short(&path));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+struct Lab {
+    program: PathBuf,
+    place: PathBuf,
+    rounds: u32,
+    quick: bool,
+}
+
+fn place() -> Result<PathBuf> {
+    let place = project::target()?.join("bench").join("profiles");
+    std::fs::create_dir_all(&place).with_context(|| format!("cannot make {}", place.display()))?;
+    Ok(place)
+}
+
+/// A program that does the job, and how it is run.
+struct Peer {
+    label: &'static str,
+    command: Box<dyn Fn() -> Result<Command>>,
+}
+
+impl Peer {
+    fn new(label: &'static str, command: impl Fn() -> Result<Command> + 'static) -> Peer {
+        Peer { label, command: Box::new(command) }
+    }
+}
+
+/// Runs all peers in all rounds; a table of them, in which the first is what the others are compared with.
+fn take_turns(peers: &[Peer], rounds: u32) -> Result<String> {
+    let mut order: Vec<usize> = (0..peers.len()).collect();
+    let mut rng = Rng::new(u64::from(rounds));
+    let mut runs: Vec<Vec<child::Run>> = peers.iter().map(|_| vec![]).collect();
+    for round in 0..rounds {
+        rng.shuffle(&mut order);
+        for &number in &order {
+            eprintln!("bench: round {} of {rounds}: {}", round + 1, peers[number].label);
+            let run = child::measure(&mut (peers[number].command)()?);
+            runs[number].push(run.with_context(|| format!("{} failed", peers[number].label))?);
+        }
+    }
+    let mut text =
+        "| | wall, s | CPU, s | peak memory, MB | time over laggard's |\n|---|--:|--:|--:|--:|\n"
+            .to_owned();
+    for (number, peer) in peers.iter().enumerate() {
+        let values = |of: fn(&child::Run) -> f64| runs[number].iter().map(of).collect::<Vec<f64>>();
+        let ratios: Vec<f64> =
+            runs[number].iter().zip(&runs[0]).map(|(run, ours)| run.wall_s / ours.wall_s).collect();
+        text += &format!(
+            "| {} | {} | {} | {} | {} |\n",
+            peer.label,
+            range(&values(|run| run.wall_s), 3),
+            range(&values(|run| run.cpu_s), 3),
+            range(&values(|run| run.peak_bytes as f64 / 1e6), 0),
+            if number == 0 { "1".to_owned() } else { range(&ratios, 2) },
+        );
+    }
+    Ok(text)
+}
+
+/// `1.02 (0.99..1.04)`: median and range.
+fn range(values: &[f64], places: usize) -> String {
+    let Summary { min, median, max, .. } = Summary::of(values);
+    format!("{median:.places$} ({min:.places$}..{max:.places$})")
+}
+
+/// Recordings of perf with copies of stacks, made here: of a C++ program with all its debug information.
+fn recordings(lab: &Lab) -> Result<String> {
+    system::ensure_debian("linux-perf", "perf")?;
+    let data = record(lab)?;
+    let size = data.metadata()?.len();
+    let perf = project::which("perf").context("there is no perf")?;
+    let mut peers = vec![];
+    let (program, file) = (lab.program.clone(), data.clone());
+    peers.push(Peer::new("`laggard report`, with inlined frames and lines", move || {
+        let mut report = Command::new(&program);
+        report.args(["report", "--no-progress"]).arg(&file);
+        Ok(report)
+    }));
+    for (label, flag) in
+        [("`perf script`", None), ("`perf script --no-inline`", Some("--no-inline"))]
+    {
+        let (perf, file) = (perf.clone(), data.clone());
+        peers.push(Peer::new(label, move || {
+            let mut script = Command::new("sh");
+            // Its output goes nowhere: to keep it would be measured too.
+            script.args(["-c", "exec \"$0\" script $2 -i \"$1\" > /dev/null 2>&1"]);
+            script.arg(&perf).arg(&file).args(flag);
+            Ok(script)
+        }));
+    }
+    match installed("samply", "samply") {
+        Ok(samply) => {
+            let (file, out) = (data, lab.place.join("samply.json.gz"));
+            peers.push(Peer::new("`samply import`, which names nothing", move || {
+                let mut import = Command::new(&samply);
+                import.args(["import", "--save-only", "-o"]).arg(&out).arg(&file);
+                Ok(import)
+            }));
+        }
+        Err(error) => eprintln!("skipped: samply: {error:#}"),
+    }
+    let table = take_turns(&peers, lab.rounds)?;
+    Ok(format!("### A recording of perf, {:.0} MB of copied stacks\n\n{table}", size as f64 / 1e6))
+}
+
+/// Records the program until the recording is large enough.
+fn record(lab: &Lab) -> Result<PathBuf> {
+    let source = project::root().join("crates/xtask/src/bench/profiles/words.cpp");
+    let program = lab.place.join("words");
+    let mut compile = Command::new("c++");
+    compile.args(["-O2", "-g", "-o"]).arg(&program).arg(&source);
+    project::must(&mut compile).context("cannot build the program to record")?;
+    let data = lab.place.join("words.data");
+    let wanted = if lab.quick { RECORDING / 8 } else { RECORDING };
+    for seconds in [1, 2, 4, 8, 16] {
+        let mut record = Command::new("perf");
+        record.args([
+            "record",
+            "-q",
+            "-F",
+            "1999",
+            "-e",
+            "cpu-clock",
+            "--call-graph",
+            "dwarf,32768",
+            "-o",
+        ]);
+        record.arg(&data).arg("--").arg(&program).arg(seconds.to_string()).stdout(Stdio::null());
+        project::must(&mut record).context("perf cannot record here")?;
+        if data.metadata()?.len() >= wanted {
+            return Ok(data);
+        }
+    }
+    bail!("no recording of {} MB could be made", wanted >> 20)
+}
+
+/// Collapsed stacks to a flame graph.
+fn collapsed(lab: &Lab) -> Result<String> {
+    let file = stacks(lab, COLLAPSED)?;
+    let inferno = installed("inferno", "inferno-flamegraph")?;
+    let mut peers = vec![];
+    let (program, stacks, out) = (lab.program.clone(), file.clone(), lab.place.join("ours.svg"));
+    peers.push(Peer::new("`laggard flame`", move || {
+        let mut flame = Command::new(&program);
+        flame.args(["flame", "--no-progress"]).arg(&stacks).arg("-o").arg(&out);
+        Ok(flame)
+    }));
+    let (stacks, out) = (file.clone(), lab.place.join("inferno.svg"));
+    peers.push(Peer::new("`inferno-flamegraph`", move || {
+        let mut flame = Command::new("sh");
+        flame
+            .args(["-c", "exec \"$0\" \"$1\" > \"$2\" 2> /dev/null"])
+            .arg(&inferno)
+            .arg(&stacks)
+            .arg(&out);
+        Ok(flame)
+    }));
+    let table = take_turns(&peers, lab.rounds.min(5))?;
+    let size = file.metadata()?.len() as f64 / 1e6;
+    Ok(format!("### Collapsed stacks to a flame graph, {size:.0} MB\n\n{table}"))
+}
+
+/// The page of a million stacks, until it can be used.
+fn page(lab: &Lab) -> Result<String> {
+    system::ensure_debian("chromium", "chromium")?;
+    let browser = project::which("chromium").context("there is no chromium")?;
+    let python = python::ready()?;
+    python::install(&python, "playwright")?;
+    let (file, page) = (stacks(lab, MILLION)?, lab.place.join("million.html"));
+    let mut view = Command::new(&lab.program);
+    view.args(["view", "--no-progress", "--force"]).arg(&file).arg("-o").arg(&page);
+    let made = child::measure(&mut view)?;
+    let script = project::root().join("crates/xtask/src/bench/profiles/ready.py");
+    let mut open = Command::new(&python);
+    open.arg(script).arg(&page).arg(lab.rounds.to_string()).arg(browser);
+    let ready: Vec<f64> =
+        child::measure(&mut open)?.stdout.lines().filter_map(|line| line.parse().ok()).collect();
+    if ready.is_empty() {
+        bail!("the page never was ready");
+    }
+    Ok(format!(
+        "### The page of {} distinct stacks\n\nWritten in {:.2} s from {:.0} MB of collapsed stacks, {:.1} MB \
+         large; ready to use in Chromium {} ms after it was opened (n = {}).\n",
+        distinct(&file)?,
+        made.wall_s,
+        file.metadata()?.len() as f64 / 1e6,
+        page.metadata()?.len() as f64 / 1e6,
+        range(&ready, 0),
+        ready.len()
+    ))
+}
+
+/// Made-up collapsed stacks of about so many bytes, in the order in which py-spy writes them.
+fn stacks(lab: &Lab, size: u64) -> Result<PathBuf> {
+    let size = if lab.quick { size / 50 } else { size };
+    let file = lab.place.join(format!("stacks-{}.folded", size / 1_000_000));
+    if file.metadata().is_ok_and(|meta| meta.len() >= size) {
+        eprintln!("bench: stacks of an earlier run are used");
+    } else {
+        eprintln!("bench: making {} MB of stacks", size / 1_000_000);
+        collapsed_stacks(size, 1, Order::Mixed, &mut File::create(&file)?)?;
+    }
+    Ok(file)
+}
+
+/// How many stacks of a file differ.
+fn distinct(file: &Path) -> Result<usize> {
+    let mut known: HashSet<u64> = HashSet::new();
+    let mut lines = BufReader::with_capacity(1 << 20, File::open(file)?);
+    let mut line = vec![];
+    while lines.read_until(b'\n', &mut line)? > 0 {
+        let stack = line.iter().rposition(|byte| *byte == b' ').map_or(&line[..], |at| &line[..at]);
+        let mut hasher = DefaultHasher::new();
+        stack.hash(&mut hasher);
+        known.insert(hasher.finish());
+        line.clear();
+    }
+    Ok(known.len())
+}
+
+/// A peer from the registry of crates, built once.
+fn installed(package: &str, program: &str) -> Result<PathBuf> {
+    let place = project::target()?.join("peers");
+    let path = place.join("bin").join(program);
+    if !path.is_file() {
+        eprintln!("bench: building {package}, which takes minutes the first time");
+        let mut install = project::cargo();
+        install.args(["install", "--locked", "--quiet", "--root"]).arg(&place).arg(package);
+        project::must(&mut install)?;
+    }
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::range;
+
+    #[test]
+    fn figures_have_their_spread() {
+        assert_eq!(range(&[2.0, 1.0, 4.0], 1), "2.0 (1.0..4.0)");
+    }
+}

@@ -1,0 +1,14 @@
+//! Any bytes as a recording of perf: they are read or refused, and what is read points somewhere.
+
+#![no_main]
+
+use laggard_formats::read::perf;
+use libfuzzer_sys::fuzz_target;
+
+mod stacks;
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Ok(profile) = perf::read(stacks::source(bytes), &|_| ()) {
+        stacks::check(&profile);
+    }
+});
