@@ -170,6 +170,29 @@ fn functions_of_python_are_the_same_in_other_directories_and_scripts() {
 }
 
 #[test]
+fn what_python_imports_before_the_script_is_not_the_script() {
+    let import =
+        "_find_and_load (<frozen importlib._bootstrap>:1007);<module> (/usr/lib/site.py:9)";
+    check(
+        &[(9, import), (2, "<module> (/home/a/dot.py:1);run (/home/a/dot.py:5)")],
+        &[
+            (9, import),
+            (
+                3,
+                "_run_code (<frozen runpy>:88);<module> (/home/a/copy.py:1);run (/home/a/copy.py:5)",
+            ),
+        ],
+        &[
+            "<module> (/home/a/dot.py) file 0 0",
+            "<module> (/usr/lib/site.py) name 9 9",
+            "_find_and_load (<frozen importlib._bootstrap>) name 0 0",
+            "_run_code (<frozen runpy>) name 0 0",
+            "run (/home/a/dot.py) file 2 3",
+        ],
+    );
+}
+
+#[test]
 fn what_is_missing_may_be_chance() {
     let a = sketch(&[(100, "app!main"), (2, "app!main;app!rare"), (20, "app!main;app!often")]);
     let b = sketch(&[(100, "app!main")]);

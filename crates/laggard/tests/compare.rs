@@ -121,8 +121,8 @@ fn functions_of_python_are_aligned_between_scripts() {
             "def burn():\n    return sum(i * i for i in range({loops}))\ndef main():\n    for _ in range(20): burn()\nmain()\n"
         )
     };
-    std::fs::write(place.path("before.py"), program(30_000)).unwrap();
-    std::fs::write(place.path("after.py"), program(120_000)).unwrap();
+    std::fs::write(place.path("before.py"), program(60_000)).unwrap();
+    std::fs::write(place.path("after.py"), program(240_000)).unwrap();
     if Command::new("python3").arg("-c").arg("").status().is_err() {
         eprintln!("skipped: there is no Python");
         return;

@@ -375,12 +375,15 @@ fn gather<'a>(sides: [&'a [View]; 2], libraries: &[String]) -> Gathered<'a> {
     Gathered { entries, function_of }
 }
 
-/// The file whose code most samples were below: the script that was run.
+/// The file whose code most samples were below: the script that was run. What the interpreter imports
+/// before it runs one does not count, which in a short program takes longer.
 fn script<'a>(view: &View<'a>) -> Option<&'a str> {
     let profile = view.profile;
     let file = |frame: u32| {
         let frame = profile.frames.get(frame as usize)?;
-        (frame.kind == FrameKind::Python).then_some(frame.file)
+        let path = profile.texts.get(frame.file);
+        let is_launcher = path == "<frozen runpy>" || path_end(path, 1) == "runpy.py";
+        (frame.kind == FrameKind::Python && !is_launcher).then_some(frame.file)
     };
     let mut outermost: Vec<Option<u32>> = Vec::with_capacity(profile.stacks.len());
     for node in &profile.stacks {
@@ -393,8 +396,12 @@ fn script<'a>(view: &View<'a>) -> Option<&'a str> {
             *costs.entry(file).or_default() += cost.samples;
         }
     }
-    let most = costs.into_iter().max_by_key(|&(file, samples)| (samples, std::cmp::Reverse(file)));
-    most.map(|(file, _)| profile.texts.get(file))
+    let path = |file: u32| profile.texts.get(file);
+    let most = costs
+        .into_iter()
+        .filter(|&(file, _)| !path(file).starts_with("<frozen importlib"))
+        .max_by_key(|&(file, samples)| (samples, std::cmp::Reverse(file)));
+    most.map(|(file, _)| path(file))
 }
 
 /// Most parts of a path that files of Python are recognised by in another directory.
