@@ -9,3 +9,4 @@ pub mod notice;
 pub mod profile;
 pub mod runs;
 pub mod timings;
+pub mod trace;
