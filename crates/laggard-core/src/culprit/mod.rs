@@ -78,6 +78,20 @@ pub enum Kind {
     Waiting,
     /// Work that is done once, inside what is timed.
     StartUp,
+    /// The same kernel of a device takes longer.
+    SameKernelSlower,
+    /// Another kernel of a device for the same operation.
+    OtherKernel,
+    /// Several kernels where A runs fewer that do the same.
+    Unfused,
+    /// The device waits for the host to launch.
+    LaunchBound,
+    /// Communication that no computation hides.
+    ExposedCommunication,
+    /// Copies that nothing hides.
+    ExposedCopy,
+    /// The device does nothing, though it need not wait for a launch.
+    Idle,
 }
 
 impl Kind {
@@ -108,6 +122,13 @@ impl Kind {
             Kind::TooParallel => "too-parallel",
             Kind::Waiting => "waiting",
             Kind::StartUp => "start-up",
+            Kind::SameKernelSlower => "same-kernel-slower",
+            Kind::OtherKernel => "other-kernel",
+            Kind::Unfused => "unfused",
+            Kind::LaunchBound => "launch-bound",
+            Kind::ExposedCommunication => "exposed-communication",
+            Kind::ExposedCopy => "exposed-copy",
+            Kind::Idle => "idle",
         }
     }
 }
@@ -170,19 +191,19 @@ pub struct Finding {
 
 impl Finding {
     /// A finding without facts yet.
-    fn new(kind: Kind, at: impl Into<String>, advice: impl Into<String>) -> Finding {
+    pub(crate) fn new(kind: Kind, at: impl Into<String>, advice: impl Into<String>) -> Finding {
         Finding { kind, facts: vec![], at: at.into(), advice: advice.into() }
     }
 
     /// With a number of both sides.
-    fn fact(mut self, what: &str, [a, b]: [f64; 2], unit: Unit, n: u64) -> Finding {
+    pub(crate) fn fact(mut self, what: &str, [a, b]: [f64; 2], unit: Unit, n: u64) -> Finding {
         let what = what.to_owned();
         self.facts.push(Fact { what, a, b, unit, n, is_inferred: false });
         self
     }
 
     /// The last fact follows from others.
-    fn inferred(mut self) -> Finding {
+    pub(crate) fn inferred(mut self) -> Finding {
         if let Some(last) = self.facts.last_mut() {
             last.is_inferred = true;
         }
@@ -254,7 +275,7 @@ pub struct Judgement {
 }
 
 /// Below this share of the lag a slice is too small to name a cause for, alone.
-const SMALLEST_SHARE: f64 = 0.02;
+pub(crate) const SMALLEST_SHARE: f64 = 0.02;
 
 /// From this share of the lag on it is worth saying what would explain a slice.
 const SHARE_WORTH_ASKING: f64 = 0.05;

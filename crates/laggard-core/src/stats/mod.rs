@@ -4,6 +4,7 @@
 pub mod correct;
 pub mod dependence;
 pub mod means;
+pub mod mixed;
 pub mod rank;
 pub mod ratio;
 mod resample;

@@ -135,7 +135,7 @@ fn gap_of_logs(a: &Resampled, b: &Resampled) -> Interval {
     b.map(f64::exp).minus(&a.map(f64::exp)).interval()
 }
 
-fn estimate(log_ratio: &Resampled, gap: Interval, from: TakenFrom) -> Estimate {
+pub(super) fn estimate(log_ratio: &Resampled, gap: Interval, from: TakenFrom) -> Estimate {
     Estimate { ratio: exponential(log_ratio.interval()), gap, p: log_ratio.p_of_zero(), from }
 }
 

@@ -39,6 +39,25 @@ impl Resampled {
             .widened(dependence)
     }
 
+    /// The mean of a series, widened.
+    pub(super) fn mean_of(
+        series: &[f64],
+        dependence: &Dependence,
+        resamples: usize,
+        random: &mut SplitMix,
+    ) -> Resampled {
+        let n = series.len().max(1) as f64;
+        let mut drawn = vec![0; series.len()];
+        let draw = |_| {
+            draw_blocks(&mut drawn, dependence.block, random);
+            let sum: f64 = series.iter().zip(&drawn).map(|(x, times)| x * f64::from(*times)).sum();
+            sum / n
+        };
+        let draws = (0..resamples).map(draw).collect();
+        let middle = series.iter().sum::<f64>() / n;
+        Resampled { middle, draws, freedom: dependence.freedom }.widened(dependence)
+    }
+
     /// The same with all draws farther from the middle, by what a bootstrap misses.
     pub(super) fn widened(self, dependence: &Dependence) -> Resampled {
         let (middle, by) = (self.middle, dependence.widening());
@@ -61,6 +80,11 @@ impl Resampled {
         let draws = self.draws.iter().zip(&other.draws).map(|(x, y)| x - y).collect();
         let freedom = self.freedom.min(other.freedom);
         Resampled { middle: self.middle - other.middle, draws, freedom }
+    }
+
+    /// The sum with another, draw by draw.
+    pub(super) fn plus(&self, other: &Resampled) -> Resampled {
+        self.minus(&other.map(|value| -value))
     }
 
     /// The middle 95 % of the draws, and the value.

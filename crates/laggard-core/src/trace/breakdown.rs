@@ -107,13 +107,14 @@ pub fn breakdown(analysis: &Analysis, by: By, top: Option<usize>) -> Breakdown {
 }
 
 /// Which group every row of the analysis belongs to.
-struct Keys {
-    of_row: Vec<u32>,
+pub(crate) struct Keys {
+    /// By place in the analysis's rows.
+    pub(crate) of_row: Vec<u32>,
     labels: Vec<(u32, u32)>,
 }
 
 impl Keys {
-    fn new(analysis: &Analysis, by: By) -> Keys {
+    pub(crate) fn new(analysis: &Analysis, by: By) -> Keys {
         let mut numbers: FxHashMap<(u32, u32), u32> = FxHashMap::default();
         let mut labels = vec![];
         let mut old_stacks = OldStacks::default();
@@ -134,6 +135,11 @@ impl Keys {
             last.1
         });
         Keys { of_row: of_row.collect(), labels }
+    }
+
+    /// The names of all groups.
+    pub(crate) fn names(&self, analysis: &Analysis, by: By) -> Vec<String> {
+        (0..self.labels.len()).map(|group| self.name(analysis, by, group)).collect()
     }
 
     fn name(&self, analysis: &Analysis, by: By, group: usize) -> String {

@@ -21,7 +21,7 @@ pub(super) fn devices(analysis: &Analysis) -> Vec<Device> {
 }
 
 /// Rows of the device table by device, each sorted by start.
-fn by_device(timeline: &Timeline) -> FxHashMap<u32, Vec<u32>> {
+pub(crate) fn by_device(timeline: &Timeline) -> FxHashMap<u32, Vec<u32>> {
     let gpu = &timeline.gpu;
     let mut devices: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
     for row in 0..gpu.spans.len() as u32 {
@@ -94,14 +94,15 @@ fn device_name(analysis: &Analysis, code: u32) -> String {
         .map_or_else(String::new, |peak| peak.name.clone())
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
+/// What a piece of device work is for. The first that runs holds the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Role {
     Compute,
     Communication,
     Copy,
 }
 
-fn role(analysis: &Analysis, row: u32) -> Role {
+pub(crate) fn role(analysis: &Analysis, row: u32) -> Role {
     match analysis.activity(row) {
         Activity::Copy | Activity::Fill => Role::Copy,
         _ if analysis.rules.is_communication(analysis.class(row)) => Role::Communication,
@@ -127,10 +128,10 @@ fn streams(analysis: &Analysis, rows: &[u32]) -> Vec<Stream> {
 }
 
 /// Calls in which the host waits for a device, by track.
-struct Waits(FxHashMap<u32, Vec<(i64, i64)>>);
+pub(crate) struct Waits(FxHashMap<u32, Vec<(i64, i64)>>);
 
 impl Waits {
-    fn new(timeline: &Timeline) -> Waits {
+    pub(crate) fn new(timeline: &Timeline) -> Waits {
         let runtime = &timeline.runtime;
         let is_wait = NameMemo::new(timeline, |name| u8::from(waits(name)));
         let mut by_track: FxHashMap<u32, Vec<(i64, i64)>> = FxHashMap::default();
@@ -163,31 +164,61 @@ fn waits(name: &str) -> bool {
         || name == "hipMemcpyWithStream"
 }
 
-/// Why there were gaps in the work of a device, from `start` on, by the launch of the work that
-/// ended each.
-fn idle(analysis: &Analysis, waits: &Waits, all: &[u32], start: i64) -> Idle {
+/// Why nothing ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Cause {
+    /// The next work was launched after the device had run dry.
+    HostBound,
+    /// The same, and the host had been waiting for the device.
+    Synchronisation,
+    /// The next work was launched before, or its launch is not known.
+    Other,
+}
+
+/// Gaps in the work of a device, each with the row that ended it and why it was there, by the launch
+/// of that row.
+pub(crate) fn gaps<'a>(
+    analysis: &'a Analysis,
+    waits: &'a Waits,
+    all: &'a [u32],
+) -> impl Iterator<Item = (u32, i64, Cause)> + 'a {
     let timeline = analysis.timeline;
     let (gpu, calls) = (&timeline.gpu, &timeline.runtime.spans);
-    let mut idle = Idle::default();
     let mut busy_until = None;
-    for &row in all {
+    all.iter().filter_map(move |&row| {
         let to = gpu.spans.ts[row as usize];
         let from = busy_until.unwrap_or(to);
         busy_until = busy_until.max(Some(gpu.spans.end(row as usize)));
-        if to <= from || from < start || !analysis.keeps(row) {
-            continue;
+        if to <= from || !analysis.keeps(row) {
+            return None;
         }
-        let gap = to.saturating_sub(from);
-        idle.gaps += 1;
         let launch = gpu.launch[row as usize] as usize;
         let cause = match calls.ts.get(launch) {
             Some(&launched) if launched >= from => {
                 match waits.ended_between(calls.track[launch], from, launched) {
-                    true => &mut idle.synchronisation_ns,
-                    false => &mut idle.host_bound_ns,
+                    true => Cause::Synchronisation,
+                    false => Cause::HostBound,
                 }
             }
-            _ => &mut idle.other_ns,
+            _ => Cause::Other,
+        };
+        Some((row, to.saturating_sub(from), cause))
+    })
+}
+
+/// Why there were gaps in the work of a device, from `start` on.
+fn idle(analysis: &Analysis, waits: &Waits, all: &[u32], start: i64) -> Idle {
+    let mut idle = Idle::default();
+    let ts = &analysis.timeline.gpu.spans.ts;
+    for (row, gap, cause) in gaps(analysis, waits, all) {
+        if ts[row as usize].saturating_sub(gap) < start {
+            continue;
+        }
+        idle.gaps += 1;
+        let cause = match cause {
+            Cause::HostBound => &mut idle.host_bound_ns,
+            Cause::Synchronisation => &mut idle.synchronisation_ns,
+            Cause::Other => &mut idle.other_ns,
         };
         *cause = cause.saturating_add(gap);
     }

@@ -173,7 +173,7 @@ fn hint_by_external_id(timeline: &Timeline, launch: &[u32], op: &mut [u32]) {
 }
 
 /// A property of names, computed once a name.
-pub(super) struct NameMemo<F> {
+pub(crate) struct NameMemo<F> {
     known: std::cell::RefCell<Vec<u8>>,
     compute: F,
 }
@@ -182,11 +182,11 @@ pub(super) struct NameMemo<F> {
 const UNKNOWN: u8 = u8::MAX;
 
 impl<F: Fn(&str) -> u8> NameMemo<F> {
-    pub(super) fn new(timeline: &Timeline, compute: F) -> Self {
+    pub(crate) fn new(timeline: &Timeline, compute: F) -> Self {
         NameMemo { known: vec![UNKNOWN; timeline.strings.len()].into(), compute }
     }
 
-    pub(super) fn get(&self, timeline: &Timeline, name: u32) -> u8 {
+    pub(crate) fn get(&self, timeline: &Timeline, name: u32) -> u8 {
         let mut known = self.known.borrow_mut();
         let Some(slot) = known.get_mut(name as usize) else { return 0 };
         if *slot == UNKNOWN {
@@ -209,7 +209,7 @@ fn frame_role(name: &str) -> u8 {
 }
 
 /// Whether a Python frame is neither built in nor the framework's own.
-pub(super) fn is_users(frame: &str) -> bool {
+pub(crate) fn is_users(frame: &str) -> bool {
     let own = ["<", "torch/", "threading.py(", "contextlib.py(", "nn.Module: "];
     !own.iter().any(|start| frame.starts_with(start)) && !frame.contains("site-packages/torch/")
 }

@@ -1,18 +1,20 @@
 //! What is computed from a [`Timeline`](crate::model::timeline::Timeline): links, phases, summaries.
 
 mod breakdown;
-mod devices;
+pub(crate) mod devices;
+pub(crate) mod exposed;
 mod intervals;
 pub mod link;
-mod nest;
+pub(crate) mod nest;
 pub mod phase;
 pub mod ranks;
 mod stacks;
-mod steps;
+pub(crate) mod steps;
 pub mod summary;
-mod throughput;
+pub(crate) mod throughput;
 pub mod work;
 
+pub(crate) use breakdown::Keys;
 pub use breakdown::{By, breakdown};
 pub use stacks::{Stack, stacks};
 pub use steps::steps;

@@ -4,11 +4,11 @@ use crate::model::timeline::Spans;
 
 /// A moment on a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Moment {
-    pub(super) track: u32,
-    pub(super) ts: i64,
+pub(crate) struct Moment {
+    pub(crate) track: u32,
+    pub(crate) ts: i64,
     /// What the asker knows it by.
-    pub(super) asker: u32,
+    pub(crate) asker: u32,
 }
 
 /// Of rows that overlap, no more than this many are looked through.
@@ -17,7 +17,7 @@ const DEEPEST: usize = 4096;
 /// Calls `visit` for every moment with the rows of `spans` that are open then on its track,
 /// outermost first. Moments must be sorted. A row that does not end within the one around it is
 /// still visited while it lasts.
-pub(super) fn visit(
+pub(crate) fn visit(
     spans: &Spans,
     tracks: usize,
     moments: &[Moment],

@@ -2,6 +2,7 @@
 
 use super::phase::{is_iteration, step_number};
 use super::summary::{Analysis, Spread, Step, Steps};
+use crate::model::NONE;
 use crate::model::timeline::{Spans, Timeline};
 use std::cmp::Reverse;
 
@@ -17,16 +18,12 @@ pub fn steps(analysis: &Analysis) -> Option<Steps> {
         ..Step::default()
     };
     let mut rows: Vec<Step> = marks.iter().map(step).collect();
-    let gpu = &timeline.gpu;
-    for &row in &analysis.rows {
-        let row = row as usize;
-        let Some(&launched) = timeline.runtime.spans.ts.get(gpu.launch[row] as usize) else {
-            continue;
-        };
-        let next = marks.partition_point(|&mark| spans.ts[mark as usize] <= launched);
-        if next > 0 && spans.end(marks[next - 1] as usize) >= launched {
-            let step = &mut rows[next - 1];
-            step.gpu_ns = step.gpu_ns.saturating_add(gpu.spans.dur[row].max(0));
+    let bounds: Vec<(i64, i64)> =
+        marks.iter().map(|&row| (spans.ts[row as usize], spans.end(row as usize))).collect();
+    for (&row, step) in analysis.rows.iter().zip(launched_in(analysis, &bounds)) {
+        if let Some(step) = rows.get_mut(step as usize) {
+            let dur = timeline.gpu.spans.dur[row as usize].max(0);
+            step.gpu_ns = step.gpu_ns.saturating_add(dur);
             step.gpu_count += 1;
         }
     }
@@ -35,8 +32,21 @@ pub fn steps(analysis: &Analysis) -> Option<Steps> {
     Some(Steps { marker: marker.to_owned(), duration_ns, gpu_ns, rows })
 }
 
+/// In which of these stretches of the host's time each row of the analysis was launched; `NONE` where
+/// in none, or where the launch is not known. Stretches are in order and do not overlap.
+pub(crate) fn launched_in(analysis: &Analysis, bounds: &[(i64, i64)]) -> Vec<u32> {
+    let timeline = analysis.timeline;
+    let of_row = |&row: &u32| {
+        let launch = timeline.gpu.launch[row as usize] as usize;
+        let Some(&launched) = timeline.runtime.spans.ts.get(launch) else { return NONE };
+        let next = bounds.partition_point(|&(start, _)| start <= launched);
+        if next > 0 && bounds[next - 1].1 >= launched { next as u32 - 1 } else { NONE }
+    };
+    analysis.rows.iter().map(of_row).collect()
+}
+
 /// What marks steps, and the marks in order of time.
-fn marks(timeline: &Timeline) -> Option<(&'static str, &Spans, Vec<u32>)> {
+pub(crate) fn marks(timeline: &Timeline) -> Option<(&'static str, &Spans, Vec<u32>)> {
     let is_step: fn(&str) -> bool = |name| step_number(name).is_some();
     let candidates = [
         ("ProfilerStep", &timeline.annotations.spans, is_step),

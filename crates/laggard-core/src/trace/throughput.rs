@@ -164,3 +164,62 @@ pub(super) fn collectives(analysis: &Analysis) -> Vec<Collectives> {
     });
     rows
 }
+
+/// Arithmetic of a group of device work.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Arithmetic {
+    /// Floating-point operations.
+    pub(crate) flops: f64,
+    /// Time of the work that did them.
+    pub(crate) time_ns: i64,
+    /// The time they would take at the device's peak; none where a type's peak is not known.
+    pub(crate) at_peak_ns: Option<f64>,
+    /// Operators counted.
+    pub(crate) n: u64,
+}
+
+/// Arithmetic by group; `of_row` says the group of each of the analysis's rows. What an operator
+/// computes counts to its longest kernel.
+pub(crate) fn arithmetic(analysis: &Analysis, of_row: &[u32], groups: usize) -> Vec<Arithmetic> {
+    let timeline = analysis.timeline;
+    let (gpu, ops) = (&timeline.gpu, &timeline.ops);
+    let mut longest = vec![NONE; ops.spans.len()];
+    let kernels = || {
+        let all = analysis.rows.iter().zip(0u32..);
+        all.filter(|(row, _)| analysis.activity(**row) == Activity::Kernel)
+            .map(|(&row, at)| (row as usize, gpu.op[row as usize] as usize, at))
+            .filter(|&(_, op, _)| ops.dims.get(op).is_some_and(|&dims| dims != NONE))
+    };
+    let dur = |at: u32| gpu.spans.dur[analysis.rows[at as usize] as usize];
+    for (row, op, at) in kernels() {
+        if longest[op] == NONE || dur(longest[op]) < gpu.spans.dur[row] {
+            longest[op] = at;
+        }
+    }
+    let peak = device_peak(analysis);
+    type Inputs = (u32, u32, u32, u32);
+    let mut known: FxHashMap<Inputs, Option<(f64, Option<f64>)>> = FxHashMap::default();
+    let mut sums = vec![Arithmetic { at_peak_ns: Some(0.0), ..Arithmetic::default() }; groups];
+    for (row, op, at) in kernels() {
+        let inputs = (ops.spans.name[op], ops.dims[op], ops.types[op], ops.concrete[op]);
+        let text = |id: u32| timeline.strings.get(id);
+        let work = *known.entry(inputs).or_insert_with(|| {
+            let work = work::work(text(inputs.0), text(inputs.1), text(inputs.2), text(inputs.3))?;
+            Some((work.flops, peak.and_then(|peak| peak.flops(peak_key(&work.dtype)))))
+        });
+        let group = of_row[at as usize];
+        let Some((flops, peak)) = work else { continue };
+        let Some(sum) = sums.get_mut(group as usize) else { continue };
+        if of_row[longest[op] as usize] != group {
+            continue;
+        }
+        sum.time_ns = sum.time_ns.saturating_add(gpu.spans.dur[row].max(0));
+        if longest[op] == at {
+            sum.flops += flops;
+            sum.n += 1;
+            let ns = peak.map(|peak| flops / peak * NS_PER_S);
+            sum.at_peak_ns = sum.at_peak_ns.zip(ns).map(|(sum, ns)| sum + ns);
+        }
+    }
+    sums
+}

@@ -1,0 +1,362 @@
+//! From pieces of device work to findings: what each side spends on something in a lap, how much more
+//! B does, and how sure that is.
+//!
+//! With five laps or more of each kind a side, intervals come from how laps differ. With fewer they
+//! come from how pieces of one kernel and shape differ within the laps there are, which says nothing
+//! about another run.
+
+use super::found::{Finding, Gap, Spent, Spread, Verdict};
+use super::run::{Piece, Run};
+use crate::model::NONE;
+use crate::stats::correct::holm;
+use crate::stats::mixed::{Kind, Middle, Varying, estimate_mixed, estimate_varying};
+use crate::stats::ratio::{Estimate, Interval};
+use crate::trace::By;
+use rustc_hash::FxHashMap;
+
+/// What two runs of the same program on the same device differ by, as a share of their time: clocks
+/// and temperature are not the same twice, and no interval over laps knows.
+pub(super) const RUN_TO_RUN: f64 = 0.01;
+/// p from which a difference may be chance.
+const CHANCE: f64 = 0.05;
+/// Resamples of an interval.
+const RESAMPLES: usize = 1000;
+/// Rows of a table that get an interval: those with the largest gaps.
+const MOST_JUDGED: usize = 200;
+/// Parts that what varies within a lap is summed up to.
+const MOST_PARTS: usize = 64;
+/// The share of laps that must have something for its median to mean anything.
+const IN_MOST_LAPS: f64 = 0.75;
+/// The share of the time that may be in kernels that run once, whose spread is not known.
+const MOST_ALONE: f64 = 0.5;
+
+/// The traces of one side with the laps that count.
+pub(super) struct Counted<'a> {
+    pub(super) runs: Vec<&'a Run>,
+    /// By run and lap, its place among the laps that count; `NONE` for others.
+    pub(super) slots: Vec<Vec<u32>>,
+    /// The kind of each lap that counts.
+    pub(super) kinds: Vec<u8>,
+    /// Laps at the start that took longer.
+    pub(super) warm_up: u64,
+    /// Laps that are there only in part.
+    pub(super) partial: u64,
+}
+
+impl Counted<'_> {
+    /// Laps that count.
+    pub(super) fn laps(&self) -> usize {
+        self.kinds.len()
+    }
+
+    /// Lets go of laps of other kinds.
+    pub(super) fn keep(&mut self, wanted: impl Fn(u8) -> bool) {
+        let kinds = std::mem::take(&mut self.kinds);
+        for slot in self.slots.iter_mut().flatten().filter(|slot| **slot != NONE) {
+            let kind = kinds[*slot as usize];
+            *slot = NONE;
+            if wanted(kind) {
+                *slot = self.kinds.len() as u32;
+                self.kinds.push(kind);
+            }
+        }
+    }
+
+    pub(super) fn slot(&self, run: usize, piece: usize) -> Option<usize> {
+        let lap = self.runs[run].laps.of_row[piece];
+        let slot = *self.slots[run].get(lap as usize)?;
+        (slot != NONE).then_some(slot as usize)
+    }
+}
+
+/// Kinds of laps, each with its part of the mix that both sides are put together in: A's.
+pub(super) struct Mix(pub(super) Vec<(u8, f64)>);
+
+impl Mix {
+    /// What each lap of a side counts for, so that kinds are in the mix.
+    pub(super) fn weights(&self, of: &Counted) -> Vec<f64> {
+        let weight = |kind: &u8| {
+            let part = self.0.iter().find(|(own, _)| own == kind).map_or(0.0, |(_, part)| *part);
+            part / of.kinds.iter().filter(|own| *own == kind).count().max(1) as f64
+        };
+        let known: Vec<(u8, f64)> = self.0.iter().map(|(kind, _)| (*kind, weight(kind))).collect();
+        let lap =
+            |kind: &u8| known.iter().find(|(own, _)| own == kind).map_or(0.0, |found| found.1);
+        of.kinds.iter().map(lap).collect()
+    }
+
+    /// Values of laps by kind.
+    fn split(&self, of: &Counted, values: &[f64]) -> Vec<(f64, Vec<f64>)> {
+        let all = || of.kinds.iter().zip(values);
+        let kind = |&(kind, weight): &(u8, f64)| {
+            (weight, all().filter(|(own, _)| **own == kind).map(|(_, value)| *value).collect())
+        };
+        self.0.iter().map(kind).collect()
+    }
+}
+
+/// What is summed up, and over what.
+pub(super) struct Question<'a> {
+    /// Names of rows.
+    pub(super) names: Vec<String>,
+    /// The row of a piece, by side, run and place; `NONE` when it is in none.
+    pub(super) of: Box<dyn Fn(usize, usize, usize) -> u32 + 'a>,
+    /// What of a piece counts.
+    pub(super) value: fn(&Piece) -> i64,
+}
+
+/// One row while it is summed up.
+#[derive(Clone, Default)]
+struct Sum {
+    count: u64,
+    total: i64,
+    in_laps: u64,
+    lap_total: i64,
+}
+
+/// Sums up both sides, and says what B spends more.
+pub(super) fn findings(sides: [&Counted; 2], mix: &Mix, question: &Question) -> Vec<Finding> {
+    let sums = [0, 1].map(|side| sums(side, sides[side], question));
+    let mean = |side: usize, row: usize| {
+        sums[side][row].lap_total as f64 / sides[side].laps().max(1) as f64
+    };
+    let mut rows: Vec<usize> = (0..question.names.len())
+        .filter(|&row| sums[0][row].count + sums[1][row].count > 0)
+        .collect();
+    let gap = |row: usize| mean(1, row) - mean(0, row);
+    rows.sort_by(|&x, &y| gap(y).abs().total_cmp(&gap(x).abs()));
+    let mut judged = vec![NONE; question.names.len()];
+    for (place, &row) in rows.iter().take(MOST_JUDGED).enumerate() {
+        judged[row] = place as u32;
+    }
+    let count = rows.len().min(MOST_JUDGED);
+    let samples = [0, 1].map(|side| Samples::new(side, sides[side], question, &judged, count));
+    let mut found: Vec<Finding> = rows
+        .iter()
+        .enumerate()
+        .map(|(place, &row)| {
+            let spent = [0, 1].map(|side| {
+                let sum = &sums[side][row];
+                let laps = sides[side].laps().max(1) as f64;
+                Spent {
+                    count: sum.count,
+                    total_ns: sum.total,
+                    lap_count: sum.in_laps as f64 / laps,
+                    lap_ns: mean(side, row),
+                    mean_ns: sum.lap_total as f64 / sum.in_laps.max(1) as f64,
+                    n: 0,
+                }
+            });
+            let finding =
+                Finding { name: question.names[row].clone(), sides: spent, ..Finding::default() };
+            match place < count {
+                true => judge(finding, sides, mix, &samples, place),
+                false => plain(finding),
+            }
+        })
+        .collect();
+    settle(&mut found);
+    found.sort_by(|x, y| {
+        let size = |row: &Finding| row.gap_ns.middle.abs();
+        size(y).total_cmp(&size(x)).then_with(|| x.name.cmp(&y.name))
+    });
+    found
+}
+
+fn sums(side: usize, of: &Counted, question: &Question) -> Vec<Sum> {
+    let mut sums = vec![Sum::default(); question.names.len()];
+    for (number, run) in of.runs.iter().enumerate() {
+        for (at, piece) in run.pieces.iter().enumerate() {
+            let Some(sum) = sums.get_mut((question.of)(side, number, at) as usize) else {
+                continue;
+            };
+            let value = (question.value)(piece);
+            sum.count += 1;
+            sum.total = sum.total.saturating_add(value);
+            if of.slot(number, at).is_some() {
+                sum.in_laps += 1;
+                sum.lap_total = sum.lap_total.saturating_add(value);
+            }
+        }
+    }
+    sums
+}
+
+/// What intervals come from, of one side.
+struct Samples {
+    /// By row and lap.
+    laps: Vec<Vec<f64>>,
+    /// By row: laps that have it.
+    has: Vec<usize>,
+    /// By row: what parts of it are off by, and whether most of it repeats at all.
+    off_by: Vec<(Vec<f64>, bool)>,
+    /// By row: pieces that repeat.
+    repeated: Vec<u64>,
+}
+
+impl Samples {
+    fn new(side: usize, of: &Counted, question: &Question, judged: &[u32], count: usize) -> Self {
+        let mut laps = vec![vec![0.0; of.laps()]; count];
+        let mut seen = vec![vec![false; of.laps()]; count];
+        // Pieces of one kernel with inputs of one shape should take equally long.
+        let mut alike: FxHashMap<(u32, u32, u32), (u64, f64)> = FxHashMap::default();
+        let mut pieces: Vec<(u32, (u32, u32, u32), f64)> = vec![];
+        let mut numbers: FxHashMap<&str, u32> = FxHashMap::default();
+        for (number, run) in of.runs.iter().enumerate() {
+            let shapes = run.labels(By::Shape);
+            let kernels: Vec<u32> = run
+                .kernels
+                .iter()
+                .map(|kernel| {
+                    let next = numbers.len() as u32;
+                    *numbers.entry(&kernel.name).or_insert(next)
+                })
+                .collect();
+            for &at in &run.in_order {
+                let at = at as usize;
+                let row = (question.of)(side, number, at);
+                let place = judged.get(row as usize).copied().unwrap_or(NONE);
+                let (true, Some(slot)) = (place != NONE, of.slot(number, at)) else { continue };
+                let value = (question.value)(&run.pieces[at]) as f64;
+                laps[place as usize][slot] += value;
+                seen[place as usize][slot] = true;
+                let shape = shapes.map_or(NONE, |labels| labels.of[at]);
+                let key = (place, kernels[run.pieces[at].kernel as usize], shape);
+                let sum = alike.entry(key).or_default();
+                *sum = (sum.0 + 1, sum.1 + value);
+                pieces.push((place, key, value));
+            }
+        }
+        let mut off_by: Vec<Vec<f64>> = vec![vec![]; count];
+        let (mut alone, mut all) = (vec![0.0; count], vec![0.0; count]);
+        for (place, key, value) in pieces {
+            let (n, sum) = alike[&key];
+            let place = place as usize;
+            all[place] += value;
+            match n {
+                1 => alone[place] += value,
+                _ => off_by[place].push(value - sum / n as f64),
+            }
+        }
+        let repeated = off_by.iter().map(|parts| parts.len() as u64).collect();
+        let off_by = off_by
+            .into_iter()
+            .zip(alone.iter().zip(&all))
+            .map(|(parts, (alone, all))| (summed_up(&parts), *alone <= MOST_ALONE * all))
+            .collect();
+        let has = seen.iter().map(|laps| laps.iter().filter(|seen| **seen).count()).collect();
+        Samples { laps, has, off_by, repeated }
+    }
+}
+
+/// Sums of neighbours, so that there are not too many.
+fn summed_up(parts: &[f64]) -> Vec<f64> {
+    let size = parts.len().div_ceil(MOST_PARTS).max(1);
+    parts.chunks(size).map(|parts| parts.iter().sum()).collect()
+}
+
+fn judge(
+    mut finding: Finding,
+    sides: [&Counted; 2],
+    mix: &Mix,
+    samples: &[Samples; 2],
+    row: usize,
+) -> Finding {
+    let by_kind = [0, 1].map(|side| mix.split(sides[side], &samples[side].laps[row]));
+    let kinds = by_kind.each_ref().map(|kinds| {
+        kinds.iter().map(|(weight, samples)| Kind { weight: *weight, samples }).collect::<Vec<_>>()
+    });
+    let in_most = [0, 1].iter().all(|&side| {
+        let (has, laps) = (samples[side].has[row], sides[side].laps());
+        has == 0 || has as f64 >= IN_MOST_LAPS * laps as f64
+    });
+    let middle = if in_most { Middle::Median } else { Middle::Mean };
+    for side in 0..2 {
+        finding.sides[side].lap_ns = middle.of(&kinds[side]);
+    }
+    let laps = sides.map(|side| side.laps() as u64);
+    let seed = row as u64;
+    let [a, b] = &kinds;
+    if let Some(estimate) = estimate_mixed(a, b, middle, RESAMPLES, seed) {
+        return with_estimate(finding, &estimate, Spread::Laps, laps);
+    }
+    let parts = [0, 1].map(|side| {
+        let laps = sides[side].laps().max(1) as f64;
+        samples[side].off_by[row].0.iter().map(|off| off / laps).collect::<Vec<f64>>()
+    });
+    let varying =
+        |side: usize| Varying { middle: finding.sides[side].lap_ns, off_by: &parts[side] };
+    let repeats = samples.iter().all(|side| side.off_by[row].1);
+    let estimate = repeats.then(|| estimate_varying(varying(0), varying(1), RESAMPLES, seed));
+    match estimate.flatten() {
+        Some(estimate) => {
+            let n = samples.each_ref().map(|side| side.repeated[row]);
+            with_estimate(finding, &estimate, Spread::WithinOneLap, n)
+        }
+        None => {
+            for (spent, laps) in finding.sides.iter_mut().zip(laps) {
+                spent.n = laps;
+            }
+            plain(finding)
+        }
+    }
+}
+
+fn with_estimate(
+    mut finding: Finding,
+    estimate: &Estimate,
+    spread: Spread,
+    n: [u64; 2],
+) -> Finding {
+    for (spent, n) in finding.sides.iter_mut().zip(n) {
+        spent.n = n;
+    }
+    finding.ratio_range = Some(estimate.ratio.widened(estimate.ratio.middle * RUN_TO_RUN));
+    let gap = estimate.gap.widened(finding.sides[0].lap_ns.abs() * RUN_TO_RUN);
+    finding.gap_ns.range = Some((gap.low, gap.high));
+    (finding.spread, finding.p) = (spread, estimate.p);
+    plain(finding)
+}
+
+/// What follows from the amounts alone.
+fn plain(mut finding: Finding) -> Finding {
+    let [a, b] = finding.sides.map(|spent| spent.lap_ns);
+    finding.gap_ns = Gap { middle: b - a, ..finding.gap_ns };
+    finding.ratio = (a > 0.0 && b > 0.0).then(|| b / a);
+    if finding.spread == Spread::None {
+        finding.p = 1.0;
+    }
+    finding
+}
+
+/// Gives verdicts to the rows of one table, whose p values are corrected over them.
+fn settle(rows: &mut [Finding]) {
+    let judged: Vec<usize> =
+        (0..rows.len()).filter(|&row| rows[row].spread != Spread::None).collect();
+    let adjusted = holm(&judged.iter().map(|&row| rows[row].p).collect::<Vec<_>>());
+    for (&row, p) in judged.iter().zip(adjusted) {
+        rows[row].p = p;
+    }
+    for row in rows {
+        row.verdict = verdict(row);
+    }
+}
+
+pub(super) fn verdict(row: &Finding) -> Verdict {
+    match (row.sides[0].count, row.sides[1].count, row.ratio_range) {
+        (0, _, _) => Verdict::OnlyInB,
+        (_, 0, _) => Verdict::OnlyInA,
+        (_, _, None) => Verdict::SingleSample,
+        (_, _, Some(range)) => of_range(range, row.p),
+    }
+}
+
+pub(super) fn of_range(range: Interval, p: f64) -> Verdict {
+    match range {
+        range if p >= CHANCE || range.holds(1.0) => {
+            Verdict::NoDetectableDifference((range.high - 1.0).max(1.0 - range.low))
+        }
+        range if range.middle > 1.0 => Verdict::Slower,
+        _ => Verdict::Faster,
+    }
+}

@@ -1,0 +1,120 @@
+//! Which laps count: not those that warm up, nor those that are there only in part. And the mix of
+//! kinds that both sides are put together in.
+
+use super::amounts::{Counted, Mix};
+use super::run::Run;
+use crate::model::NONE;
+use crate::stats::summary::quantile;
+
+/// Laps of a kind below which nothing is set aside.
+const FEWEST: usize = 4;
+/// How much longer than the others a lap at the start must take to be a warm-up.
+const WARM_UP: f64 = 1.1;
+/// The share of laps that warm-up may take.
+const MOST_WARM_UP: f64 = 0.25;
+/// The share of the usual number of pieces below which a lap is there only in part.
+const PARTIAL: f64 = 0.5;
+
+/// What a lap is known by before it counts.
+struct Size {
+    lap: usize,
+    pieces: usize,
+    wall: f64,
+}
+
+/// All laps of these traces that count.
+pub(super) fn count(runs: &[Run]) -> Counted<'_> {
+    let mut counted = Counted {
+        runs: runs.iter().collect(),
+        slots: vec![],
+        kinds: vec![],
+        warm_up: 0,
+        partial: 0,
+    };
+    for run in runs {
+        let mut sizes: Vec<Size> =
+            (0..run.laps.all.len()).map(|lap| Size { lap, pieces: 0, wall: 0.0 }).collect();
+        for (piece, &lap) in run.pieces.iter().zip(&run.laps.of_row) {
+            if let Some(size) = sizes.get_mut(lap as usize) {
+                size.pieces += 1;
+                size.wall += (piece.exposed + piece.gap) as f64;
+            }
+        }
+        let mut is_counted = vec![false; sizes.len()];
+        let mut kinds: Vec<u8> = run.laps.all.iter().map(|lap| lap.kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        for kind in kinds {
+            let own = |size: &&Size| run.laps.all[size.lap].kind == kind && size.pieces > 0;
+            let sizes: Vec<&Size> = sizes.iter().filter(own).collect();
+            let whole = without_partial(&sizes);
+            counted.partial += (sizes.len() - whole.len()) as u64;
+            let warm_up = warm_up(whole);
+            counted.warm_up += warm_up as u64;
+            for size in &whole[warm_up..] {
+                is_counted[size.lap] = true;
+            }
+        }
+        let mut slots = vec![NONE; is_counted.len()];
+        for (lap, _) in is_counted.iter().enumerate().filter(|(_, counts)| **counts) {
+            slots[lap] = counted.kinds.len() as u32;
+            counted.kinds.push(run.laps.all[lap].kind);
+        }
+        counted.slots.push(slots);
+    }
+    counted
+}
+
+/// Without a first and a last lap that the recording cut.
+fn without_partial<'a, 's>(sizes: &'s [&'a Size]) -> &'s [&'a Size] {
+    if sizes.len() < FEWEST {
+        return sizes;
+    }
+    let usual = median(sizes.iter().map(|size| size.pieces as f64));
+    let is_partial = |size: &&Size| (size.pieces as f64) < PARTIAL * usual;
+    let from = usize::from(sizes.first().is_some_and(is_partial));
+    let to = sizes.len() - usize::from(sizes.last().is_some_and(is_partial));
+    &sizes[from..to]
+}
+
+/// How many laps at the start take clearly longer than those after them.
+fn warm_up(sizes: &[&Size]) -> usize {
+    if sizes.len() < FEWEST {
+        return 0;
+    }
+    let most = ((sizes.len() as f64 * MOST_WARM_UP) as usize).max(1);
+    let takes_longer = |lap: usize| {
+        let rest = || sizes[lap + 1..].iter().map(|size| size.wall);
+        let usual = median(rest());
+        let spread = median(rest().map(|wall| (wall - usual).abs()));
+        sizes[lap].wall > WARM_UP * usual + 3.0 * spread
+    };
+    (0..most).take_while(|&lap| takes_longer(lap)).count()
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    quantile(&values, 0.5)
+}
+
+/// A's mix of the kinds that both sides have. Laps of other kinds no longer count; where the sides have
+/// no kind in common, all laps are of one.
+pub(super) fn mix<'a>(a: &mut Counted<'a>, b: &mut Counted<'a>) -> Mix {
+    let has = |side: &Counted, kind: u8| side.kinds.contains(&kind);
+    let mut shared: Vec<u8> = a.kinds.iter().copied().filter(|&kind| has(b, kind)).collect();
+    shared.sort_unstable();
+    shared.dedup();
+    if shared.is_empty() {
+        for side in [a, b] {
+            side.kinds.fill(0);
+        }
+        return Mix(vec![(0, 1.0)]);
+    }
+    for side in [&mut *a, &mut *b] {
+        side.keep(|kind| shared.contains(&kind));
+    }
+    let count = |kind: u8| a.kinds.iter().filter(|own| **own == kind).count();
+    let all = a.kinds.len().max(1) as f64;
+    Mix(shared.into_iter().map(|kind| (kind, count(kind) as f64 / all)).collect())
+}

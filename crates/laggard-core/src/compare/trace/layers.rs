@@ -1,0 +1,219 @@
+//! Layers of a model: by `nn.Module` calls where a trace has them, else by a sequence of kernels that
+//! repeats within a lap, else by attention and state-space kernels.
+
+use super::cycle::{cycle, with_period};
+use super::found::LayersBy;
+use super::run::{Kernel, Run};
+use crate::model::NONE;
+use crate::model::timeline::Spans;
+use crate::trace::Analysis;
+use crate::trace::devices::Role;
+use crate::trace::link::NameMemo;
+use crate::trace::nest::{self, Moment};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The layers of one trace.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Layering {
+    pub(super) by: LayersBy,
+    /// What each layer is called, in the order of the model.
+    pub(super) names: Vec<String>,
+    /// The layer of every piece; `NONE` outside. Empty where there are no layers.
+    pub(super) of: Vec<u32>,
+}
+
+/// Layers without which a model has none to speak of.
+const FEWEST_LAYERS: usize = 2;
+/// The share of device time that a repeating sequence must cover.
+const CYCLE_COVERS: f64 = 0.3;
+
+/// Finds the layers.
+pub(super) fn layering(analysis: &Analysis, run: &Run) -> Layering {
+    let by_lap = run.by_lap();
+    by_modules(analysis, run)
+        .or_else(|| by_cycle(run, &by_lap))
+        .or_else(|| by_markers(run, &by_lap))
+        .unwrap_or_default()
+}
+
+/// `Block` and `3` of `nn.Module: Block_3`.
+fn module(name: &str) -> Option<(&str, u32)> {
+    let (class, number) = name.strip_prefix("nn.Module: ")?.rsplit_once('_')?;
+    Some((class, number.parse().ok()?))
+}
+
+/// How a class of modules is called.
+#[derive(Default)]
+struct Use {
+    instances: FxHashSet<u32>,
+    time: i64,
+}
+
+/// Layers by the class of modules that most device work is launched from; of those that hold about as
+/// much, the one with the most instances.
+fn by_modules(analysis: &Analysis, run: &Run) -> Option<Layering> {
+    /// The share of the best that the chosen class must hold.
+    const AS_GOOD: f64 = 0.7;
+    let timeline = analysis.timeline;
+    let frames = &timeline.python.spans;
+    let is_module = NameMemo::new(timeline, |name| u8::from(module(name).is_some()));
+    let rows: Vec<usize> =
+        (0..frames.len()).filter(|&row| is_module.get(timeline, frames.name[row]) == 1).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let spans = Spans {
+        ts: rows.iter().map(|&row| frames.ts[row]).collect::<Vec<_>>().into(),
+        dur: rows.iter().map(|&row| frames.dur[row]).collect::<Vec<_>>().into(),
+        name: rows.iter().map(|&row| frames.name[row]).collect::<Vec<_>>().into(),
+        track: rows.iter().map(|&row| frames.track[row]).collect::<Vec<_>>().into(),
+        kind: rows.iter().map(|&row| frames.kind[row]).collect::<Vec<_>>().into(),
+    };
+    let calls = &timeline.runtime.spans;
+    let mut time_of_launch = vec![0i64; calls.len()];
+    for piece in &run.pieces {
+        if let Some(time) = time_of_launch.get_mut(piece.launch as usize) {
+            *time = time.saturating_add(piece.dur.max(1));
+        }
+    }
+    let mut moments: Vec<Moment> = (0..calls.len())
+        .filter(|&call| time_of_launch[call] > 0)
+        .map(|call| Moment { track: calls.track[call], ts: calls.ts[call], asker: call as u32 })
+        .collect();
+    moments.sort();
+    let name_of = |row: u32| timeline.strings.get(spans.name[row as usize]);
+    let mut uses: FxHashMap<&str, Use> = FxHashMap::default();
+    nest::visit(&spans, timeline.tracks.len(), &moments, |launch, open| {
+        let mut seen: Vec<&str> = vec![];
+        for (class, number) in open.iter().filter_map(|&row| module(name_of(row))) {
+            let used = uses.entry(class).or_default();
+            used.instances.insert(number);
+            if !seen.contains(&class) {
+                used.time = used.time.saturating_add(time_of_launch[launch as usize]);
+                seen.push(class);
+            }
+        }
+    });
+    let repeated = || uses.iter().filter(|(_, used)| used.instances.len() >= FEWEST_LAYERS);
+    let best = repeated().map(|(_, used)| used.time).max()?;
+    let (&class, used) =
+        repeated().filter(|(_, used)| used.time as f64 >= AS_GOOD * best as f64).max_by_key(
+            |(class, used)| (used.instances.len(), used.time, std::cmp::Reverse(**class)),
+        )?;
+    let mut numbers: Vec<u32> = used.instances.iter().copied().collect();
+    numbers.sort_unstable();
+    let place: FxHashMap<u32, u32> = numbers.iter().copied().zip(0..).collect();
+    let mut layer_of_launch = vec![NONE; calls.len()];
+    nest::visit(&spans, timeline.tracks.len(), &moments, |launch, open| {
+        let outermost = open.iter().filter_map(|&row| module(name_of(row)));
+        let number = outermost.into_iter().find(|(name, _)| *name == class).map(|found| found.1);
+        layer_of_launch[launch as usize] =
+            number.and_then(|number| place.get(&number).copied()).unwrap_or(NONE);
+    });
+    let of = |piece: &super::run::Piece| {
+        layer_of_launch.get(piece.launch as usize).copied().unwrap_or(NONE)
+    };
+    Some(Layering {
+        by: LayersBy::Modules(class.to_owned()),
+        names: numbers.iter().map(|number| format!("{class}_{number}")).collect(),
+        of: run.pieces.iter().map(of).collect(),
+    })
+}
+
+/// Whether a piece is part of the computation that a model's layers are made of.
+fn computes(run: &Run, at: u32) -> bool {
+    run.pieces[at as usize].role == Role::Compute
+}
+
+/// Numbers layers of every lap by `layers_of`, which gives for each of a lap's computing pieces its
+/// layer.
+fn lap_by_lap(
+    run: &Run,
+    by_lap: &[Vec<u32>],
+    by: LayersBy,
+    mut layers_of: impl FnMut(&[u32]) -> Vec<u32>,
+) -> Option<Layering> {
+    let mut of = vec![NONE; run.pieces.len()];
+    let mut count = 0;
+    for lap in by_lap {
+        let computing: Vec<u32> = lap.iter().copied().filter(|&at| computes(run, at)).collect();
+        for (&at, layer) in computing.iter().zip(layers_of(&computing)) {
+            of[at as usize] = layer;
+            count = if layer == NONE { count } else { count.max(layer + 1) };
+        }
+    }
+    let names = (0..count).map(|layer| format!("layer {layer}")).collect();
+    (count as usize >= FEWEST_LAYERS).then_some(Layering { by, names, of })
+}
+
+/// The lap in the middle by number of pieces: what is typical.
+pub(super) fn typical(by_lap: &[Vec<u32>]) -> Option<&Vec<u32>> {
+    let mut laps: Vec<&Vec<u32>> = by_lap.iter().filter(|lap| !lap.is_empty()).collect();
+    laps.sort_by_key(|lap| lap.len());
+    laps.get(laps.len() / 2).copied()
+}
+
+fn by_cycle(run: &Run, by_lap: &[Vec<u32>]) -> Option<Layering> {
+    let sequence = |pieces: &[u32]| -> Vec<u32> {
+        pieces.iter().map(|&at| run.pieces[at as usize].kernel).collect()
+    };
+    let lap: Vec<u32> = typical(by_lap)?.iter().copied().filter(|&at| computes(run, at)).collect();
+    let found = cycle(&sequence(&lap))?;
+    let time = |pieces: &[u32]| pieces.iter().map(|&at| run.pieces[at as usize].dur).sum::<i64>();
+    let covered = time(&lap[found.start..found.start + found.covered()]);
+    if (covered as f64) < CYCLE_COVERS * time(&lap) as f64 {
+        return None;
+    }
+    lap_by_lap(run, by_lap, LayersBy::Cycle, |pieces| {
+        let found = with_period(&sequence(pieces), found.period).map(|(_, cycle)| cycle);
+        let of = |place| found.and_then(|cycle| cycle.of(place)).map_or(NONE, |n| n as u32);
+        (0..pieces.len()).map(of).collect()
+    })
+}
+
+/// Runs of attention or state-space kernels with no matrix product in between, by place.
+pub(super) fn clusters<'a>(kernels: impl Iterator<Item = &'a Kernel>) -> Vec<usize> {
+    let mut starts = vec![];
+    let mut is_open = false;
+    for (place, kernel) in kernels.enumerate() {
+        if is_marker(kernel) {
+            if !is_open {
+                starts.push(place);
+            }
+            is_open = true;
+        } else if kernel.group == "GEMM" {
+            is_open = false;
+        }
+    }
+    starts
+}
+
+/// Whether a kernel occurs once in each layer of the models we know.
+pub(super) fn is_marker(kernel: &Kernel) -> bool {
+    (kernel.group == "Attention" || kernel.group == "SSM") && !kernel.class.contains("Backward")
+}
+
+fn by_markers(run: &Run, by_lap: &[Vec<u32>]) -> Option<Layering> {
+    let of_group = |group: &str| run.kernels.iter().any(|kernel| kernel.group == group);
+    let what = match (of_group("Attention"), of_group("SSM")) {
+        (true, true) => "attention and state-space",
+        (true, false) => "attention",
+        (false, true) => "state-space",
+        (false, false) => return None,
+    };
+    lap_by_lap(run, by_lap, LayersBy::Markers(what.to_owned()), |pieces| {
+        let starts = clusters(pieces.iter().map(|&at| run.kernel(at)));
+        let mut lengths: Vec<usize> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        lengths.sort_unstable();
+        // What comes after the last layer is not told apart from it but by length.
+        let usual = lengths.get(lengths.len() / 2).copied().unwrap_or(pieces.len());
+        let of = |place: usize| {
+            let next = starts.partition_point(|&start| start <= place);
+            match next.checked_sub(1) {
+                Some(layer) if place < starts[layer] + usual || next < starts.len() => layer as u32,
+                _ => NONE,
+            }
+        };
+        (0..pieces.len()).map(of).collect()
+    })
+}

@@ -1,0 +1,436 @@
+//! Kernels in their order, aligned by what they do: in a typical layer, in what lies outside of layers,
+//! or in a typical lap.
+
+use super::found::{Fusion, KernelPair, Relation, Segment};
+use super::layers::{is_marker, typical};
+use super::run::{Kernel, Run};
+use super::sequence::{Match, align};
+use super::words::{absorbs, words};
+use crate::model::NONE;
+use crate::trace::By;
+use crate::trace::devices::Role;
+use rustc_hash::FxHashMap;
+
+/// A stretch of kernels that recurs, with the mean time of each place.
+#[derive(Clone, Debug, Default)]
+struct Stretch<'a> {
+    kernels: Vec<&'a Kernel>,
+    /// The operator that launched each, and its inputs; empty where not known.
+    shapes: Vec<&'a str>,
+    mean_ns: Vec<f64>,
+    /// Occurrences of this very sequence, and of all that stand in its place.
+    seen: u64,
+    of: u64,
+    /// Occurrences in one lap.
+    repeats: f64,
+}
+
+/// Layers with another sequence of kernels that are looked at, at most.
+const MOST_KINDS: usize = 4;
+
+/// Aligns the stretches of two traces.
+pub(super) fn segments(a: &Run, b: &Run) -> Vec<Segment> {
+    let (of_a, of_b) = (by_lap(a), by_lap(b));
+    if a.layers.of.is_empty() || b.layers.of.is_empty() {
+        let whole = |run, laps: &[Vec<u32>]| lap(run, laps, |_| true);
+        return segment("lap", &whole(a, &of_a), &whole(b, &of_b)).into_iter().collect();
+    }
+    let kinds = (layers(a, &of_a), layers(b, &of_b));
+    let mut found: Vec<Segment> = pair_up(&kinds.0, &kinds.1)
+        .into_iter()
+        .filter_map(|(one, other)| segment("layer", one, other))
+        .collect();
+    let outside = |run: &'_ Run, laps: &[Vec<u32>]| -> Vec<Vec<u32>> {
+        let is_outside = |at: &u32| run.layers.of[*at as usize] == NONE;
+        laps.iter().map(|lap| lap.iter().copied().filter(is_outside).collect()).collect()
+    };
+    let (rest_a, rest_b) = (outside(a, &of_a), outside(b, &of_b));
+    let rest = |run, laps: &[Vec<u32>]| lap(run, laps, |_| true);
+    found.extend(segment("outside of layers", &rest(a, &rest_a), &rest(b, &rest_b)));
+    found
+}
+
+/// Computing pieces of every lap.
+fn by_lap(run: &Run) -> Vec<Vec<u32>> {
+    let mut laps = run.by_lap();
+    for lap in &mut laps {
+        lap.retain(|&at| run.pieces[at as usize].role == Role::Compute);
+    }
+    laps
+}
+
+/// A stretch for the typical lap: all laps with its very sequence are averaged.
+fn lap<'a>(run: &'a Run, laps: &[Vec<u32>], _: impl Fn(u32) -> bool) -> Stretch<'a> {
+    let Some(middle) = typical(laps) else { return Stretch::default() };
+    let kernel = |at: &u32| run.pieces[*at as usize].kernel;
+    let is_same = |lap: &&Vec<u32>| lap.iter().map(kernel).eq(middle.iter().map(kernel));
+    let same: Vec<&[u32]> = laps.iter().filter(is_same).map(Vec::as_slice).collect();
+    let all = laps.iter().filter(|lap| !lap.is_empty()).count() as u64;
+    Stretch { of: all, repeats: 1.0, ..average(run, &same) }
+}
+
+/// The mean over occurrences of one sequence.
+fn average<'a>(run: &'a Run, occurrences: &[&[u32]]) -> Stretch<'a> {
+    let Some(first) = occurrences.first() else { return Stretch::default() };
+    let mut mean_ns = vec![0.0; first.len()];
+    for occurrence in occurrences {
+        for (sum, &at) in mean_ns.iter_mut().zip(*occurrence) {
+            *sum += run.pieces[at as usize].dur as f64 / occurrences.len() as f64;
+        }
+    }
+    let shapes = run.labels(By::Shape);
+    let shape = |at: &u32| {
+        shapes.map_or("", |labels| labels.names[labels.of[*at as usize] as usize].as_str())
+    };
+    Stretch {
+        kernels: first.iter().map(|&at| run.kernel(at)).collect(),
+        shapes: first.iter().map(shape).collect(),
+        mean_ns,
+        seen: occurrences.len() as u64,
+        ..Stretch::default()
+    }
+}
+
+/// Kinds of layers by their sequence of kernels, the most frequent first.
+fn layers<'a>(run: &'a Run, laps: &[Vec<u32>]) -> Vec<Stretch<'a>> {
+    let mut occurrences: Vec<Vec<u32>> = vec![];
+    for lap in laps {
+        let mut of_layer: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+        for &at in lap {
+            let layer = run.layers.of[at as usize];
+            if layer != NONE {
+                of_layer.entry(layer).or_default().push(at);
+            }
+        }
+        let mut of_layer: Vec<_> = of_layer.into_iter().collect();
+        of_layer.sort_unstable();
+        occurrences.extend(of_layer.into_iter().map(|(_, pieces)| pieces));
+    }
+    let mut kinds: FxHashMap<Vec<u32>, Vec<&[u32]>> = FxHashMap::default();
+    for pieces in &occurrences {
+        let key = pieces.iter().map(|&at| run.pieces[at as usize].kernel).collect();
+        kinds.entry(key).or_default().push(pieces);
+    }
+    let laps = laps.iter().filter(|lap| !lap.is_empty()).count().max(1) as f64;
+    let all = occurrences.len() as u64;
+    let mut kinds: Vec<_> = kinds.into_iter().collect();
+    kinds.sort_by(|(key, x), (other, y)| y.len().cmp(&x.len()).then_with(|| key.cmp(other)));
+    kinds
+        .into_iter()
+        .take(MOST_KINDS)
+        .map(|(_, same)| Stretch {
+            of: all,
+            repeats: same.len() as f64 / laps,
+            ..average(run, &same)
+        })
+        .collect()
+}
+
+/// Kinds of layers that resemble each other most, the most frequent of A first; each is used once.
+fn pair_up<'s, 'a>(
+    a: &'s [Stretch<'a>],
+    b: &'s [Stretch<'a>],
+) -> Vec<(&'s Stretch<'a>, &'s Stretch<'a>)> {
+    let mut free: Vec<&Stretch> = b.iter().collect();
+    let mut pairs = vec![];
+    for one in a {
+        let alike = |other: &&Stretch| {
+            let found = aligned(one, other);
+            let both = found.iter().filter(|place| place.a.is_some() && place.b.is_some()).count();
+            let share = both as f64 / found.len().max(1) as f64;
+            // Of layers that are as alike, the more frequent.
+            share + 1e-6 * other.seen as f64 / other.of.max(1) as f64
+        };
+        let best = free.iter().enumerate().max_by(|x, y| alike(x.1).total_cmp(&alike(y.1)));
+        if let Some((place, _)) = best {
+            pairs.push((one, free.remove(place)));
+        }
+    }
+    pairs
+}
+
+/// How well two kernels stand for each other.
+fn score(a: &Kernel, b: &Kernel) -> Option<f32> {
+    match () {
+        () if a.name == b.name => Some(4.0),
+        () if a.class == b.class && a.class != "Other" => Some(3.0),
+        () if a.group == b.group && a.group != "Other" => Some(1.0),
+        () if a.class == b.class => Some(0.5),
+        () => None,
+    }
+}
+
+/// What a kernel without a counterpart costs.
+const ALONE: f32 = -1.0;
+
+fn aligned(a: &Stretch, b: &Stretch) -> Vec<Match> {
+    let score = |i: usize, j: usize| score(a.kernels[i], b.kernels[j]);
+    align(a.kernels.len(), b.kernels.len(), ALONE, score)
+}
+
+fn segment(place: &str, a: &Stretch, b: &Stretch) -> Option<Segment> {
+    if a.kernels.is_empty() && b.kernels.is_empty() {
+        return None;
+    }
+    let groups = grouped(aligned(a, b), a, b);
+    let projections = projections(a, b);
+    let pairs = groups.iter().map(|group| pair(group, a, b, &projections)).collect();
+    Some(Segment {
+        place: place.to_owned(),
+        repeats: [a.repeats, b.repeats],
+        typical: [(a.seen, a.of), (b.seen, b.of)],
+        pairs,
+    })
+}
+
+/// Places of A and of B that stand for each other.
+#[derive(Clone, Debug, Default)]
+struct Group {
+    a: Vec<usize>,
+    b: Vec<usize>,
+}
+
+/// Joins what stands alone: with what stands alone on the other side at the same place, or with the
+/// neighbour that its name says has taken it in.
+fn grouped(matches: Vec<Match>, a: &Stretch, b: &Stretch) -> Vec<Group> {
+    let mut groups: Vec<Group> = vec![];
+    let mut alone = Group::default();
+    for one in matches {
+        match (one.a, one.b) {
+            (Some(i), Some(j)) => {
+                groups.extend(settle(std::mem::take(&mut alone)));
+                groups.push(Group { a: vec![i], b: vec![j] });
+            }
+            (i, j) => {
+                alone.a.extend(i);
+                alone.b.extend(j);
+            }
+        }
+    }
+    groups.extend(settle(alone));
+    absorbed(groups, a, b)
+}
+
+/// What stands alone at one place on both sides stands for each other; on one side, each for itself.
+fn settle(alone: Group) -> Vec<Group> {
+    if alone.a.is_empty() || alone.b.is_empty() {
+        let of_a = alone.a.into_iter().map(|i| Group { a: vec![i], b: vec![] });
+        let of_b = alone.b.into_iter().map(|j| Group { a: vec![], b: vec![j] });
+        return of_a.chain(of_b).collect();
+    }
+    vec![alone]
+}
+
+/// Gives kernels of one side to a neighbour of the other side whose name says that it does their work.
+fn absorbed(groups: Vec<Group>, a: &Stretch, b: &Stretch) -> Vec<Group> {
+    let mut groups: Vec<Option<Group>> = groups.into_iter().map(Some).collect();
+    for place in 0..groups.len() {
+        let Some(lonely) = groups[place].clone().filter(|g| g.a.is_empty() != g.b.is_empty())
+        else {
+            continue;
+        };
+        let takes = |other: &Group| {
+            let of_b = || {
+                other.b.iter().any(|&j| {
+                    lonely.a.iter().all(|&i| absorbs(b.kernels[j], a.kernels[i], a.shapes[i]))
+                })
+            };
+            let of_a = || {
+                other.a.iter().any(|&i| {
+                    lonely.b.iter().all(|&j| absorbs(a.kernels[i], b.kernels[j], b.shapes[j]))
+                })
+            };
+            if lonely.b.is_empty() { of_b() } else { of_a() }
+        };
+        // The nearest neighbour that is still there, on either side, with both sides in it.
+        let is_whole = |g: &Group| !g.a.is_empty() && !g.b.is_empty();
+        let before = (0..place).rev().find(|&at| groups[at].is_some());
+        let after = (place + 1..groups.len()).find(|&at| groups[at].as_ref().is_some_and(is_whole));
+        let taker = [before, after]
+            .into_iter()
+            .flatten()
+            .find(|&at| groups[at].as_ref().is_some_and(|g| is_whole(g) && takes(g)));
+        if let Some(at) = taker
+            && let Some(group) = &mut groups[at]
+        {
+            group.a.extend(&lonely.a);
+            group.b.extend(&lonely.b);
+            group.a.sort_unstable();
+            group.b.sort_unstable();
+            groups[place] = None;
+        }
+    }
+    groups.into_iter().flatten().collect()
+}
+
+fn pair(
+    group: &Group,
+    a: &Stretch,
+    b: &Stretch,
+    projections: &[Vec<&'static str>; 2],
+) -> KernelPair {
+    let names = |of: &[usize], stretch: &Stretch| -> Vec<String> {
+        of.iter().map(|&place| stretch.kernels[place].name.clone()).collect()
+    };
+    let time =
+        |of: &[usize], stretch: &Stretch| of.iter().map(|&place| stretch.mean_ns[place]).sum();
+    let kernels = [names(&group.a, a), names(&group.b, b)];
+    let relation = match (group.a.len(), group.b.len()) {
+        (_, 0) => Relation::OnlyInA,
+        (0, _) => Relation::OnlyInB,
+        (1, 1) if kernels[0] == kernels[1] => Relation::Same,
+        (x, y) if x == y => Relation::Other,
+        (x, y) if x > y => Relation::Merged,
+        _ => Relation::Split,
+    };
+    let first = group.a.first().map(|&i| a.kernels[i]).or(group.b.first().map(|&j| b.kernels[j]));
+    let projection = |of: &[usize], side: usize| {
+        of.iter().map(|&place| projections[side][place]).find(|word| !word.is_empty())
+    };
+    KernelPair {
+        relation,
+        class: first.map_or_else(String::new, |kernel| kernel.class.clone()),
+        projection: projection(&group.a, 0)
+            .or(projection(&group.b, 1))
+            .unwrap_or_default()
+            .to_owned(),
+        kernels,
+        mean_ns: [time(&group.a, a), time(&group.b, b)],
+        n: [a.seen, b.seen],
+    }
+}
+
+/// Which projection of a transformer each matrix product is, where it stands in a layer with attention
+/// says so, and its name or shape.
+fn projections(a: &Stretch, b: &Stretch) -> [Vec<&'static str>; 2] {
+    [a, b].map(|stretch| {
+        let attention = stretch.kernels.iter().position(|kernel| is_marker(kernel));
+        let products: Vec<usize> = (0..stretch.kernels.len())
+            .filter(|&place| stretch.kernels[place].group == "GEMM")
+            .collect();
+        let mut words = vec![""; stretch.kernels.len()];
+        for (order, &place) in products.iter().enumerate() {
+            let by_name = named_projection(&stretch.kernels[place].name);
+            words[place] = by_name.unwrap_or_else(|| match attention {
+                // A layer that starts with its attention has the next one's inputs at its end.
+                None | Some(0) => "",
+                Some(attention) if place < attention => "QKV",
+                Some(attention) => {
+                    let is_first = order == 0 || products[order - 1] < attention;
+                    match (is_first, widens(stretch.shapes[place])) {
+                        (true, _) => "output",
+                        (false, Some(true)) => "FFN up",
+                        (false, Some(false)) => "FFN down",
+                        (false, None) => "",
+                    }
+                }
+            });
+        }
+        words
+    })
+}
+
+fn named_projection(name: &str) -> Option<&'static str> {
+    let name = name.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    match () {
+        () if has(&["qkv", "q_proj", "k_proj", "v_proj"]) => Some("QKV"),
+        () if has(&["o_proj", "out_proj"]) => Some("output"),
+        () if has(&["gate_up", "up_proj", "gate_proj", "ffn_up", "fc1"]) => Some("FFN up"),
+        () if has(&["down_proj", "ffn_down", "fc2"]) => Some("FFN down"),
+        () => None,
+    }
+}
+
+/// Whether a product has more columns than it sums over: `aten::mm [[8944, 1024], [1024, 2816]]`.
+fn widens(shape: &str) -> Option<bool> {
+    let at = shape.find('[')?;
+    let dims: Vec<serde_json::Value> = serde_json::from_str(&shape[at..]).ok()?;
+    let matrices: Vec<Vec<u64>> = dims
+        .iter()
+        .filter_map(|dims| dims.as_array())
+        .map(|dims| dims.iter().filter_map(serde_json::Value::as_u64).collect::<Vec<u64>>())
+        .filter(|dims| dims.len() >= 2)
+        .collect();
+    let [.., left, right] = &matrices[..] else { return None };
+    let k = *left.last()?;
+    let [rows, columns] = right[right.len() - 2..] else { return None };
+    // A weight may be stored transposed.
+    let n = if rows == k { columns } else { rows };
+    (n != k).then_some(n > k)
+}
+
+/// What sequences of one side are one kernel, or fewer, on the other.
+pub(super) fn fusions(segments: &[Segment], a: &Run, b: &Run) -> Vec<Fusion> {
+    let mut found: Vec<Fusion> = vec![];
+    for segment in segments {
+        for pair in &segment.pairs {
+            let fused_by = match pair.relation {
+                Relation::Merged => 1,
+                Relation::Split => 0,
+                _ => continue,
+            };
+            found.push(fusion(segment, pair, fused_by, [a, b]));
+        }
+    }
+    // The same sequence in several places is one row.
+    let mut joined: Vec<Fusion> = vec![];
+    for one in found {
+        let same = |other: &&mut Fusion| {
+            other.fused_by == one.fused_by
+                && other.fused == one.fused
+                && other.unfused == one.unfused
+        };
+        match joined.iter_mut().find(same) {
+            Some(other) => {
+                other.lap_count += one.lap_count;
+                other.seen += one.seen;
+                other.saved_ns += one.saved_ns;
+            }
+            None => joined.push(one),
+        }
+    }
+    joined.sort_by(|x, y| y.saved_ns.abs().total_cmp(&x.saved_ns.abs()));
+    joined
+}
+
+fn fusion(segment: &Segment, pair: &KernelPair, fused_by: usize, runs: [&Run; 2]) -> Fusion {
+    let unfused_by = 1 - fused_by;
+    let (fused, unfused) = (pair.kernels[fused_by].clone(), pair.kernels[unfused_by].clone());
+    let kernel = |side: usize, name: &str| {
+        runs[side].kernels.iter().find(|kernel| kernel.name == name).cloned().unwrap_or_default()
+    };
+    let classes = [0, 1].map(|side| {
+        pair.kernels[side].iter().map(|name| kernel(side, name).class).collect::<Vec<_>>()
+    });
+    let says = fused.iter().find(|name| {
+        let taker = kernel(fused_by, name);
+        unfused.iter().any(|part| absorbs(&taker, &kernel(unfused_by, part), ""))
+    });
+    let (seen, of) = segment.typical[unfused_by];
+    let typical = seen as f64 / of.max(1) as f64;
+    let (sure, evidence) = match (says, fused.len()) {
+        (Some(name), _) => {
+            let parts = words(name).join(", ");
+            (0.9, format!("the fused kernel's name lists {parts}"))
+        }
+        (None, 1) => {
+            (0.7, "they stand at the same place between kernels that both sides run".into())
+        }
+        (None, _) => (0.5, "one side runs fewer kernels at this place".to_owned()),
+    };
+    let lap_count = segment.repeats[unfused_by];
+    let mean_ns = [pair.mean_ns[fused_by], pair.mean_ns[unfused_by]];
+    Fusion {
+        fused_by,
+        fused,
+        unfused,
+        classes,
+        lap_count,
+        seen,
+        mean_ns,
+        saved_ns: (mean_ns[1] - mean_ns[0]) * lap_count,
+        confidence: sure * typical.clamp(0.5, 1.0),
+        evidence,
+    }
+}

@@ -1,0 +1,206 @@
+//! What a reader of a comparison must know, each with what to do about it.
+
+use super::amounts::{Counted, Mix};
+use super::found::{Architecture, Marker, TraceComparison, Warning};
+use crate::model::NONE;
+
+/// The share of device time whose kernels no rule caught from which classes mean little.
+const MUCH_UNKNOWN: f64 = 0.2;
+/// Device work from which layers should be found.
+const SHOULD_HAVE_LAYERS: usize = 100;
+/// How far from the mean the number of kernels of a layer may be.
+const LAYERS_VARY: f64 = 0.3;
+/// The share of device work outside of laps that is worth a word.
+const MUCH_OUTSIDE: f64 = 0.05;
+
+/// All that is to be said.
+pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) -> Vec<Warning> {
+    let mut said = vec![];
+    let mut say = |code, severity, side, message: String, hint: &str| {
+        said.push(Warning { code, severity, side, message, hint: hint.to_owned() });
+    };
+    for (side, counted) in both.into_iter().enumerate() {
+        let name = ["A", "B"][side];
+        let about = &found.sides[side];
+        let runs = &counted.runs;
+        let pieces: usize = runs.iter().map(|run| run.pieces.len()).sum();
+        if pieces == 0 {
+            say(
+                "NO_DEVICE_WORK",
+                "warning",
+                Some(side),
+                format!("{name} has no work of a device"),
+                "record with the activity of the device: ProfilerActivity.CUDA",
+            );
+            continue;
+        }
+        if runs
+            .iter()
+            .all(|run| run.laps.all.iter().all(|lap| lap.kind == 0) && is_without_phase(run))
+        {
+            say(
+                "NO_PHASE_ANNOTATIONS",
+                "info",
+                Some(side),
+                format!(
+                    "{name} has no annotations of phases: prefill, decode, forward and others are not told apart"
+                ),
+                "mark them with torch.profiler.record_function, and name them with --phase-pattern",
+            );
+        }
+        if runs.iter().all(|run| !run.summary.about.stacks) {
+            say(
+                "NO_PYTHON_STACKS",
+                "info",
+                Some(side),
+                format!("{name} has no Python stacks: lines of launches are not known"),
+                "record with with_stack=True",
+            );
+        }
+        let unknown = runs.iter().map(|run| run.summary.unclassified_share).fold(0.0, f64::max);
+        if unknown > MUCH_UNKNOWN {
+            say(
+                "HIGH_UNKNOWN_KERNELS",
+                "warning",
+                Some(side),
+                format!("no rule knows {:.0} % of the device time of {name}", unknown * 100.0),
+                "see which they are with laggard report --unclassified, and give rules with --rules",
+            );
+        }
+        if found.layers.counts[side] == 0 && pieces > SHOULD_HAVE_LAYERS {
+            let code = match about.architecture {
+                Architecture::Unknown => "NO_LAYER_MARKERS",
+                _ => "LAYER_DETECTION_FAILED",
+            };
+            say(
+                code,
+                "info",
+                Some(side),
+                format!(
+                    "no layers were found in {name}: no nn.Module calls, and no sequence of kernels repeats"
+                ),
+                "record with with_modules=True or with_stack=True",
+            );
+        }
+        match about.architecture {
+            Architecture::Hybrid => say(
+                "HYBRID_ARCHITECTURE",
+                "info",
+                Some(side),
+                format!(
+                    "{name} has attention and state-space kernels: its layers are of several kinds"
+                ),
+                "see them with --layers",
+            ),
+            Architecture::Unknown => say(
+                "UNKNOWN_ARCHITECTURE",
+                "info",
+                Some(side),
+                format!("{name} has neither attention nor state-space kernels"),
+                "kernels that no rule knows can be classified with --rules",
+            ),
+            _ => {}
+        }
+        if let Some(run) = runs.first() {
+            let sizes = sizes_of_layers(run);
+            let mean = sizes.iter().sum::<f64>() / sizes.len().max(1) as f64;
+            let vary =
+                sizes.iter().filter(|size| (**size - mean).abs() > LAYERS_VARY * mean).count();
+            if vary > 0 {
+                say(
+                    "LAYER_SIZE_VARIANCE",
+                    "info",
+                    Some(side),
+                    format!(
+                        "{vary} of {} layers of {name} have over 30 % more or fewer kernels than the mean of {mean:.0}",
+                        sizes.len()
+                    ),
+                    "layers may be of several kinds: see them with --layers",
+                );
+            }
+        }
+        let outside = about.outside.0;
+        if outside as f64 > MUCH_OUTSIDE * pieces as f64 {
+            say(
+                "WORK_OUTSIDE_LAPS",
+                "info",
+                Some(side),
+                format!(
+                    "{outside} of {pieces} pieces of device work of {name} belong to no {}: they are in the totals, not in the time of one",
+                    about.marker.word()
+                ),
+                "record whole steps: torch.profiler.schedule with a warmup",
+            );
+        }
+        for run in runs {
+            for loss in &run.summary.losses {
+                say(
+                    "LOSSES",
+                    "warning",
+                    Some(side),
+                    format!("{}: {} × {}", run.path, loss.count, loss.explanation),
+                    "laggard report says where",
+                );
+            }
+        }
+    }
+    let markers = [found.sides[0].marker, found.sides[1].marker];
+    if markers[0] != markers[1] {
+        say(
+            "LAPS_DIFFER",
+            "warning",
+            None,
+            format!(
+                "one lap is a {} of A and a {} of B: they may not be the same work",
+                markers[0].word(),
+                markers[1].word()
+            ),
+            "mark steps alike on both sides: prof.step(), or torch.profiler.record_function",
+        );
+    } else if markers[0] == Marker::Whole {
+        say(
+            "NO_LAPS",
+            "info",
+            None,
+            "no steps are marked, and nothing repeats: the traces are compared as a whole"
+                .to_owned(),
+            "mark steps with prof.step()",
+        );
+    }
+    if mix.0.len() > 1 || found.sides[0].kinds != found.sides[1].kinds {
+        let words = found.sides.each_ref().map(|side| {
+            let kinds: Vec<String> = side
+                .kinds
+                .iter()
+                .map(|(kind, n)| format!("{n} {}", if kind.is_empty() { "other" } else { kind }))
+                .collect();
+            kinds.join(", ")
+        });
+        if words[0] != words[1] && found.sides.iter().any(|side| side.kinds.len() > 1) {
+            say(
+                "PHASES_DIFFER",
+                "info",
+                None,
+                format!(
+                    "A has {}, B {}: each kind is compared by itself, in A's mix",
+                    words[0], words[1]
+                ),
+                "compare one with --phase",
+            );
+        }
+    }
+    said
+}
+
+fn is_without_phase(run: &super::Run) -> bool {
+    run.labels(crate::trace::By::Phase)
+        .is_none_or(|labels| labels.names.iter().all(|name| name == "none"))
+}
+
+fn sizes_of_layers(run: &super::Run) -> Vec<f64> {
+    let mut sizes = vec![0.0; run.layers.names.len()];
+    for &layer in run.layers.of.iter().filter(|layer| **layer != NONE) {
+        sizes[layer as usize] += 1.0;
+    }
+    sizes
+}

@@ -1,0 +1,58 @@
+//! Who holds a device at each moment: its time is cut so that the parts add up, however much of the
+//! work runs in parallel.
+//!
+//! While computation runs, communication and copies beside it cost nothing; of several that compute,
+//! each has its part of the moment.
+
+use super::devices::{Role, role};
+use super::summary::Analysis;
+
+/// Pieces of work that share a moment, at most; of more, the ones that started first have it.
+const MOST_AT_ONCE: usize = 64;
+
+/// A piece of work that runs.
+struct Running {
+    row: u32,
+    role: Role,
+    end: i64,
+}
+
+/// Adds to every row of the device table the time that it holds its device. `rows` are those of one
+/// device, sorted by start.
+pub(crate) fn add_exposed(analysis: &Analysis, rows: &[u32], of_row: &mut [i64]) {
+    let spans = &analysis.timeline.gpu.spans;
+    let mut running: Vec<Running> = vec![];
+    let mut now = i64::MIN;
+    for &row in rows {
+        let (start, end) = (spans.ts[row as usize], spans.end(row as usize));
+        run(&mut running, &mut now, start, of_row);
+        now = now.max(start);
+        if end > start && running.len() < MOST_AT_ONCE && analysis.keeps(row) {
+            running.push(Running { row, role: role(analysis, row), end });
+        }
+    }
+    run(&mut running, &mut now, i64::MAX, of_row);
+}
+
+/// Lets time pass until `until`, or until nothing runs.
+fn run(running: &mut Vec<Running>, now: &mut i64, until: i64, of_row: &mut [i64]) {
+    while let Some(first_end) = running.iter().map(|piece| piece.end).min()
+        && *now < until
+    {
+        let stop = first_end.min(until);
+        share(running, stop.saturating_sub(*now), of_row);
+        *now = stop;
+        running.retain(|piece| piece.end > stop);
+    }
+}
+
+fn share(running: &[Running], time: i64, of_row: &mut [i64]) {
+    let Some(role) = running.iter().map(|piece| piece.role).min() else { return };
+    let holders = || running.iter().filter(|piece| piece.role == role);
+    let count = holders().count() as i64;
+    // What does not divide goes to the first, so that nothing is lost.
+    let mut rest = time % count;
+    for piece in holders() {
+        of_row[piece.row as usize] += time / count + std::mem::take(&mut rest);
+    }
+}
