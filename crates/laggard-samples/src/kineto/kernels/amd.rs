@@ -272,5 +272,30 @@ pub(super) fn kernels(work: Work) -> &'static [Kernel] {
                 )]
             }
         }
+        Work::WideGemmOnOtherTile => {
+            const {
+                &[kernel(
+                    "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT128x128x64_MI16x16x1_SN_LDSB1_AFC1_AFEM1_AFEM1_ASEM1_CLR1_CADS0_DTLA0_DTLB0_DTVA0_DTVB0_EPS0_FDSI0_GRPM1_GRVWA8_GRVWB8_GSUAMB_GLS0_ISA942_IU1_K1",
+                    284_700,
+                    [2048, 1, 1],
+                    [256, 1, 1],
+                    256,
+                    65_536,
+                )]
+            }
+        }
+        Work::AddNorm => {
+            const {
+                &[kernel(
+                    "triton_red_fused_add_native_layer_norm_0",
+                    19_800,
+                    [4096, 1, 1],
+                    [512, 1, 1],
+                    36,
+                    64,
+                )]
+            }
+        }
+        Work::NormApart => kernels(Work::Norm),
     }
 }

@@ -50,6 +50,11 @@ pub(super) enum Work {
     PagedAttention,
     Activation,
     TopK,
+    WideGemmOnOtherTile,
+    /// A sum and the norm of it, fused.
+    AddNorm,
+    /// A norm of data that is not aligned: the moments first.
+    NormApart,
 }
 
 impl Work {

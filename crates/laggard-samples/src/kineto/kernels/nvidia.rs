@@ -274,5 +274,51 @@ pub(super) fn kernels(work: Work) -> &'static [Kernel] {
                 )]
             }
         }
+        Work::WideGemmOnOtherTile => {
+            const {
+                &[kernel(
+                    "nvjet_tst_128x128_64x6_1x2_h_bz_coopA_bias_TNN",
+                    306_800,
+                    [32, 32, 1],
+                    [384, 1, 1],
+                    168,
+                    197_632,
+                )]
+            }
+        }
+        Work::AddNorm => {
+            const {
+                &[kernel(
+                    "triton_red_fused_add_native_layer_norm_0",
+                    21_600,
+                    [4096, 1, 1],
+                    [256, 1, 1],
+                    38,
+                    64,
+                )]
+            }
+        }
+        Work::NormApart => {
+            const {
+                &[
+                    kernel(
+                        "void at::native::(anonymous namespace)::RowwiseMomentsCUDAKernel<c10::BFloat16, float, false>(long, float, c10::BFloat16 const*, float*, float*)",
+                        29_400,
+                        [4096, 1, 1],
+                        [512, 1, 1],
+                        32,
+                        512,
+                    ),
+                    kernel(
+                        "void at::native::(anonymous namespace)::LayerNormForwardCUDAKernel<c10::BFloat16, float>(long, c10::BFloat16 const*, float const*, float const*, c10::BFloat16 const*, c10::BFloat16 const*, c10::BFloat16*)",
+                        24_700,
+                        [4096, 1, 1],
+                        [256, 1, 1],
+                        28,
+                        0,
+                    ),
+                ]
+            }
+        }
     }
 }
