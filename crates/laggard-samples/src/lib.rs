@@ -2,6 +2,7 @@
 //! PyTorch's profiler could have written, and its exact totals.
 //!
 //! - [`kineto`] writes realistic traces of any size, fast enough to make a gigabyte in seconds.
+//! - [`pairs`] writes two traces whose difference is known.
 //! - [`traps`] has the hard cases: damaged, odd and hostile files, and files that are no traces.
 //! - [`bench`] has results of benchmarks whose medians are known.
 //! - [`profile`] sketches recordings, a stack a line.
@@ -17,6 +18,7 @@ pub mod compress;
 pub mod fixtures;
 pub mod json;
 pub mod kineto;
+pub mod pairs;
 mod pen;
 pub mod profile;
 mod rng;

@@ -52,6 +52,13 @@ impl Rng {
         let slow = if self.below(50) == 0 { nanos / 2 } else { 0 };
         nanos + self.between(-spread, spread) + slow
     }
+
+    /// A number of mean 0 and standard deviation 1, almost normal: twelve even ones added up, which every
+    /// machine computes alike.
+    pub fn normal(&mut self) -> f64 {
+        let even = |bits: u64| (bits >> 11) as f64 / (1u64 << 53) as f64;
+        (0..12).map(|_| even(self.bits())).sum::<f64>() - 6.0
+    }
 }
 
 #[cfg(test)]
@@ -67,5 +74,14 @@ mod tests {
         assert!((0..1000).all(|_| (-3..=3).contains(&a.between(-3, 3))));
         assert!((0..1000).all(|_| a.below(1) == 0));
         a.between(i64::MIN, i64::MAX);
+    }
+
+    #[test]
+    fn normal_numbers_have_mean_0_and_deviation_1() {
+        let mut rng = Rng::new(3);
+        let numbers: Vec<f64> = (0..10_000).map(|_| rng.normal()).collect();
+        let mean = numbers.iter().sum::<f64>() / 1e4;
+        let variance = numbers.iter().map(|n| (n - mean).powi(2)).sum::<f64>() / 1e4;
+        assert!(mean.abs() < 0.03 && (variance - 1.0).abs() < 0.05, "{mean} {variance}");
     }
 }

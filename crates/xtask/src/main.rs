@@ -9,6 +9,7 @@
 mod bench;
 mod completions;
 mod demo;
+mod gen_pair;
 mod gen_trace;
 mod goldens;
 mod man;
@@ -34,6 +35,7 @@ enum Verb {
     Test(test::Args),
     Demo(demo::Args),
     Gen(gen_trace::Args),
+    GenPair(gen_pair::Args),
     Goldens(goldens::Args),
     Man(man::Args),
     Completions(completions::Args),
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         Verb::Test(args) => test::run(&args),
         Verb::Demo(args) => demo::run(&args),
         Verb::Gen(args) => gen_trace::run(&args),
+        Verb::GenPair(args) => gen_pair::run(&args),
         Verb::Goldens(args) => goldens::run(&args),
         Verb::Man(args) => man::run(&args),
         Verb::Completions(args) => completions::run(&args),

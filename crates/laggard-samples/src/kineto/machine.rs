@@ -5,7 +5,7 @@
 
 use super::kernels::{Kernel, Work};
 use super::ops::Op;
-use super::{Gpu, Recipe};
+use super::{Gpu, Recipe, Steady, Variant};
 use crate::Rng;
 
 /// Something that happened.
@@ -44,12 +44,13 @@ pub(super) enum Call {
     Fill,
     IsCapturing,
     Synchronize,
+    WaitEvent,
 }
 
 impl Call {
     /// Whether device work follows from it.
     pub(super) fn launches(self) -> bool {
-        !matches!(self, Call::IsCapturing | Call::Synchronize)
+        !matches!(self, Call::IsCapturing | Call::Synchronize | Call::WaitEvent)
     }
 }
 
@@ -78,8 +79,11 @@ pub(super) enum Label {
 pub(super) struct Machine {
     pub(super) rng: Rng,
     pub(super) gpu: Gpu,
+    pub(super) variant: Variant,
     pub(super) now: i64,
     pub(super) events: Vec<Event>,
+    noise: Option<Noise>,
+    python: bool,
     thread: Thread,
     compute_free: i64,
     comm_free: i64,
@@ -93,6 +97,12 @@ pub(super) struct Machine {
     allocated: i64,
 }
 
+/// How the time that device work takes varies.
+struct Noise {
+    share: f64,
+    rng: Rng,
+}
+
 /// Microseconds of the first step, after the base time.
 const START: i64 = 1_184_213_000_000_000;
 /// Python functions around everything, written last.
@@ -100,13 +110,19 @@ pub(super) const ROOT_PYTHON_IDS: i64 = 2;
 
 impl Machine {
     pub(super) fn new(recipe: &Recipe) -> Machine {
-        let mut rng = Rng::new(recipe.seed ^ (u64::from(recipe.rank) << 32));
+        let mut rng = Rng::new(recipe.run() ^ (u64::from(recipe.rank) << 32));
         let now = START + rng.between(0, 999_999_999);
         Machine {
             rng,
             gpu: recipe.gpu,
+            variant: recipe.steady.map_or(Variant::Plain, |steady| steady.variant),
             now,
             events: Vec::new(),
+            noise: recipe.steady.map(|Steady { noise, noise_seed, .. }| Noise {
+                share: noise,
+                rng: Rng::new(noise_seed),
+            }),
+            python: recipe.python,
             thread: Thread::Main,
             compute_free: now,
             comm_free: now,
@@ -118,6 +134,15 @@ impl Machine {
             python_parent: ROOT_PYTHON_IDS,
             sequence: 1_000,
             allocated: 8_589_934_592,
+        }
+    }
+
+    /// Forgets the last step. The host of a steady job takes the same times in the same step, whatever
+    /// was different in those before.
+    pub(super) fn begin_step(&mut self, recipe: &Recipe, number: u64) {
+        self.events.clear();
+        if recipe.steady.is_some() {
+            self.rng = Rng::new(recipe.seed.wrapping_add(number << 32));
         }
     }
 
@@ -179,9 +204,10 @@ impl Machine {
 
     /// Launches the kernels of some work on the compute stream.
     pub(super) fn run(&mut self, work: Work) {
+        let work = self.variant.instead_of(work);
         for kernel in work.kernels(self.gpu) {
             let correlation = self.call(Call::Launch(kernel), 4_800);
-            self.queue_kernel(kernel, correlation, false);
+            self.queue_kernel(work, kernel, correlation, false);
         }
     }
 
@@ -190,16 +216,27 @@ impl Machine {
         for kernel in Work::AllReduce.kernels(self.gpu) {
             self.call(Call::IsCapturing, 700);
             let correlation = self.call(Call::Launch(kernel), 9_200);
-            self.queue_kernel(kernel, correlation, true);
+            self.queue_kernel(Work::AllReduce, kernel, correlation, true);
         }
+        if self.variant == Variant::CommunicationAlone {
+            self.wait_for_communication();
+        }
+    }
+
+    /// Lets compute wait for the collectives that were launched.
+    pub(super) fn wait_for_communication(&mut self) {
+        self.call(Call::WaitEvent, 1_200);
+        self.compute_free = self.compute_free.max(self.comm_free);
     }
 
     /// Launches a graph that runs all of `work`.
     pub(super) fn run_graph(&mut self, work: &[Work], times: u32) {
         let (gpu, correlation) = (self.gpu, self.call(Call::GraphLaunch, 61_000));
         for _ in 0..times {
-            for kernel in work.iter().flat_map(|work| work.kernels(gpu)) {
-                self.queue_kernel(kernel, correlation, false);
+            for &work in work {
+                for kernel in work.kernels(gpu) {
+                    self.queue_kernel(work, kernel, correlation, false);
+                }
             }
         }
     }
@@ -296,6 +333,9 @@ impl Machine {
     }
 
     fn python_call(&mut self, name: Label, module: Option<i64>, body: impl FnOnce(&mut Machine)) {
+        if !self.python {
+            return body(self);
+        }
         self.python_id += 1;
         let (id, parent) = (self.python_id, self.python_parent);
         self.python_parent = id;
@@ -314,6 +354,9 @@ impl Machine {
 
     fn call(&mut self, call: Call, nanos: i64) -> i64 {
         self.correlation += 1;
+        if call.launches() {
+            self.now += self.variant.before_launch_ns();
+        }
         let start = self.now;
         self.spend(nanos);
         let what = What::Call { call, correlation: self.correlation };
@@ -329,17 +372,29 @@ impl Machine {
         self.correlation
     }
 
-    fn queue_kernel(&mut self, kernel: &'static Kernel, correlation: i64, collective: bool) {
+    fn queue_kernel(
+        &mut self,
+        work: Work,
+        kernel: &'static Kernel,
+        correlation: i64,
+        collective: bool,
+    ) {
         let stream = if collective { self.comm_stream() } else { self.compute_stream() };
         self.queue(
             What::Kernel { kernel, stream, correlation, collective },
-            kernel.nanos,
+            self.variant.nanos(work, kernel),
             collective,
         );
     }
 
     fn queue(&mut self, what: What, nanos: i64, on_comm: bool) {
-        let dur = self.rng.jitter(nanos).max(1);
+        let dur = match &mut self.noise {
+            Some(Noise { share, rng }) => {
+                (nanos as f64 * (1.0 + *share * rng.normal())).round() as i64
+            }
+            None => self.rng.jitter(nanos),
+        };
+        let dur = dur.max(1);
         let ready = self.now + self.rng.between(1_800, 3_200);
         let gap = self.rng.between(600, 1_400);
         // A collective waits for the work that made its input.

@@ -7,13 +7,16 @@ mod kernels;
 mod machine;
 mod ops;
 mod render;
+mod steady;
 mod steps;
 
 use crate::json::Json;
 use crate::pen::{Pen, Style};
-use machine::Machine;
+use machine::{Event, Machine, What};
 use render::Renderer;
 use std::io::{self, Write};
+
+pub use steady::{Steady, Variant};
 
 /// Whose device and runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,6 +87,12 @@ pub struct Recipe {
     pub ranks: u32,
     /// Where the event array stands.
     pub events: Events,
+    /// How many steps there are, whatever the size.
+    pub steps: Option<u64>,
+    /// Whether Python functions are recorded.
+    pub python: bool,
+    /// Makes all steps alike, for comparisons; otherwise durations vary widely.
+    pub steady: Option<Steady>,
 }
 
 impl Recipe {
@@ -99,8 +108,25 @@ impl Recipe {
             rank: 0,
             ranks: 1,
             events: Events::Amid,
+            steps: None,
+            python: true,
+            steady: None,
         }
     }
+
+    /// A number of the run that is recorded: two steady jobs with the same seed are different runs.
+    fn run(&self) -> u64 {
+        self.seed ^ self.steady.map_or(0, |steady| steady.noise_seed)
+    }
+}
+
+/// Something that ran on the device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    /// The kernel; none for copies and fills.
+    pub(crate) kernel: Option<&'static str>,
+    pub(crate) start_ns: i64,
+    pub(crate) dur_ns: i64,
 }
 
 /// What a trace holds, exactly.
@@ -157,15 +183,28 @@ impl Totals {
 
 /// Writes the trace to `out`, which needs no buffer of its own.
 pub fn write(recipe: &Recipe, out: impl Write) -> io::Result<Totals> {
+    write_watched(recipe, out, |_| {})
+}
+
+/// Writes the trace, and shows `watch` what ran on the device in each step.
+pub(crate) fn write_watched(
+    recipe: &Recipe,
+    out: impl Write,
+    mut watch: impl FnMut(&mut dyn Iterator<Item = Piece>),
+) -> io::Result<Totals> {
     let mut pen = Pen::new(out, recipe.style);
     let (before, after) = frame(recipe);
     pen.raw(&before);
     let mut machine = Machine::new(recipe);
     let mut renderer = Renderer::new(pen, recipe);
     let (start, mut steps) = (machine.now, 0);
-    while steps == 0 || renderer.pen.bytes() < recipe.bytes {
-        machine.events.clear();
+    while match recipe.steps {
+        Some(wanted) => steps < wanted,
+        None => steps == 0 || renderer.pen.bytes() < recipe.bytes,
+    } {
+        machine.begin_step(recipe, steps);
         steps::step(&mut machine, recipe, steps);
+        watch(&mut machine.events.iter().filter_map(piece));
         renderer.step(&machine.events)?;
         steps += 1;
     }
@@ -176,6 +215,15 @@ pub fn write(recipe: &Recipe, out: impl Write) -> io::Result<Totals> {
     let totals = Totals { events: pen.events(), bytes: pen.bytes(), steps, ..totals };
     pen.finish()?;
     Ok(totals)
+}
+
+fn piece(event: &Event) -> Option<Piece> {
+    let kernel = match event.what {
+        What::Kernel { kernel, .. } => Some(kernel.name),
+        What::Copy { .. } | What::Fill { .. } => None,
+        _ => return None,
+    };
+    Some(Piece { kernel, start_ns: event.start, dur_ns: event.dur })
 }
 
 /// The trace as a text.
@@ -273,8 +321,9 @@ fn metadata(recipe: &Recipe) -> Vec<(&'static str, Json)> {
         keys.push(("distributedInfo", distributed(recipe)));
     }
     let flags = ["profile_memory", "record_shapes", "with_stack"];
-    keys.extend(flags.map(|flag| (flag, Json::Int(1))));
-    let id = crate::Rng::new(recipe.seed).bits();
+    let flags = if recipe.python { &flags[..] } else { &flags[..2] };
+    keys.extend(flags.iter().map(|flag| (*flag, Json::Int(1))));
+    let id = crate::Rng::new(recipe.run()).bits();
     keys.push(("trace_id", Json::text(format!("{id:016X}{:016X}", recipe.rank))));
     keys
 }

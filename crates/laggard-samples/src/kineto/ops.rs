@@ -38,6 +38,8 @@ pub(super) enum Op {
     Rotary,
     KvCache,
     Sample,
+    CompiledRegion,
+    AddNorm,
 }
 
 /// An operator's name and inputs: a shape, a type and a scalar's value each.
@@ -55,7 +57,7 @@ const NONE: &[u32] = &[];
 
 impl Op {
     /// As many as there are.
-    pub(super) const COUNT: usize = Op::Sample as usize + 1;
+    pub(super) const COUNT: usize = Op::AddNorm as usize + 1;
 
     pub(super) fn all() -> [Op; Op::COUNT] {
         use Op::*;
@@ -94,6 +96,8 @@ impl Op {
             Rotary,
             KvCache,
             Sample,
+            CompiledRegion,
+            AddNorm,
         ]
     }
 
@@ -253,6 +257,13 @@ impl Op {
             Op::Sample => {
                 spec("aten::topk", &[&[32, 32000], NONE], &["float", "Scalar"], &["", "50"])
             }
+            Op::CompiledRegion => spec("Torch-Compiled Region: 0/0", &[], &[], &[]),
+            Op::AddNorm => spec(
+                "triton_red_fused_add_native_layer_norm_0",
+                &[TOKENS, TOKENS, &[2048], &[2048], TOKENS, NONE, NONE],
+                &[BF, BF, BF, BF, BF, "Scalar", "Scalar"],
+                &["", "", "", "", "", "4096", "2048"],
+            ),
         }
     }
 }

@@ -12,6 +12,8 @@ use std::io::{self, Write};
 /// Process and thread numbers of the host side.
 const PID: i64 = 4021;
 const AUTOGRAD_TID: i64 = 4177;
+/// How names of kernels that torch.compile makes begin.
+const TRITON: &str = "triton_";
 
 pub(super) struct Renderer<'a, W: Write> {
     pub(super) pen: Pen<W>,
@@ -178,14 +180,21 @@ impl<'a, W: Write> Renderer<'a, W> {
             Call::Launch(kernel) if kernel.name.starts_with("nvjet_") => {
                 ("cudaLaunchKernelExC", 430, "", 0)
             }
+            Call::Launch(kernel) if kernel.name.starts_with(TRITON) => {
+                ("cuLaunchKernel", 307, "hipModuleLaunchKernel", 169)
+            }
             Call::Launch(_) => ("cudaLaunchKernel", 211, "hipLaunchKernel", 107),
             Call::GraphLaunch => ("cudaGraphLaunch", 311, "hipGraphLaunch", 424),
             Call::Copy { .. } => ("cudaMemcpyAsync", 41, "hipMemcpyAsync", 134),
             Call::Fill => ("cudaMemsetAsync", 51, "hipMemsetAsync", 159),
             Call::IsCapturing => ("cudaStreamIsCapturing", 317, "hipStreamIsCapturing", 290),
             Call::Synchronize => ("cudaDeviceSynchronize", 165, "hipDeviceSynchronize", 48),
+            Call::WaitEvent => ("cudaStreamWaitEvent", 147, "hipStreamWaitEvent", 200),
         };
-        self.begin("cuda_runtime", if amd { amd_name } else { nvidia_name }, event)?;
+        // Triton launches through the driver, which HIP does not tell from its runtime.
+        let by_driver = matches!(call, Call::Launch(kernel) if kernel.name.starts_with(TRITON));
+        let cat = if by_driver && !amd { "cuda_driver" } else { "cuda_runtime" };
+        self.begin(cat, if amd { amd_name } else { nvidia_name }, event)?;
         let pen = &mut self.pen;
         pen.int("External id", event.external);
         if amd {
@@ -389,7 +398,7 @@ impl<'a, W: Write> Renderer<'a, W> {
 
     /// What stands behind the last step: the outermost Python frames, names, the span of it all.
     pub(super) fn end(&mut self, start: i64, end: i64, streams: &[i64]) -> io::Result<()> {
-        if self.recipe.workload == super::Workload::Training {
+        if self.recipe.workload == super::Workload::Training && self.recipe.python {
             for (id, name) in [(1, "train.py(97): <module>"), (2, "train.py(80): main")] {
                 let what =
                     What::Python { name: Label::Fixed(name), id, parent: id - 1, module: None };

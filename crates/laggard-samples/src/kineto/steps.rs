@@ -3,7 +3,8 @@
 use super::kernels::Work;
 use super::machine::{Label, Machine, Thread, What};
 use super::ops::Op;
-use super::{Recipe, Workload};
+use super::steady::PAUSE_NS;
+use super::{Recipe, Variant, Workload};
 
 /// Runs one step, leaving its events in `machine.events`.
 pub(super) fn step(machine: &mut Machine, recipe: &Recipe, number: u64) {
@@ -24,6 +25,12 @@ fn training_step(m: &mut Machine, recipe: &Recipe, number: u64) {
                 }
             });
             loss(m);
+            if m.variant == Variant::PauseAmid {
+                m.python("train.py(74): log", |m| {
+                    m.synchronize();
+                    m.spend(PAUSE_NS);
+                });
+            }
             m.python("torch/autograd/graph.py(824): _engine_run_backward", |m| {
                 m.on_thread(Thread::Autograd, |m| {
                     for _ in 0..recipe.layers {
@@ -31,6 +38,9 @@ fn training_step(m: &mut Machine, recipe: &Recipe, number: u64) {
                     }
                 });
             });
+            if recipe.ranks > 1 && recipe.steady.is_some() {
+                m.wait_for_communication();
+            }
             m.annotate(Label::Fixed("Optimizer.step#AdamW.step"), |m| {
                 m.python("torch/optim/adamw.py(201): step", |m| {
                     m.op(Op::ForeachAdd, |m| m.run(Work::Accumulate));
@@ -65,7 +75,7 @@ fn load_batch(m: &mut Machine) {
 
 fn forward_block(m: &mut Machine, layer: u32) {
     m.module("Block", layer, "model.py(88): forward", |m| {
-        norm(m, 2 * layer);
+        norm(m, 2 * layer, Work::Norm);
         m.module("Attention", layer, "model.py(41): forward", |m| {
             linear(m, 4 * layer, Work::Gemm);
             m.small_op(Op::View);
@@ -80,8 +90,7 @@ fn forward_block(m: &mut Machine, layer: u32) {
             });
             linear(m, 4 * layer + 1, Work::Gemm);
         });
-        m.op(Op::Add, |m| m.run(Work::Add));
-        norm(m, 2 * layer + 1);
+        add_norm(m, 2 * layer + 1);
         m.module("FeedForward", layer, "model.py(63): forward", |m| {
             linear(m, 4 * layer + 2, Work::WideGemm);
             m.module("GELU", layer, "torch/nn/modules/activation.py(734): forward", |m| {
@@ -99,13 +108,26 @@ fn forward_block(m: &mut Machine, layer: u32) {
     });
 }
 
-fn norm(m: &mut Machine, number: u32) {
+/// The sum and the norm amid a layer. What torch.compile makes of them calls no module.
+fn add_norm(m: &mut Machine, number: u32) {
+    if m.variant == Variant::AddNormFused {
+        m.python("torch/_dynamo/eval_frame.py(736): compile_wrapper", |m| {
+            m.op(Op::CompiledRegion, |m| m.op(Op::AddNorm, |m| m.run(Work::AddNorm)));
+        });
+        return;
+    }
+    m.op(Op::Add, |m| m.run(Work::Add));
+    let apart = m.variant == Variant::AddNormApart;
+    norm(m, number, if apart { Work::NormApart } else { Work::Norm });
+}
+
+fn norm(m: &mut Machine, number: u32, work: Work) {
     m.module("LayerNorm", number, "torch/nn/modules/normalization.py(217): forward", |m| {
         m.python("torch/nn/functional.py(2893): layer_norm", |m| {
             m.op(Op::LayerNorm, |m| {
                 m.op(Op::NativeLayerNorm, |m| {
                     m.small_op(Op::Empty);
-                    m.run(Work::Norm);
+                    m.run(work);
                 });
             });
         });
@@ -165,7 +187,10 @@ const DECODE_LAYER: [Work; 9] = [
 
 /// Every eighth step takes in a new prompt; of the others, every other one replays a graph.
 fn decode_step(m: &mut Machine, recipe: &Recipe, number: u64) {
-    let prefill = number.is_multiple_of(8);
+    let (prefill, graph) = match m.variant {
+        Variant::PrefillEvery(steps) => (number.is_multiple_of(steps), true),
+        _ => (number.is_multiple_of(8), number % 2 == 1),
+    };
     let label = Label::Phase { prefill, tokens: if prefill { 1024 } else { 32 } };
     let first = m.events.len();
     m.annotate(label, |m| {
@@ -174,7 +199,7 @@ fn decode_step(m: &mut Machine, recipe: &Recipe, number: u64) {
             for layer in 0..recipe.layers {
                 forward_block(m, layer);
             }
-        } else if number % 2 == 1 {
+        } else if graph {
             m.run_graph(&DECODE_LAYER, recipe.layers);
         } else {
             for _ in 0..recipe.layers {

@@ -1,0 +1,67 @@
+//! The kernels of each vendor. They differ in speed, and in what is fused, as real ones do.
+
+mod amd;
+mod nvidia;
+
+use super::Gpu;
+
+/// A kernel as one vendor's libraries have it.
+#[derive(Debug)]
+pub(super) struct Kernel {
+    pub(super) name: &'static str,
+    pub(super) nanos: i64,
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    pub(super) registers: u32,
+    pub(super) shared: u32,
+}
+
+const fn kernel(
+    name: &'static str,
+    nanos: i64,
+    grid: [u32; 3],
+    block: [u32; 3],
+    registers: u32,
+    shared: u32,
+) -> Kernel {
+    Kernel { name, nanos, grid, block, registers, shared }
+}
+
+/// A piece of work for the device. A vendor needs one kernel for it, or several where it is not fused.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Work {
+    Norm,
+    Gemm,
+    WideGemm,
+    Attention,
+    Gelu,
+    Add,
+    Softmax,
+    Loss,
+    GemmBackward,
+    AttentionBackward,
+    NormBackward,
+    Accumulate,
+    Adam,
+    AllReduce,
+    Rotary,
+    KvCache,
+    DecodeGemm,
+    PagedAttention,
+    Activation,
+    TopK,
+    WideGemmOnOtherTile,
+    /// A sum and the norm of it, fused.
+    AddNorm,
+    /// A norm of data that is not aligned: the moments first.
+    NormApart,
+}
+
+impl Work {
+    pub(super) fn kernels(self, gpu: Gpu) -> &'static [Kernel] {
+        match gpu {
+            Gpu::Nvidia => nvidia::kernels(self),
+            Gpu::Amd => amd::kernels(self),
+        }
+    }
+}
