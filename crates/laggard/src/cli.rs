@@ -3,10 +3,14 @@
 mod compare;
 mod sides;
 mod suites;
+mod traces;
 
-pub use compare::{Calls, CompareArgs, CompareBy, CompareSamples, ScaleArg, SideArg};
+pub use compare::{
+    BY_FUNCTION, BY_LIBRARY, Calls, CompareArgs, CompareSamples, CompareTraces, ScaleArg, SideArg,
+};
 pub use sides::{EachSideArgs, EffortArgs, Parameter, Set, Setting, SidesArgs};
 pub use suites::{CaseArgs, CaseSideArgs, LayoutArg, SimdArg, SuiteArgs};
+pub use traces::TraceArgs;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -488,12 +492,6 @@ pub struct ReportArgs {
     /// Show one table: samples of a recording, traced calls, or device time of a trace by this
     #[arg(long, value_parser = by(), value_name = "WHAT")]
     pub by: Option<String>,
-    /// Keep only device work of this phase (prefill, decode, mixed, forward, backward, optimizer, or your own)
-    #[arg(long, value_name = "PHASE")]
-    pub phase: Option<String>,
-    /// Name a phase by a pattern of annotations, with `*` for anything; may be given again
-    #[arg(long, value_name = "NAME=PATTERN", value_parser = phase_pattern)]
-    pub phase_pattern: Vec<(String, String)>,
     /// Rows of each table [default: 10; all ranks]
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
@@ -506,15 +504,9 @@ pub struct ReportArgs {
     /// List the kernels that no rule caught, by time
     #[arg(long)]
     pub unclassified: bool,
-    /// Rules that classify kernels, tried before the built-in ones (TOML)
-    #[arg(long, value_name = "FILE")]
-    pub rules: Option<PathBuf>,
-    /// Neither read nor write an index
-    #[arg(long)]
-    pub no_index: bool,
-    /// Threads to read with; all cores by default
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub threads: Option<u16>,
+    /// How traces are read.
+    #[command(flatten)]
+    pub trace: TraceArgs,
     /// Where to.
     #[command(flatten)]
     pub output: Output,

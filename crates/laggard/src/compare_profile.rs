@@ -1,7 +1,9 @@
 //! Recordings of two sides: narrowed alike, compared and shown.
 
 use crate::bench::TRIPPED;
-use crate::cli::{CompareArgs, CompareBy, Format, ScaleArg, SideArg, is_interpreters};
+use crate::cli::{
+    BY_FUNCTION, BY_LIBRARY, CompareArgs, Format, ScaleArg, SideArg, is_interpreters,
+};
 use crate::failure;
 use crate::output::Places;
 use crate::page::ROWS;
@@ -127,13 +129,13 @@ pub(crate) fn run(
 }
 
 fn shown(args: &CompareArgs) -> Shown {
-    match (args.samples.only, args.samples.by) {
+    match (args.samples.only, args.by.as_deref()) {
         (Some(SideArg::A), _) => Shown::OnlyIn(0),
         (Some(SideArg::B), _) => Shown::OnlyIn(1),
-        (None, Some(CompareBy::Library)) => Shown::Libraries,
-        (None, Some(CompareBy::Function)) => Shown::Functions,
-        (None, None) if args.function.is_some() => Shown::Functions,
-        (None, None) => Shown::Whole,
+        (None, Some(BY_LIBRARY)) => Shown::Libraries,
+        (None, Some(BY_FUNCTION)) => Shown::Functions,
+        (None, _) if args.function.is_some() => Shown::Functions,
+        (None, _) => Shown::Whole,
     }
 }
 

@@ -8,6 +8,7 @@ mod calls;
 pub mod cli;
 mod commands;
 mod compare_profile;
+mod compare_trace;
 mod counters;
 mod evidence;
 mod failure;

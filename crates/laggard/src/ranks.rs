@@ -33,19 +33,59 @@ pub(crate) struct Given {
     pub(crate) by_name: bool,
 }
 
+/// The files that were given; a directory stands for the traces in it.
+pub(crate) fn files(given: &[PathBuf]) -> anyhow::Result<Vec<Given>> {
+    let mut files = vec![];
+    for path in given {
+        if !path.is_dir() {
+            files.push(Given { path: path.clone(), by_name: true });
+            continue;
+        }
+        let mut inside = vec![];
+        for entry in path.read_dir().with_context(|| format!("cannot read {}", path.display()))? {
+            let entry = entry?.path();
+            let name = entry.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if entry.is_file()
+                && [".json", ".json.gz", ".json.zst"].iter().any(|suffix| name.ends_with(suffix))
+            {
+                inside.push(entry);
+            }
+        }
+        anyhow::ensure!(
+            !inside.is_empty(),
+            "there is no trace (*.json, *.json.gz, *.json.zst) in {}",
+            path.display()
+        );
+        inside.sort();
+        files.extend(inside.into_iter().map(|path| Given { path, by_name: false }));
+    }
+    Ok(files)
+}
+
 /// What is under way.
-#[derive(Default)]
-struct Shared {
+struct Shared<T> {
     next: usize,
     running: usize,
     memory: u64,
-    ranks: Vec<Rank>,
+    /// By the file's place.
+    loaded: Vec<(usize, T)>,
     failure: Option<anyhow::Error>,
 }
 
 /// Loads all ranks and puts them side by side. Only a summary is kept of each.
 pub(crate) fn load(files: &[Given], loader: &Loader) -> anyhow::Result<Ranks> {
-    let (shared, changed) = (Mutex::new(Shared::default()), Condvar::new());
+    Ok(side_by_side(load_each(files, loader, rank)?))
+}
+
+/// Makes something of each file, in the order of files; what is no trace is left out, unless it was
+/// named.
+pub(crate) fn load_each<T: Send>(
+    files: &[Given],
+    loader: &Loader,
+    of: impl Fn(&Path, &Loader) -> anyhow::Result<T> + Sync,
+) -> anyhow::Result<Vec<T>> {
+    let start = Shared { next: 0, running: 0, memory: 0, loaded: vec![], failure: None };
+    let (shared, changed) = (Mutex::new(start), Condvar::new());
     let budget = budget();
     let workers = loader.options.threads.min(files.len()).max(1);
     // Each worker reads with one thread: ranks are many, and side by side they need no joining.
@@ -71,16 +111,17 @@ pub(crate) fn load(files: &[Given], loader: &Loader) -> anyhow::Result<Ranks> {
                 }
                 state = changed.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
             };
+            let place = state.next;
             state.next += 1;
             state.running += 1;
             state.memory += memory;
             drop(state);
-            let rank = rank(&file.path, &alone);
+            let loaded = of(&file.path, &alone);
             let mut state = lock();
             state.running -= 1;
             state.memory -= memory;
-            match rank {
-                Ok(rank) => state.ranks.push(rank),
+            match loaded {
+                Ok(loaded) => state.loaded.push((place, loaded)),
                 Err(error) if !file.by_name && is_no_trace(&error) => {
                     loader.printer.warning(&format!("left out: {error}"));
                 }
@@ -97,11 +138,12 @@ pub(crate) fn load(files: &[Given], loader: &Loader) -> anyhow::Result<Ranks> {
             scope.spawn(work);
         }
     });
-    let state = shared.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut state = shared.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    state.loaded.sort_by_key(|(place, _)| *place);
     match state.failure {
         Some(error) => Err(error),
-        None if state.ranks.is_empty() => bail!("none of the {} files is a trace", files.len()),
-        None => Ok(side_by_side(state.ranks)),
+        None if state.loaded.is_empty() => bail!("none of the {} files is a trace", files.len()),
+        None => Ok(state.loaded.into_iter().map(|(_, loaded)| loaded).collect()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Loading a trace: by its index when there is a good one, from its text otherwise.
 
+use crate::cli::TraceArgs;
 use crate::printer::Printer;
 use anyhow::Context;
 use laggard_core::classify::Rules;
@@ -11,7 +12,7 @@ use laggard_core::trace::{Analysis, summarise};
 use laggard_formats::lag::{self, Binding, Index, RunFile};
 use laggard_formats::read::kineto;
 use laggard_formats::{Error, Source};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How to load.
 pub(crate) struct Loader<'a> {
@@ -25,6 +26,47 @@ pub(crate) struct Loader<'a> {
     pub(crate) phases: &'a Phases,
     /// Where to talk.
     pub(crate) printer: Printer,
+}
+
+/// How traces are to be read, as flags say.
+pub(crate) struct Reading {
+    index: bool,
+    options: kineto::Options,
+    rules: Option<Rules>,
+    phases: Phases,
+}
+
+impl Reading {
+    /// By these flags.
+    pub(crate) fn new(args: &TraceArgs) -> anyhow::Result<Reading> {
+        let rules = |path: &PathBuf| {
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("cannot read {}", path.display()))?;
+            Rules::with_user(&text)
+                .with_context(|| format!("cannot use the rules of {}", path.display()))
+        };
+        let mut options = kineto::Options::default();
+        if let Some(threads) = args.threads {
+            options.threads = usize::from(threads);
+        }
+        Ok(Reading {
+            index: !args.no_index,
+            options,
+            rules: args.rules.as_ref().map(rules).transpose()?,
+            phases: Phases { user: args.phase_pattern.clone() },
+        })
+    }
+
+    /// The loader that reads like this.
+    pub(crate) fn loader(&self, printer: &Printer) -> Loader<'_> {
+        Loader {
+            index: self.index,
+            options: self.options,
+            rules: self.rules.as_ref().unwrap_or(Rules::builtin()),
+            phases: &self.phases,
+            printer: *printer,
+        }
+    }
 }
 
 /// What a report needs of a trace.

@@ -1,7 +1,9 @@
 //! Flags of `compare`.
 
-use super::{Output, percent};
+use super::{Output, TraceArgs, percent};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use laggard_core::trace::By;
 use std::path::PathBuf;
 
 /// Arguments of `compare`.
@@ -14,13 +16,16 @@ use std::path::PathBuf;
   laggard compare --lib openblas before.lag after.lag
   laggard compare before.json after.json                   (two benches)
   laggard compare --fail-above 5% baseline.json now.json   (exit 1 when a case got slower)
+  laggard compare h100.json.gz mi300.json.gz               (two PyTorch traces, of any devices)
+  laggard compare before/ after/                           (the ranks of two jobs)
+  laggard compare --layers --label old --label new a.json b.json
 
 Functions of recordings are the same by library and name, through other versions, clones and
 directories. Results of benchmarks may be those of laggard bench, hyperfine, pyperf or
 pytest-benchmark. Of those with a reference side its ratio to the others is compared, so that a file
 of another machine still means something; of others, the times.")]
 pub struct CompareArgs {
-    /// The reference
+    /// The reference: a file, or a directory of ranks
     #[arg(value_name = "A", required_unless_present_any = ["more_a", "more_b"], requires = "b")]
     pub a: Option<PathBuf>,
     /// The one asked about
@@ -32,8 +37,8 @@ pub struct CompareArgs {
     /// Several recordings of the one asked about
     #[arg(long = "b", value_name = "FILE", num_args = 1.., requires = "more_a", conflicts_with_all = ["a", "b"])]
     pub more_b: Vec<PathBuf>,
-    /// Exit 1 when a case of a bench got slower by more than this, or all of B's recordings (with --fn:
-    /// one of the functions): detectably so, and by the middle of its interval
+    /// Exit 1 when a case of a bench got slower by more than this, all of B's recordings (with --fn: one
+    /// of the functions), or a step of B's traces: detectably so, and by the middle of its interval
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub fail_above: Option<f64>,
     /// Keep calls into a library, or samples below it, on both sides
@@ -42,6 +47,9 @@ pub struct CompareArgs {
     /// Keep calls of these functions, or rows of them, on both sides
     #[arg(long = "fn", value_name = "GLOB")]
     pub function: Option<String>,
+    /// Show one kind of rows: of recordings library or function, of traces what device time is for
+    #[arg(long, value_parser = by(), value_name = "WHAT")]
+    pub by: Option<String>,
     /// Rows of each table [default: 10]
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
@@ -55,6 +63,63 @@ pub struct CompareArgs {
     /// What of samples to keep and show
     #[command(flatten)]
     pub samples: CompareSamples,
+    /// What of traces to keep and show
+    #[command(flatten)]
+    pub traces: CompareTraces,
+}
+
+/// Flags for PyTorch traces.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "PyTorch traces")]
+pub struct CompareTraces {
+    /// What to call A, and given again what to call B; else their devices or files
+    #[arg(long, value_name = "NAME")]
+    pub label: Vec<String>,
+    /// Show the layers of the model
+    #[arg(long, group = "shown")]
+    pub layers: bool,
+    /// Show which sequences of kernels one side runs as one
+    #[arg(long, group = "shown")]
+    pub fusion: bool,
+    /// Show the kernels, operators and Python lines behind each operation
+    #[arg(long, group = "shown")]
+    pub stacks: bool,
+    /// How they are read.
+    #[command(flatten)]
+    pub trace: TraceArgs,
+}
+
+impl CompareTraces {
+    /// The flags that were given.
+    pub fn given(&self) -> impl Iterator<Item = &'static str> {
+        [
+            ("--label", !self.label.is_empty()),
+            ("--layers", self.layers),
+            ("--fusion", self.fusion),
+            ("--stacks", self.stacks),
+            ("--phase", self.trace.phase.is_some()),
+            ("--phase-pattern", !self.trace.phase_pattern.is_empty()),
+            ("--rules", self.trace.rules.is_some()),
+            ("--no-index", self.trace.no_index),
+            ("--threads", self.trace.threads.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(flag, is_given)| is_given.then_some(flag))
+    }
+}
+
+/// What rows of a comparison of recordings are.
+pub const BY_LIBRARY: &str = "library";
+/// The same.
+pub const BY_FUNCTION: &str = "function";
+
+fn by() -> impl TypedValueParser<Value = String> {
+    let of_samples = [
+        PossibleValue::new(BY_LIBRARY).help("Programs and libraries"),
+        PossibleValue::new(BY_FUNCTION).help("Functions"),
+    ];
+    let of_traces = By::ALL.map(|by| PossibleValue::new(by.word()).help(by.meaning()));
+    PossibleValuesParser::new(of_samples.into_iter().chain(of_traces))
 }
 
 /// Flags for recordings of samples.
@@ -70,9 +135,6 @@ pub struct CompareSamples {
     /// Show functions that only one side reaches
     #[arg(long, value_enum, value_name = "SIDE", conflicts_with = "by")]
     pub only: Option<SideArg>,
-    /// Show one kind of rows
-    #[arg(long, value_enum, value_name = "WHAT")]
-    pub by: Option<CompareBy>,
     /// Keep samples of this event
     #[arg(long, value_name = "EVENT")]
     pub event: Option<String>,
@@ -94,7 +156,6 @@ impl CompareSamples {
             ("--scale", self.scale.is_some()),
             ("--calls", self.calls.is_some()),
             ("--only", self.only.is_some()),
-            ("--by", self.by.is_some()),
             ("--event", self.event.is_some()),
             ("--thread", self.thread.is_some()),
             ("--comm", self.comm.is_some()),
@@ -106,6 +167,24 @@ impl CompareSamples {
 }
 
 impl CompareArgs {
+    /// Fails for flags that are for other files than these.
+    pub fn ensure_only_for(&self, what: &str, of_samples: bool) -> anyhow::Result<()> {
+        if let Some(flag) = self.traces.given().next() {
+            anyhow::bail!("{flag} is for traces; these are {what}");
+        }
+        let is_of_samples = |by: &str| [BY_LIBRARY, BY_FUNCTION].contains(&by);
+        if let Some(by) = self.by.as_deref()
+            && !(of_samples && is_of_samples(by))
+        {
+            let whose = if is_of_samples(by) { "recordings of samples" } else { "traces" };
+            anyhow::bail!("--by {by} is for {whose}; these are {what}");
+        }
+        match self.samples.given().next().filter(|_| !of_samples) {
+            Some(flag) => anyhow::bail!("{flag} is for recordings of samples; these are {what}"),
+            None => Ok(()),
+        }
+    }
+
     /// The files of A and of B.
     pub fn files(&self) -> [Vec<PathBuf>; 2] {
         let of = |one: &Option<PathBuf>, more: &[PathBuf]| -> Vec<PathBuf> {
@@ -143,15 +222,6 @@ pub enum SideArg {
     A,
     /// The one asked about
     B,
-}
-
-/// What rows of a comparison are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CompareBy {
-    /// Programs and libraries
-    Library,
-    /// Functions
-    Function,
 }
 
 /// Calls in a recording of A and of B.

@@ -4,6 +4,7 @@ use crate::bench;
 use crate::calls::{Loaded, missing};
 use crate::cli::{CompareArgs, Format};
 use crate::compare_profile::{self, Named};
+use crate::compare_trace;
 use crate::counters;
 use crate::evidence::Evidence;
 use crate::failure;
@@ -13,11 +14,17 @@ use crate::printer::Printer;
 use laggard_core::calls::{Comparison, Filter, View, compare};
 use laggard_core::model::calls::Calls;
 use laggard_report::compare_calls::{self as show, CompareCalls, Given};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Runs the verb.
 pub(crate) fn run(args: &CompareArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
     let places = args.output.places()?;
+    // A directory holds the ranks of a job.
+    if args.files().iter().flatten().any(|path| path.is_dir()) {
+        let sides = args.files().map(|files| files.into_iter().map(|path| (path, None)).collect());
+        return compare_trace::run(args, &places, printer, sides);
+    }
     let mut sides = [vec![], vec![]];
     for (side, files) in sides.iter_mut().zip(args.files()) {
         for path in files {
@@ -29,11 +36,20 @@ pub(crate) fn run(args: &CompareArgs, printer: &Printer) -> anyhow::Result<ExitC
             Evidence::Profile(loaded) => Some(Named { path, loaded: *loaded }),
             _ => None,
         };
+        args.ensure_only_for("recordings of samples", true)?;
         let sides = sides.map(|side| side.into_iter().filter_map(named).collect());
         return compare_profile::run(args, &places, printer, sides);
     }
+    if sides.iter().flatten().all(|(_, evidence)| matches!(evidence, Evidence::Trace(_))) {
+        let file = |(path, evidence): (String, Evidence)| match evidence {
+            Evidence::Trace(source) => (PathBuf::from(path), source),
+            _ => (PathBuf::from(path), None),
+        };
+        let sides = sides.map(|side| side.into_iter().map(file).collect());
+        return compare_trace::run(args, &places, printer, sides);
+    }
     if let ([(_, Evidence::Calls(a))], [(_, Evidence::Calls(b))]) = (&sides[0][..], &sides[1][..]) {
-        ensure_no_sample_flags(args, "records of calls")?;
+        args.ensure_only_for("records of calls", false)?;
         anyhow::ensure!(
             args.fail_above.is_none(),
             "--fail-above is for benches and recordings of samples; these are records of calls"
@@ -41,23 +57,16 @@ pub(crate) fn run(args: &CompareArgs, printer: &Printer) -> anyhow::Result<ExitC
         return calls(args, &places, printer, a, b).map(|()| ExitCode::SUCCESS);
     }
     if let ([(_, Evidence::Bench(a))], [(_, Evidence::Bench(b))]) = (&sides[0][..], &sides[1][..]) {
-        ensure_no_sample_flags(args, "benches")?;
+        args.ensure_only_for("benches", false)?;
         return bench::compare_two(args, &places, printer, a, b);
     }
     if let ([(_, Evidence::Counters(a))], [(_, Evidence::Counters(b))]) =
         (&sides[0][..], &sides[1][..])
     {
-        ensure_no_sample_flags(args, "counters")?;
+        args.ensure_only_for("counters", false)?;
         return counters::compare_two(args, &places, printer, a, b);
     }
     Err(refused(&sides))
-}
-
-fn ensure_no_sample_flags(args: &CompareArgs, what: &str) -> anyhow::Result<()> {
-    match args.samples.given().next() {
-        Some(flag) => anyhow::bail!("{flag} is for recordings of samples; these are {what}"),
-        None => Ok(()),
-    }
 }
 
 /// Why these files cannot be compared.
@@ -83,7 +92,7 @@ fn refused(sides: &[Vec<(String, Evidence)>; 2]) -> anyhow::Error {
     };
     failure::with_hint(
         format!("{what}: {}", each.join(", ")),
-        "give files of one kind: profiles, records of calls, counters of perf stat, or results of a benchmark".into(),
+        "give files of one kind: profiles, traces, records of calls, counters of perf stat, or results of a benchmark".into(),
     )
 }
 

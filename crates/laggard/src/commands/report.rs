@@ -10,7 +10,7 @@ use crate::output::Places;
 use crate::printer::Printer;
 use crate::profile;
 use crate::ranks::{self, Given};
-use crate::trace::{Loader, Need, Trace};
+use crate::trace::{Loader, Need, Reading, Trace};
 use anyhow::Context;
 use laggard_core::classify::Rules;
 use laggard_core::model::timeline::Timeline;
@@ -31,30 +31,9 @@ use std::path::{Path, PathBuf};
 /// Runs the verb.
 pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> anyhow::Result<()> {
     let places = args.output.places()?;
-    let rules = match &args.rules {
-        None => None,
-        Some(path) => {
-            let text = std::fs::read_to_string(path)
-                .with_context(|| format!("cannot read {}", path.display()))?;
-            Some(
-                Rules::with_user(&text)
-                    .with_context(|| format!("cannot use the rules of {}", path.display()))?,
-            )
-        }
-    };
-    let phases = Phases { user: args.phase_pattern.clone() };
-    let mut options = Options::default();
-    if let Some(threads) = args.threads {
-        options.threads = usize::from(threads);
-    }
-    let loader = Loader {
-        index: !args.no_index,
-        options,
-        rules: rules.as_ref().unwrap_or(Rules::builtin()),
-        phases: &phases,
-        printer: *printer,
-    };
-    let files = files(&args.files)?;
+    let reading = Reading::new(&args.trace)?;
+    let loader = reading.loader(printer);
+    let files = ranks::files(&args.files)?;
     if let [Given { path, .. }] = &files[..] {
         let evidence = Evidence::load(path, printer)?;
         if !matches!(evidence, Evidence::Trace(_)) {
@@ -77,7 +56,7 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> anyhow::Result<()> {
     }
     let of_one = [
         ("--by", args.by.is_some()),
-        ("--phase", args.phase.is_some()),
+        ("--phase", args.trace.phase.is_some()),
         ("--stacks", args.stacks),
         ("--unclassified", args.unclassified),
     ];
@@ -111,43 +90,14 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> anyhow::Result<()> {
     })
 }
 
-/// The files to report on; a directory stands for the traces in it.
-fn files(given: &[PathBuf]) -> anyhow::Result<Vec<Given>> {
-    let mut files = vec![];
-    for path in given {
-        if !path.is_dir() {
-            files.push(Given { path: path.clone(), by_name: true });
-            continue;
-        }
-        let mut inside = vec![];
-        for entry in path.read_dir().with_context(|| format!("cannot read {}", path.display()))? {
-            let entry = entry?.path();
-            let name = entry.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            if entry.is_file()
-                && [".json", ".json.gz", ".json.zst"].iter().any(|suffix| name.ends_with(suffix))
-            {
-                inside.push(entry);
-            }
-        }
-        anyhow::ensure!(
-            !inside.is_empty(),
-            "there is no trace (*.json, *.json.gz, *.json.zst) in {}",
-            path.display()
-        );
-        inside.sort();
-        files.extend(inside.into_iter().map(|path| Given { path, by_name: false }));
-    }
-    Ok(files)
-}
-
 /// Flags that show a trace, which this file is not.
 fn ensure_no_trace_flags(args: &ReportArgs, what: &str) -> anyhow::Result<()> {
     let of_traces = [
-        ("--phase", args.phase.is_some()),
-        ("--phase-pattern", !args.phase_pattern.is_empty()),
+        ("--phase", args.trace.phase.is_some()),
+        ("--phase-pattern", !args.trace.phase_pattern.is_empty()),
         ("--stacks", args.stacks),
         ("--unclassified", args.unclassified),
-        ("--rules", args.rules.is_some()),
+        ("--rules", args.trace.rules.is_some()),
     ];
     match of_traces.iter().find(|(_, given)| *given) {
         Some((flag, _)) => anyhow::bail!("{flag} shows a trace; this is {what}"),
@@ -263,7 +213,8 @@ fn one(
     path: &Path,
     source: Option<Source>,
 ) -> anyhow::Result<()> {
-    let narrowed = args.by.is_some() || args.phase.is_some() || args.stacks || args.unclassified;
+    let narrowed =
+        args.by.is_some() || args.trace.phase.is_some() || args.stacks || args.unclassified;
     let need = if narrowed || top(args).is_some_and(|top| top > ROWS_KEPT) {
         Need::Tables
     } else {
@@ -284,7 +235,7 @@ fn one(
         path: &name,
         summary: &summary,
         breakdown: report.breakdown.as_ref(),
-        phase: args.phase.as_deref(),
+        phase: args.trace.phase.as_deref(),
         unclassified: report.unclassified.as_ref(),
         stacks: report.stacks.as_deref(),
         top: top(args),
@@ -324,7 +275,7 @@ impl Narrowed {
         summary: &mut Summary,
     ) -> anyhow::Result<Narrowed> {
         let Some(timeline) = &trace.timeline else { return Ok(Narrowed::default()) };
-        let phase = match &args.phase {
+        let phase = match &args.trace.phase {
             None => None,
             Some(label) => Some(phase(label, loader, timeline)?),
         };

@@ -9,7 +9,7 @@ use crate::page::{self, ROWS};
 use crate::printer::Printer;
 use crate::profile::{Loaded, ensure_replaceable, ensure_some, form_of, missing, name_of};
 use crate::trace::{Loader, Need};
-use crate::{bench, calls, compare_profile, counters};
+use crate::{bench, calls, compare_profile, compare_trace, counters};
 use anyhow::{Context, bail};
 use laggard_core::classify::Rules;
 use laggard_core::profile::View;
@@ -109,6 +109,9 @@ fn two(files: [&PathBuf; 2], args: &ViewArgs, printer: &Printer) -> anyhow::Resu
         [Evidence::Counters(a), Evidence::Counters(b)] => {
             counters::section_of_two((&names[0], &a), (&names[1], &b))
         }
+        [Evidence::Trace(a), Evidence::Trace(b)] => {
+            compare_trace::section([files[0], files[1]], [a, b], printer, ROWS)?
+        }
         [a, b] => {
             return Err(failure::with_hint(
                 format!(
@@ -118,7 +121,7 @@ fn two(files: [&PathBuf; 2], args: &ViewArgs, printer: &Printer) -> anyhow::Resu
                     names[1],
                     b.words()
                 ),
-                "give two files of one kind: profiles, calls, benches or counters".into(),
+                "give two files of one kind: profiles, traces, calls, benches or counters".into(),
             ));
         }
     };

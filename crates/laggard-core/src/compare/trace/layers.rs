@@ -46,14 +46,15 @@ fn module(name: &str) -> Option<(&str, u32)> {
 #[derive(Default)]
 struct Use {
     instances: FxHashSet<u32>,
+    launches: u64,
     time: i64,
 }
 
-/// Layers by the class of modules that most device work is launched from; of those that hold about as
-/// much, the one with the most instances.
+/// Layers by the class of modules that most device work is launched from; of those that hold nearly as
+/// much, by time and by number, the one with the most instances.
 fn by_modules(analysis: &Analysis, run: &Run) -> Option<Layering> {
     /// The share of the best that the chosen class must hold.
-    const AS_GOOD: f64 = 0.7;
+    const AS_GOOD: f64 = 0.9;
     let timeline = analysis.timeline;
     let frames = &timeline.python.spans;
     let is_module = NameMemo::new(timeline, |name| u8::from(module(name).is_some()));
@@ -90,6 +91,7 @@ fn by_modules(analysis: &Analysis, run: &Run) -> Option<Layering> {
             used.instances.insert(number);
             if !seen.contains(&class) {
                 used.time = used.time.saturating_add(time_of_launch[launch as usize]);
+                used.launches += 1;
                 seen.push(class);
             }
         }

@@ -116,6 +116,11 @@ impl Run {
         run
     }
 
+    /// Whether it has no device work, or none of the phase that was asked for.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
     /// Names of pieces.
     pub(super) fn labels(&self, by: By) -> Option<&Labels> {
         self.labels.iter().find(|labels| labels.by == by)

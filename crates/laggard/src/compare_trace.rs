@@ -1,0 +1,207 @@
+//! Two traces, or the ranks of two jobs: what of each is loaded, and what is shown of how they differ.
+
+use crate::cli::{BY_FUNCTION, BY_LIBRARY, CompareArgs, Format};
+use crate::failure;
+use crate::output::Places;
+use crate::printer::Printer;
+use crate::ranks::{self, Given};
+use crate::trace::{Loader, Need, Reading};
+use anyhow::{Context, bail};
+use laggard_core::compare::trace::found::{Finding, TraceComparison, Verdict};
+use laggard_core::compare::trace::{self as core, Run};
+use laggard_core::trace::summary::Summary;
+use laggard_core::trace::{Analysis, By};
+use laggard_formats::Source;
+use laggard_report::compare_trace::{self as show, CompareTrace, Shown};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Rows of a table when nothing else is asked for.
+const USUAL_ROWS: usize = 10;
+
+/// A file of a side; what comes through a pipe is opened already.
+pub(crate) type File = (PathBuf, Option<Source>);
+
+/// Compares, and shows it.
+pub(crate) fn run(
+    args: &CompareArgs,
+    places: &Places,
+    printer: &Printer,
+    sides: [Vec<File>; 2],
+) -> anyhow::Result<ExitCode> {
+    if let Some(flag) = args.samples.given().next() {
+        bail!("{flag} is for recordings of samples; these are traces");
+    }
+    for (flag, is_given) in [("--lib", args.lib.is_some()), ("--fn", args.function.is_some())] {
+        anyhow::ensure!(!is_given, "{flag} is for recordings and calls; these are traces");
+    }
+    let by = by(args)?;
+    let reading = Reading::new(&args.traces.trace)?;
+    let loader = reading.loader(printer);
+    let comparison = load_and_compare(args, &loader, sides, by)?;
+    let rows = (!args.all).then_some(args.top.unwrap_or(USUAL_ROWS));
+    let report = CompareTrace {
+        comparison: &comparison,
+        shown: shown(args, by),
+        top: rows,
+        phase: args.traces.trace.phase.as_deref().unwrap_or(""),
+    };
+    let verdict = args.fail_above.map(|limit| gate(&comparison.whole, limit)).transpose()?;
+    places.write(printer, |form, style| match form {
+        Format::Text => show::text(&report, style),
+        // A program reads all of it, unless it asks for less.
+        Format::Json => show::json(&CompareTrace { top: args.top, ..report }),
+        Format::Csv => show::csv(&CompareTrace { top: args.top, ..report }),
+        Format::Md => show::markdown(&report),
+    })?;
+    Ok(verdict.unwrap_or(ExitCode::SUCCESS))
+}
+
+/// Loads both sides, one after the other: of a trace only what is compared is kept.
+fn load_and_compare(
+    args: &CompareArgs,
+    loader: &Loader,
+    sides: [Vec<File>; 2],
+    by: Option<By>,
+) -> anyhow::Result<TraceComparison> {
+    let phase = match &args.traces.trace.phase {
+        Some(label) => Some(loader.phases.parse(label).with_context(|| {
+            format!("there is no phase {label}: name it with --phase-pattern {label}=PATTERN")
+        })?),
+        None => None,
+    };
+    let [a, b] = sides.map(|files| load(files, loader, phase, by));
+    let (a, b) = (a?, b?);
+    if let Some(label) = &args.traces.trace.phase
+        && a.iter().chain(&b).all(Run::is_empty)
+    {
+        return Err(without_phase(label, [&a, &b]));
+    }
+    let labels = labels(&args.traces.label, [&a, &b])?;
+    let given = |label, runs| core::Given { label, runs };
+    Ok(core::compare(given(&labels[0], &a), given(&labels[1], &b), by))
+}
+
+/// The comparison of two files as sections of a page.
+pub(crate) fn section(
+    files: [&Path; 2],
+    sources: [Option<Source>; 2],
+    printer: &Printer,
+    rows: usize,
+) -> anyhow::Result<String> {
+    let reading = Reading::new(&crate::cli::TraceArgs::default())?;
+    let loader = reading.loader(printer);
+    let mut sources = sources.into_iter();
+    let sides = files.map(|path| vec![(path.to_owned(), sources.next().flatten())]);
+    let [a, b] = sides.map(|files| load(files, &loader, None, None));
+    let (a, b) = (a?, b?);
+    let labels = labels(&[], [&a, &b])?;
+    let given = |label, runs| core::Given { label, runs };
+    let comparison = core::compare(given(&labels[0], &a), given(&labels[1], &b), None);
+    Ok(show::html(&CompareTrace {
+        comparison: &comparison,
+        shown: Shown::Whole,
+        top: Some(rows),
+        phase: "",
+    }))
+}
+
+/// What is compared of the traces of a side.
+fn load(
+    files: Vec<File>,
+    loader: &Loader,
+    phase: Option<u8>,
+    by: Option<By>,
+) -> anyhow::Result<Vec<Run>> {
+    let of = |trace: crate::trace::Trace, path: &Path, loader: &Loader| -> anyhow::Result<Run> {
+        let timeline = trace.timeline.as_ref().context("the tables are missing")?;
+        let summary = loader.summary(&trace);
+        let analysis = Analysis::new(timeline, loader.rules, loader.phases, phase);
+        let run = Run::new(&analysis, &path.display().to_string(), summary, by);
+        trace.ensure_whole()?;
+        loader.save(path, &trace, &run.summary);
+        Ok(run)
+    };
+    let is_one_stream = matches!(&files[..], [(_, Some(_))]);
+    if is_one_stream {
+        let runs = files.into_iter().filter_map(|(path, source)| Some((path, source?)));
+        return runs.map(|(path, source)| of(loader.of_stream(source)?, &path, loader)).collect();
+    }
+    let paths: Vec<PathBuf> = files.into_iter().map(|(path, _)| path).collect();
+    let given = ranks::files(&paths)?;
+    if let [Given { path, .. }] = &given[..] {
+        return Ok(vec![of(loader.load(path, Need::Tables)?, path, loader)?]);
+    }
+    ranks::load_each(&given, loader, |path, loader| {
+        of(loader.load(path, Need::Tables)?, path, loader)
+    })
+}
+
+/// What the sides are called: as the user says, else by what tells them apart, device or file.
+fn labels(given: &[String], sides: [&[Run]; 2]) -> anyhow::Result<[String; 2]> {
+    match given {
+        [a, b] => return Ok([a.clone(), b.clone()]),
+        [] => {}
+        _ => bail!("give --label twice: for A, and for B"),
+    }
+    let device = |runs: &[Run]| {
+        let gpus = |summary: &Summary| summary.about.gpus.first().map(|(name, _)| name.clone());
+        runs.first().and_then(|run| gpus(&run.summary)).unwrap_or_default()
+    };
+    let [a, b] = sides.map(device);
+    if a != b && !a.is_empty() && !b.is_empty() {
+        return Ok([a, b]);
+    }
+    Ok(["A".to_owned(), "B".to_owned()])
+}
+
+/// What a table is by.
+fn by(args: &CompareArgs) -> anyhow::Result<Option<By>> {
+    match args.by.as_deref() {
+        None => Ok(None),
+        Some(word @ (BY_LIBRARY | BY_FUNCTION)) => {
+            let words = By::ALL.map(By::word).join(", ");
+            bail!("--by {word} is for recordings of samples; these are traces: {words}")
+        }
+        Some(word) => Ok(By::ALL.into_iter().find(|by| by.word() == word)),
+    }
+}
+
+fn shown(args: &CompareArgs, by: Option<By>) -> Shown {
+    match by {
+        _ if args.traces.layers => Shown::Layers,
+        _ if args.traces.fusion => Shown::Fusion,
+        _ if args.traces.stacks => Shown::Stacks,
+        Some(by) => Shown::Table(by),
+        None => Shown::Whole,
+    }
+}
+
+/// Trips when a lap of B takes longer than is allowed, and that can be told from noise.
+fn gate(whole: &Finding, limit: f64) -> anyhow::Result<ExitCode> {
+    match whole.verdict {
+        Verdict::SingleSample => Err(failure::with_hint(
+            "--fail-above needs steps, or kernels, that repeat: there is one value a side".into(),
+            "record several steps: torch.profiler.schedule(active=5, …)".into(),
+        )),
+        Verdict::Slower if whole.ratio.is_some_and(|ratio| ratio > 1.0 + limit) => {
+            Ok(ExitCode::FAILURE)
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// No work of the phase on either side: which phases there are.
+fn without_phase(label: &str, sides: [&[Run]; 2]) -> anyhow::Error {
+    let phases = |runs: &[Run]| {
+        let rows = runs.iter().flat_map(|run| &run.summary.breakdowns);
+        let rows = rows.filter(|breakdown| breakdown.by == By::Phase).flat_map(|found| &found.rows);
+        let words: Vec<String> = rows.map(|row| format!("{} {}", row.count, row.name)).collect();
+        if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
+    };
+    let [a, b] = sides.map(phases);
+    failure::with_hint(
+        format!("neither trace has device work of the phase {label}: A has {a}; B has {b}"),
+        "name phases by their annotations: --phase-pattern NAME=PATTERN".into(),
+    )
+}
