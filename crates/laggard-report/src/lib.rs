@@ -17,6 +17,7 @@ pub mod compare_calls;
 pub mod compare_counters;
 pub mod compare_profile;
 pub mod counters;
+mod culprits;
 pub mod doctor;
 mod document;
 pub mod dump;
