@@ -16,6 +16,7 @@ pub mod compare_bench;
 pub mod compare_calls;
 pub mod compare_counters;
 pub mod compare_profile;
+pub mod compare_trace;
 pub mod counters;
 mod culprits;
 pub mod doctor;
