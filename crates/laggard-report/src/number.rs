@@ -150,6 +150,24 @@ pub fn plural(n: u64, word: &str) -> String {
     format!("{} {word}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
+/// A count that may be a mean: whole where it is, else three significant digits.
+pub fn mean_count(n: f64) -> String {
+    let is_whole = n.fract() == 0.0 && n.abs() < 1e15;
+    // Nothing has no sign.
+    if is_whole { thousands(&format!("{:.0}", n + 0.0)) } else { significant(n) }
+}
+
+/// A difference as it is shown, with its sign; no difference has none.
+pub fn with_sign(amount: f64, shown: String) -> String {
+    let is_small = shown.starts_with('<');
+    match amount {
+        _ if amount > 0.0 => format!("+{shown}"),
+        // What is too small to be written has lost its sign.
+        _ if amount < 0.0 && is_small => format!("-{shown}"),
+        _ => shown,
+    }
+}
+
 /// A share as `12.3`, without the sign; a trace of something is `<0.1`, not nothing.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -262,6 +280,15 @@ mod tests {
             (count(1_234_567), "1,234,567"),
             (plural(1, "gap"), "1 gap"),
             (plural(1_200, "gap"), "1,200 gaps"),
+            (mean_count(1_200.0), "1,200"),
+            (mean_count(-3.0), "-3"),
+            (mean_count(-0.0), "0"),
+            (mean_count(2.5), "2.50"),
+            (mean_count(f64::NAN), "-"),
+            (with_sign(2.5, significant(2.5)), "+2.50"),
+            (with_sign(-2.5, significant(-2.5)), "-2.50"),
+            (with_sign(-1e-9, significant(-1e-9)), "-<0.001"),
+            (with_sign(0.0, significant(0.0)), "0"),
             (percent(0.3421), "34.2"),
             (percent(1.0), "100.0"),
             (percent(0.0), "0.0"),

@@ -9,6 +9,8 @@ use crate::number::NO_VALUE;
 const DEFAULT_WIDTH: usize = 100;
 /// The least that a flexible column is narrowed to.
 const NARROWEST: usize = 12;
+/// Below this a name says little: columns that may go are dropped first.
+const READABLE: usize = 24;
 const BETWEEN: &str = "  ";
 
 /// What the terminal can show.
@@ -66,22 +68,34 @@ pub struct Column {
     pub unit: String,
     /// How its cells stand.
     pub align: Align,
+    /// Whether it goes where a terminal is too narrow for all of them.
+    pub may_go: bool,
 }
 
 impl Column {
     /// Names: the columns that are narrowed when the table is too wide.
     pub fn text(header: &str) -> Column {
-        Column { header: header.to_owned(), unit: String::new(), align: Align::Left }
+        Column { header: header.to_owned(), unit: String::new(), align: Align::Left, may_go: false }
     }
 
     /// Numbers of one unit.
     pub fn number(header: &str, unit: &str) -> Column {
-        Column { header: header.to_owned(), unit: unit.to_owned(), align: Align::Point }
+        Column {
+            header: header.to_owned(),
+            unit: unit.to_owned(),
+            align: Align::Point,
+            may_go: false,
+        }
     }
 
     /// Ranges of numbers of one unit.
     pub fn range(header: &str, unit: &str) -> Column {
         Column { align: Align::Right, ..Column::number(header, unit) }
+    }
+
+    /// The same, but left out of text where the table is too wide; the rightmost such goes first.
+    pub fn may_go(self) -> Column {
+        Column { may_go: true, ..self }
     }
 }
 
@@ -112,8 +126,9 @@ impl Table {
 
     /// Aligned text, each line after `indent` spaces. Units stand below the headers.
     pub fn text(&self, style: &Style, indent: usize) -> String {
-        let columns = self.shown(str::to_owned);
-        let widths = widths(&columns, style.columns().saturating_sub(indent));
+        let available = style.columns().saturating_sub(indent);
+        let columns = fitting(self.shown(str::to_owned), available);
+        let widths = widths(&columns, available);
         let blocks: Vec<Vec<String>> = columns
             .iter()
             .zip(&widths)
@@ -198,7 +213,7 @@ impl Table {
     }
 
     /// The columns that have a value, with their cells.
-    fn shown(&self, escape: fn(&str) -> String) -> Vec<(&Column, Vec<String>)> {
+    fn shown(&self, escape: fn(&str) -> String) -> Vec<Filled<'_>> {
         let with_value = |i: &usize| self.rows.iter().any(|row| !row[*i].is_empty());
         let cell = |text: &String| if text.is_empty() { NO_VALUE.to_owned() } else { escape(text) };
         (0..self.columns.len())
@@ -215,21 +230,44 @@ fn value(cell: &str) -> Option<f64> {
     digits.trim().parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// The width of every column, texts narrowed until the table fits.
-fn widths(columns: &[(&Column, Vec<String>)], available: usize) -> Vec<usize> {
-    let natural = |(column, cells): &(&Column, Vec<String>)| {
-        let padded = aligned(column, cells);
-        let shown = |cell: &String| match column.align {
-            Align::Left => escape::columns(&escape::fit(cell, available)),
-            _ => escape::columns(&escape::visible(cell)),
-        };
-        let widest = padded.iter().map(shown).max().unwrap_or(0);
-        let header = escape::columns(&column.header).max(escape::columns(&column.unit));
-        let limit = if column.align == Align::Left { available } else { usize::MAX };
-        widest.min(limit).max(header)
+/// A column with its cells.
+type Filled<'a> = (&'a Column, Vec<String>);
+
+/// The columns that there is room for.
+fn fitting(mut columns: Vec<Filled>, available: usize) -> Vec<Filled> {
+    let least = |filled: &Filled| match (filled.0.align, natural(filled, available)) {
+        (Align::Left, width) => width.min(READABLE),
+        (_, width) => width,
     };
-    let mut widths: Vec<usize> = columns.iter().map(natural).collect();
-    let gaps = BETWEEN.len() * columns.len().saturating_sub(1);
+    while columns.iter().map(least).sum::<usize>() + gaps(&columns) > available {
+        let Some(last) = columns.iter().rposition(|(column, _)| column.may_go) else { break };
+        columns.remove(last);
+    }
+    columns
+}
+
+/// What stands between columns.
+fn gaps(columns: &[Filled]) -> usize {
+    BETWEEN.len() * columns.len().saturating_sub(1)
+}
+
+/// The width that shows all of a column.
+fn natural((column, cells): &Filled, available: usize) -> usize {
+    let padded = aligned(column, cells);
+    let shown = |cell: &String| match column.align {
+        Align::Left => escape::columns(&escape::fit(cell, available)),
+        _ => escape::columns(&escape::visible(cell)),
+    };
+    let widest = padded.iter().map(shown).max().unwrap_or(0);
+    let header = escape::columns(&column.header).max(escape::columns(&column.unit));
+    let limit = if column.align == Align::Left { available } else { usize::MAX };
+    widest.min(limit).max(header)
+}
+
+/// The width of every column, texts narrowed until the table fits.
+fn widths(columns: &[Filled], available: usize) -> Vec<usize> {
+    let mut widths: Vec<usize> = columns.iter().map(|filled| natural(filled, available)).collect();
+    let gaps = gaps(columns);
     while widths.iter().sum::<usize>() + gaps > available {
         let flexible = columns.iter().enumerate().filter(|(i, (column, _))| {
             column.align == Align::Left && widths[*i] > NARROWEST.max(column.header.len())
@@ -292,6 +330,32 @@ mod tests {
         void very_…, 4>(int)     45.6            -
         say "hi", 核              0.123  10.5…99.0
         "#);
+    }
+
+    #[test]
+    fn what_may_go_goes_before_names_are_unreadable() {
+        let mut table = Table::new([
+            Column::number("time", "ms"),
+            Column::number("±", "ms").may_go(),
+            Column::range("count", "n, n").may_go(),
+            Column::text("name"),
+        ]);
+        let name = "a_kernel_with_a_long_name_indeed";
+        table.push(["1.00", "0.100", "320, 320", name].map(str::to_owned));
+        let at = |width| table.text(&Style { color: false, width: Some(width) }, 0);
+        assert_snapshot!([60, 46, 36].map(at).join("\n"), @r"
+        time      ±     count  name
+          ms     ms      n, n
+        1.00  0.100  320, 320  a_kernel_with_a_long_name_indeed
+
+        time      ±  name
+          ms     ms
+        1.00  0.100  a_kernel_with_a_long_name_indeed
+
+        time  name
+          ms
+        1.00  a_kernel_with_a…ng_name_indeed
+        ");
     }
 
     #[test]

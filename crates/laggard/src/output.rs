@@ -124,7 +124,13 @@ fn looks_like(text: &str, form: Format) -> bool {
         "Sides",
         "A call",
         "Changes",
+        "Where device time goes",
+        "Operations by class",
+        "What is behind each class",
+        "Kernels only in ",
     ];
+    // These begin many a line of other people's texts: only as a whole line they are ours.
+    const WHOLE_LINES: &[&str] = &["Why", "Layers", "Fusion", "Same kernels"];
     const TABLES: &[&str] = &[
         "name,class,count,",
         "rank,file,",
@@ -140,11 +146,15 @@ fn looks_like(text: &str, form: Format) -> bool {
         "low_ns,high_ns,calls",
         "function,library,only_in,",
         "case,parameters,side,",
+        "by,name,class,count_a,",
+        "layer_a,layer_b,name,class,",
+        "fused_by,fused,unfused,",
     ];
     let has_heading = |mark: &str| {
         let is_ours = |line: &str| {
-            line.strip_prefix(mark)
-                .is_some_and(|title| HEADINGS.iter().any(|h| title.starts_with(h)))
+            line.strip_prefix(mark).is_some_and(|title| {
+                WHOLE_LINES.contains(&title) || HEADINGS.iter().any(|h| title.starts_with(h))
+            })
         };
         text.lines().any(is_ours)
     };
@@ -155,5 +165,32 @@ fn looks_like(text: &str, form: Format) -> bool {
         Format::Csv => TABLES.iter().any(|header| text.starts_with(header)),
         Format::Md => text.starts_with("## ") && has_heading("## "),
         Format::Text => has_heading(""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use laggard_core::compare::trace::found::TraceComparison;
+    use laggard_core::trace::By;
+    use laggard_report::compare_trace::{CompareTrace, Shown, csv, json, markdown, text};
+
+    #[test]
+    fn a_comparison_of_traces_may_be_overwritten_by_another() {
+        let comparison = TraceComparison::default();
+        let parts = [Shown::Layers, Shown::Fusion, Shown::Stacks];
+        let tables = By::ALL.map(Shown::Table);
+        for shown in [Shown::Whole].into_iter().chain(parts).chain(tables) {
+            let report = CompareTrace { comparison: &comparison, shown, top: None, phase: "" };
+            for (written, form) in [
+                (text(&report, &Style::default()), Format::Text),
+                (markdown(&report), Format::Md),
+                (csv(&report), Format::Csv),
+                (json(&report), Format::Json),
+            ] {
+                assert!(looks_like(&written, form), "{shown:?}: {written}");
+            }
+        }
+        assert!(!looks_like("Dear diary\nWhy not?\n", Format::Text));
     }
 }

@@ -1,7 +1,7 @@
 //! What amounts of a comparison are called, and how they are written.
 
 use super::CompareProfile;
-use crate::number::{self, Quantity, significant};
+use crate::number::{self, Quantity, mean_count, with_sign};
 use crate::profile::quantity;
 use laggard_core::compare::profile::Scale;
 use laggard_core::model::profile::Unit;
@@ -46,7 +46,7 @@ impl<'a> Words<'a> {
     pub(super) fn show(&self, amount: f64) -> String {
         match self.scale {
             Scale::Share => format!("{:.1} %", 100.0 * amount),
-            Scale::Samples => format!("{} samples", samples(amount)),
+            Scale::Samples => format!("{} samples", mean_count(amount)),
             _ => self.quantity().show(amount),
         }
     }
@@ -102,31 +102,11 @@ impl ColumnUnit {
         match self {
             ColumnUnit::Of(unit) => unit.number(amount),
             ColumnUnit::Percent => number::percent(amount),
-            ColumnUnit::Samples => samples(amount),
+            ColumnUnit::Samples => mean_count(amount),
         }
     }
 
     pub(super) fn signed(self, amount: f64) -> String {
         with_sign(amount, self.number(amount))
-    }
-}
-
-/// Whole in one recording; means need not be.
-fn samples(n: f64) -> String {
-    let is_whole = n.fract() == 0.0 && n.abs() < 1e15;
-    match is_whole {
-        true if n < 0.0 => format!("-{}", number::count(-n as u64)),
-        true => number::count(n as u64),
-        false => significant(n),
-    }
-}
-
-fn with_sign(amount: f64, shown: String) -> String {
-    let is_small = shown.starts_with('<');
-    match amount {
-        _ if amount > 0.0 => format!("+{shown}"),
-        // What is too small to be written has lost its sign.
-        _ if amount < 0.0 && is_small => format!("-{shown}"),
-        _ => shown,
     }
 }

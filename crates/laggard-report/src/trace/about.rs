@@ -23,7 +23,7 @@ pub(super) fn about(summary: &Summary, document: &mut Document) {
         document.line("no events in this trace");
     }
     document.facts([
-        ("GPU", gpus(about)),
+        ("GPU", gpus(&about.gpus)),
         ("rank", rank(about)),
         ("versions", versions(&about.properties)),
         ("span", if totals.span_ns > 0 { duration(totals.span_ns) } else { String::new() }),
@@ -32,13 +32,14 @@ pub(super) fn about(summary: &Summary, document: &mut Document) {
     ]);
 }
 
-fn gpus(about: &About) -> String {
+/// Devices by name, each with how many there are.
+pub(crate) fn gpus(gpus: &[(String, u64)]) -> String {
     let gpu = |(name, count): &(String, u64)| {
         let name = if name.is_empty() { "unknown" } else { name };
         let times = if *count == 1 { String::new() } else { format!(" ×{count}") };
         escape::fit(name, LONGEST_NAME) + &times
     };
-    about.gpus.iter().map(gpu).collect::<Vec<_>>().join(", ")
+    gpus.iter().map(gpu).collect::<Vec<_>>().join(", ")
 }
 
 fn rank(about: &About) -> String {

@@ -121,7 +121,7 @@ pub(super) fn stacks_csv(stacks: &[Stack], top: Option<usize>) -> String {
     table.csv()
 }
 
-pub(super) fn title(by: By) -> &'static str {
+pub(crate) fn title(by: By) -> &'static str {
     match by {
         By::Class => "Device time by class",
         By::Group => "Device time by group of classes",
@@ -137,7 +137,7 @@ pub(super) fn title(by: By) -> &'static str {
     }
 }
 
-fn noun(by: By) -> &'static str {
+pub(crate) fn noun(by: By) -> &'static str {
     match by {
         By::Class => "class",
         By::Group => "group",

@@ -3,8 +3,8 @@
 //! Text and Markdown have the same sections, each in one function of this folder that adds to a
 //! document only when it has something to say. JSON is the `json` folder's.
 
-mod about;
-mod breakdown;
+pub(crate) mod about;
+pub(crate) mod breakdown;
 mod device;
 mod host;
 mod json;

@@ -1,7 +1,8 @@
 //! The JSON of a verdict: `laggard.why/1`.
 
-use super::{Lag, WhyReport, how_to_get, named, verdict};
-use laggard_core::culprit::{Culprit, Fact, Seen, Unit, partition};
+use super::{Lag, WhyReport, named, verdict};
+use crate::culprits::{self, how_to_get};
+use laggard_core::culprit::{Seen, partition};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -18,7 +19,7 @@ struct Shape<'a> {
     single_ratio: Option<f64>,
     n: usize,
     sides: Vec<Side<'a>>,
-    culprits: Vec<Named<'a>>,
+    culprits: Vec<culprits::Shape<'a>>,
     /// The share of the lag that no culprit explains; null where there is none to explain.
     not_explained: Option<f64>,
     slices: Vec<Slice>,
@@ -42,26 +43,6 @@ struct Side<'a> {
     /// What judges saw of a call.
     #[serde(skip_serializing_if = "Option::is_none")]
     seen: Option<&'a Seen>,
-}
-
-#[derive(Serialize)]
-struct Named<'a> {
-    kind: &'static str,
-    explains: f64,
-    gap_ns: f64,
-    facts: Vec<OneFact<'a>>,
-    at: &'a str,
-    advice: &'a str,
-}
-
-#[derive(Serialize)]
-struct OneFact<'a> {
-    what: &'a str,
-    a: f64,
-    b: f64,
-    unit: &'static str,
-    n: u64,
-    inferred: bool,
 }
 
 #[derive(Serialize)]
@@ -101,7 +82,7 @@ pub fn json(report: &WhyReport) -> String {
             .collect(),
         culprits: report
             .judgement
-            .map_or_else(Vec::new, |found| found.culprits.iter().map(culprit).collect()),
+            .map_or_else(Vec::new, |found| found.culprits.iter().map(Into::into).collect()),
         not_explained: report.judgement.map(|judgement| judgement.not_explained),
         slices: report.pair.map_or_else(Vec::new, |pair| {
             let slice = |slice: &laggard_core::culprit::Slice| {
@@ -117,33 +98,4 @@ pub fn json(report: &WhyReport) -> String {
         warnings: &timings.warnings,
     };
     crate::shape::pretty(&shape)
-}
-
-fn culprit(culprit: &Culprit) -> Named<'_> {
-    let finding = &culprit.finding;
-    Named {
-        kind: finding.kind.word(),
-        explains: culprit.explains,
-        gap_ns: culprit.gap_ns,
-        facts: finding.facts.iter().map(one_fact).collect(),
-        at: &finding.at,
-        advice: &finding.advice,
-    }
-}
-
-fn one_fact(fact: &Fact) -> OneFact<'_> {
-    OneFact {
-        what: &fact.what,
-        a: fact.a,
-        b: fact.b,
-        unit: match fact.unit {
-            Unit::Nanos => "ns",
-            Unit::Bytes => "bytes",
-            Unit::Share => "share",
-            Unit::Bits => "bits",
-            Unit::Count => "count",
-        },
-        n: fact.n,
-        inferred: fact.is_inferred,
-    }
 }

@@ -12,14 +12,13 @@ pub use json::json;
 pub use page::{Beyond, page};
 
 use crate::bench::{difference, sentence_of};
+use crate::culprits::{self, how_to_get};
 use crate::document::Document;
 use crate::escape;
-use crate::number::{Quantity, count, duration, percent, plural, significant};
+use crate::number::{Quantity, plural, significant};
 use crate::table::{Column, Style, Table};
 use laggard_core::compare::timings::{CaseComparison, Verdict};
-use laggard_core::culprit::{
-    Fact, Judgement, Missing, Pair, Part, Slice, Unit, calls_that_differ, partition,
-};
+use laggard_core::culprit::{Judgement, Pair, Part, Slice, calls_that_differ, partition};
 use laggard_core::model::timings::Timings;
 use laggard_core::stats::ratio::Interval;
 
@@ -120,7 +119,7 @@ fn document(report: &WhyReport) -> Document {
     let mut document = Document::default();
     document.lead(verdict(report));
     if let Some(judgement) = report.judgement {
-        culprits(judgement, &mut document);
+        culprits::section(judgement, "a call", &mut document);
     }
     if let Some(pair) = &report.pair {
         functions(pair, &mut document);
@@ -167,52 +166,6 @@ pub(crate) fn verdict(report: &WhyReport) -> String {
             format!("{no}{b} takes {size}x as long as {a} (single sample: one recording of each)")
         }
     }
-}
-
-fn culprits(judgement: &Judgement, document: &mut Document) {
-    document.heading("Why");
-    for culprit in &judgement.culprits {
-        let finding = &culprit.finding;
-        let at = if finding.at.is_empty() { String::new() } else { format!("  {}", finding.at) };
-        let share = whole_percent(culprit.explains);
-        let mut lines = vec![format!("{share:>3} %  {}{at}", finding.kind.word())];
-        lines.extend(finding.facts.iter().map(|one| format!("{:7}{}", "", fact(one))));
-        lines.push(format!("{:7}→ {}", "", finding.advice));
-        document.verbatim(lines);
-    }
-    if judgement.not_explained >= 0.005 || judgement.culprits.is_empty() {
-        let open = whole_percent(judgement.not_explained);
-        document.verbatim(vec![format!("{open:>3} %  not explained")]);
-    }
-    if judgement.saved_ns > 0.0 {
-        document.minor(format!(
-            "shares are of what B loses; elsewhere it saves {} a call",
-            duration(judgement.saved_ns as i64)
-        ));
-    }
-}
-
-fn whole_percent(share: f64) -> String {
-    format!("{:.0}", share * 100.0)
-}
-
-/// `packed instructions: A 94 %, B 0 % (n = 812)`.
-pub(crate) fn fact(fact: &Fact) -> String {
-    let show = |value: f64| match fact.unit {
-        Unit::Nanos => duration(value as i64),
-        Unit::Bytes => crate::number::bytes(value as i64),
-        Unit::Share => format!("{} %", percent(value)),
-        Unit::Bits => format!("{value:.0}"),
-        Unit::Count => significant(value),
-    };
-    let inferred = if fact.is_inferred { ", inferred" } else { "" };
-    format!(
-        "{}: A {}, B {} (n = {}{inferred})",
-        fact.what,
-        show(fact.a),
-        show(fact.b),
-        count(fact.n)
-    )
 }
 
 /// Where the time goes on both sides, the largest differences first.
@@ -310,20 +263,5 @@ fn paths(report: &WhyReport, pair: &Pair, document: &mut Document) {
     document.heading("The way to most of the time");
     for (side, seen) in sides {
         document.stack(format!("{}: {}", side.name, side.runs), &seen.path);
-    }
-}
-
-/// What would settle what is open.
-pub(crate) fn how_to_get(missing: Missing) -> &'static str {
-    match missing {
-        Missing::Disassembly => {
-            "the code of hot functions is not at hand: `laggard inspect` says what a library lacks"
-        }
-        Missing::Counts => {
-            "instructions and misses are not counted here: `laggard doctor` says how to get counters, `laggard bench --instructions` counts with callgrind"
-        }
-        Missing::SystemCalls => {
-            "B spends more time in the kernel: `laggard calls --syscalls` says in which calls"
-        }
     }
 }

@@ -1,13 +1,14 @@
 //! The verdict as one page: culprits, where the time goes, the code, and what can be looked into.
 
-use super::{WhyReport, calls, document_of, fact, functions, paths, remarks, verdict};
+use super::{WhyReport, calls, document_of, functions, paths, remarks, verdict};
+use crate::culprits;
 use crate::document::Document;
 use crate::escape::xml as html;
 use crate::flame::Graph;
 use crate::number::percent;
 use crate::page::{self, Distribution, Page};
 use crate::table::{Column, Table};
-use laggard_core::culprit::{Culprit, Pair, Work};
+use laggard_core::culprit::{Pair, Work};
 use laggard_core::model::code::Mark;
 
 /// What a page has beyond the verdict, where both sides were looked at just now.
@@ -36,12 +37,7 @@ pub fn page(report: &WhyReport, beyond: Beyond) -> String {
         );
     }
     if let Some(judgement) = report.judgement {
-        body += "<h2>Why</h2>\n";
-        body.extend(judgement.culprits.iter().map(culprit));
-        if judgement.not_explained >= 0.005 || judgement.culprits.is_empty() {
-            let open = judgement.not_explained * 100.0;
-            body += &format!("<p class=\"minor\">{open:.0} % not explained</p>\n");
-        }
+        body += &culprits::html(judgement, "a call");
     }
     if let Some(pair) = &report.pair {
         body += &document_of(|document| {
@@ -78,21 +74,6 @@ pub fn page(report: &WhyReport, beyond: Beyond) -> String {
         is_read_first: true,
         ..Page::default()
     })
-}
-
-fn culprit(culprit: &Culprit) -> String {
-    let finding = &culprit.finding;
-    let share = (culprit.explains * 100.0).clamp(0.0, 100.0);
-    let facts: String =
-        finding.facts.iter().map(|one| format!("<li>{}</li>", html(&fact(one)))).collect();
-    format!(
-        "<section class=\"culprit\"><header>{share:.0} % {}</header>\
-         <div class=\"share\"><i style=\"width:{share:.1}%\"></i></div>\
-         <div class=\"at\">{}</div><ul>{facts}</ul><div class=\"advice\">→ {}</div></section>\n",
-        html(finding.kind.word()),
-        html(&finding.at),
-        html(&finding.advice)
-    )
 }
 
 /// What the hottest functions of each side executed.
