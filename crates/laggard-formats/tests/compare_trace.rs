@@ -159,7 +159,8 @@ fn a_pause_of_the_host_is_named() {
     let pair = pair(Planted::SlowHostGap, 10, 7);
     let found = compared(&pair);
     check_sums(&found);
-    assert_eq!(kinds(&found)[0], Kind::Idle, "{:#?}", found.judgement);
+    // The thread that launches afterwards, that of the backward pass, is not the one that waited.
+    assert_eq!(kinds(&found)[0], Kind::LaunchBound, "{:#?}", found.judgement);
     assert!(holds(&found.whole, pair.gap_ns), "{:?} {}", found.whole.gap_ns, pair.gap_ns);
 }
 

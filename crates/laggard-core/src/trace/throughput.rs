@@ -114,6 +114,14 @@ pub fn work(analysis: &Analysis) -> Vec<Work> {
     rows
 }
 
+/// The peak for a type; what is stored as float may be multiplied with fewer bits, as the names of
+/// kernels say.
+fn peak_of(peak: &DevicePeak, dtype: &str, kernel: &str) -> Option<f64> {
+    let key = peak_key(dtype);
+    let is_shortened = key == "fp32" && ["tf32", "s1688"].iter().any(|word| kernel.contains(word));
+    peak.flops("tf32").filter(|_| is_shortened).or_else(|| peak.flops(key))
+}
+
 fn device_peak<'a>(analysis: &Analysis<'a>) -> Option<&'a DevicePeak> {
     let device = analysis.timeline.about.devices.first()?;
     analysis.rules.device(&device.name, device.sms, device.memory)
@@ -198,14 +206,15 @@ pub(crate) fn arithmetic(analysis: &Analysis, of_row: &[u32], groups: usize) -> 
     }
     let peak = device_peak(analysis);
     type Inputs = (u32, u32, u32, u32);
-    let mut known: FxHashMap<Inputs, Option<(f64, Option<f64>)>> = FxHashMap::default();
+    let mut known: FxHashMap<(Inputs, u32), Option<(f64, Option<f64>)>> = FxHashMap::default();
     let mut sums = vec![Arithmetic { at_peak_ns: Some(0.0), ..Arithmetic::default() }; groups];
     for (row, op, at) in kernels() {
         let inputs = (ops.spans.name[op], ops.dims[op], ops.types[op], ops.concrete[op]);
         let text = |id: u32| timeline.strings.get(id);
-        let work = *known.entry(inputs).or_insert_with(|| {
+        let kernel = gpu.spans.name[row];
+        let work = *known.entry((inputs, kernel)).or_insert_with(|| {
             let work = work::work(text(inputs.0), text(inputs.1), text(inputs.2), text(inputs.3))?;
-            Some((work.flops, peak.and_then(|peak| peak.flops(peak_key(&work.dtype)))))
+            Some((work.flops, peak.and_then(|peak| peak_of(peak, &work.dtype, text(kernel)))))
         });
         let group = of_row[at as usize];
         let Some((flops, peak)) = work else { continue };

@@ -101,13 +101,13 @@ fn pairs(report: &CompareTrace, segment: &Segment, document: &mut Document) {
     let unit = unit(rows().flat_map(|(_, pair)| pair.mean_ns));
     let mut table = Table::new([
         Column::number("#", ""),
+        Column::text("operation"),
+        Column::text("relation").may_go(),
         Column::number("gap", unit.name),
         Column::number("ratio", ""),
         Column::number("A", unit.name),
         Column::number("B", unit.name),
         Column::range("pieces", "n, n").may_go(),
-        Column::text("operation").may_go(),
-        Column::text("relation").may_go(),
         Column::text("kernel of A"),
         Column::text("kernel of B"),
     ]);
@@ -122,6 +122,8 @@ fn pairs(report: &CompareTrace, segment: &Segment, document: &mut Document) {
             if kernels.relation == Relation::Same { "the same".to_owned() } else { names(1) };
         table.push([
             (at + 1).to_string(),
+            operation(kernels),
+            kernels.relation.word().to_owned(),
             signed_in(unit, gap(kernels)),
             if a > 0.0 && b > 0.0 { significant(b / a) } else { String::new() },
             mean(0),
@@ -131,8 +133,6 @@ fn pairs(report: &CompareTrace, segment: &Segment, document: &mut Document) {
                     |side| if is_there(side) { count(kernels.n[side]) } else { String::new() },
                 ),
             ),
-            operation(kernels),
-            kernels.relation.word().to_owned(),
             names(0),
             of_b,
         ]);

@@ -27,10 +27,8 @@ pub(super) fn time(report: &CompareTrace, document: &mut Document) {
 /// Every table that says something, in the order of the question: what, when, in which operator,
 /// with which kernels.
 pub(super) fn all(report: &CompareTrace, document: &mut Document) {
-    let others = report.comparison.tables.iter().map(|table| table.by);
-    let others = others.filter(|by| !matches!(by, By::Class | By::Phase | By::Shape | By::Kernel));
     table(report, By::Class, document);
-    for by in [By::Phase, By::Shape].into_iter().chain(others) {
+    for by in [By::Phase, By::Shape] {
         if says_something(report.rows(by), by) {
             table(report, by, document);
         }
@@ -42,8 +40,7 @@ pub(super) fn all(report: &CompareTrace, document: &mut Document) {
 fn says_something(rows: &[Finding], by: By) -> bool {
     match by {
         By::Phase => rows.len() > 1,
-        By::Op | By::Shape => rows.iter().any(|row| row.name != "(no operator)"),
-        By::Python => rows.iter().any(|row| row.name != "(no Python frame)"),
+        By::Shape => rows.iter().any(|row| row.name != "(no operator)"),
         _ => !rows.is_empty(),
     }
 }

@@ -11,22 +11,18 @@ use crate::printer::Printer;
 use crate::profile;
 use crate::ranks::{self, Given};
 use crate::trace::{Loader, Need, Reading, Trace};
-use anyhow::Context;
-use laggard_core::classify::Rules;
 use laggard_core::model::timeline::Timeline;
 use laggard_core::profile::{
     By as SamplesBy, Tree, View, callees, callers, library_tree, quality, top_down, totals,
 };
-use laggard_core::trace::phase::Phases;
 use laggard_core::trace::summary::{Breakdown, ROWS_KEPT, Summary};
 use laggard_core::trace::{Analysis, By, Stack, breakdown, stacks, steps, summarise, work_rows};
 use laggard_formats::Source;
-use laggard_formats::read::kineto::Options;
 use laggard_formats::read::{Kind, kind_of};
 use laggard_report::profile::{self as show_profile, ProfileReport, Shown, ShownTree, TreeKind};
 use laggard_report::ranks as show_ranks;
 use laggard_report::trace::{self as show, TraceReport};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Runs the verb.
 pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> anyhow::Result<()> {

@@ -423,7 +423,7 @@ pub struct Fusion {
     pub fused: Vec<String>,
     /// Kernels of the other, in order.
     pub unfused: Vec<String>,
-    /// Classes of both, in order.
+    /// Classes of the kernels that are fused, and of those that are not, in order.
     pub classes: [Vec<String>; 2],
     /// How often in one lap of the side that does not fuse.
     pub lap_count: f64,
@@ -459,7 +459,7 @@ pub struct Warning {
     pub severity: &'static str,
     /// The side it is about; none for both.
     pub side: Option<usize>,
-    /// What.
+    /// What, without the side.
     pub message: String,
     /// What to do.
     pub hint: String,

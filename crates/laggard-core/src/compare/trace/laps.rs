@@ -35,7 +35,7 @@ pub(super) struct Lap {
 }
 
 /// The share of device work that laps must hold, else they are not what the trace is made of.
-const LEAST_SHARE: f64 = 0.1;
+const LEAST_SHARE: f64 = 0.5;
 /// Device work below which a launch of a graph is no unit of work.
 const SMALLEST_REPLAY: usize = 20;
 /// The share of all device work that a cycle must cover to be the work.
@@ -53,11 +53,14 @@ pub(super) fn laps(
         .or_else(|| forward_passes(analysis))
         .or_else(|| replays(analysis))
         .or_else(|| cycles(in_order, kernels, is_layer))
-        .unwrap_or_else(|| Laps {
-            marker: Marker::Whole,
-            all: vec![Lap::default()],
-            of_row: vec![0; analysis.rows.len()],
-        })
+        .unwrap_or_else(|| Laps::whole(analysis.rows.len()))
+}
+
+impl Laps {
+    /// One lap, with everything in it.
+    pub(super) fn whole(rows: usize) -> Laps {
+        Laps { marker: Marker::Whole, all: vec![Lap::default()], of_row: vec![0; rows] }
+    }
 }
 
 /// Steps and iterations that are marked on the host.

@@ -45,10 +45,20 @@ pub struct Given<'a> {
 
 /// Compares two sides; `extra` is one more table. A is the reference.
 pub fn compare(a: Given, b: Given, extra: Option<By>) -> TraceComparison {
+    let markers = |given: Given| given.runs.iter().map(|run| run.laps.marker).collect::<Vec<_>>();
+    let mut all = [markers(a), markers(b)].concat();
+    all.dedup();
+    if all.len() > 1 {
+        // A step is no iteration: what both have in common is the whole.
+        let whole = |given: Given| given.runs.iter().map(Run::as_a_whole).collect::<Vec<Run>>();
+        let (of_a, of_b) = (whole(a), whole(b));
+        let mut found = compare(Given { runs: &of_a, ..a }, Given { runs: &of_b, ..b }, extra);
+        found.warnings.push(warnings::laps_differ([a, b].map(markers)));
+        return found;
+    }
     let (mix, sides) = counted(a, b);
     let both = [&sides[0], &sides[1]];
-    let mut whole =
-        findings(both, &mix, &all_of("time of a lap", |piece| piece.exposed + piece.gap));
+    let mut whole = findings(both, &mix, &all_of("time", |piece| piece.exposed + piece.gap));
     let mut whole = if whole.is_empty() { Finding::default() } else { whole.swap_remove(0) };
     whole.share = 1.0;
     let mut time = time(both, &mix);
@@ -362,7 +372,7 @@ fn host(both: [&Counted; 2]) -> Vec<HostFinding> {
     };
     let mut rows = vec![
         host_row(
-            "lap on the host",
+            "on the host",
             HostUnit::Nanos,
             per_lap(|run, lap| run.laps.all[lap].host_ns.map(|ns| ns as f64)),
         ),
@@ -491,8 +501,7 @@ fn ranks(a: Given, b: Given) -> Vec<RankPair> {
         let (mix, sides) =
             counted(Given { runs: &a.runs[in_a], ..a }, Given { runs: &b.runs[in_b], ..b });
         let both = [&sides[0], &sides[1]];
-        let mut whole =
-            findings(both, &mix, &all_of("time of a lap", |piece| piece.exposed + piece.gap));
+        let mut whole = findings(both, &mix, &all_of("time", |piece| piece.exposed + piece.gap));
         let whole = if whole.is_empty() { Finding::default() } else { whole.swap_remove(0) };
         let largest = time(both, &mix).first().map(|row| (row.name.clone(), row.gap_ns.middle));
         RankPair { rank, paths, whole, largest }

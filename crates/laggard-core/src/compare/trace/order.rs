@@ -32,8 +32,7 @@ const MOST_KINDS: usize = 4;
 pub(super) fn segments(a: &Run, b: &Run) -> Vec<Segment> {
     let (of_a, of_b) = (by_lap(a), by_lap(b));
     if a.layers.of.is_empty() || b.layers.of.is_empty() {
-        let whole = |run, laps: &[Vec<u32>]| lap(run, laps, |_| true);
-        return segment("lap", &whole(a, &of_a), &whole(b, &of_b)).into_iter().collect();
+        return segment("lap", &lap(a, &of_a), &lap(b, &of_b)).into_iter().collect();
     }
     let kinds = (layers(a, &of_a), layers(b, &of_b));
     let mut found: Vec<Segment> = pair_up(&kinds.0, &kinds.1)
@@ -45,8 +44,7 @@ pub(super) fn segments(a: &Run, b: &Run) -> Vec<Segment> {
         laps.iter().map(|lap| lap.iter().copied().filter(is_outside).collect()).collect()
     };
     let (rest_a, rest_b) = (outside(a, &of_a), outside(b, &of_b));
-    let rest = |run, laps: &[Vec<u32>]| lap(run, laps, |_| true);
-    found.extend(segment("outside of layers", &rest(a, &rest_a), &rest(b, &rest_b)));
+    found.extend(segment("outside of layers", &lap(a, &rest_a), &lap(b, &rest_b)));
     found
 }
 
@@ -60,7 +58,7 @@ fn by_lap(run: &Run) -> Vec<Vec<u32>> {
 }
 
 /// A stretch for the typical lap: all laps with its very sequence are averaged.
-fn lap<'a>(run: &'a Run, laps: &[Vec<u32>], _: impl Fn(u32) -> bool) -> Stretch<'a> {
+fn lap<'a>(run: &'a Run, laps: &[Vec<u32>]) -> Stretch<'a> {
     let Some(middle) = typical(laps) else { return Stretch::default() };
     let kernel = |at: &u32| run.pieces[*at as usize].kernel;
     let is_same = |lap: &&Vec<u32>| lap.iter().map(kernel).eq(middle.iter().map(kernel));
@@ -173,7 +171,11 @@ fn segment(place: &str, a: &Stretch, b: &Stretch) -> Option<Segment> {
         return None;
     }
     let groups = grouped(aligned(a, b), a, b);
-    let projections = projections(a, b);
+    let is_layer = place == "layer";
+    let projections = [a, b].map(|stretch| match is_layer {
+        true => projections(stretch),
+        false => vec![""; stretch.kernels.len()],
+    });
     let pairs = groups.iter().map(|group| pair(group, a, b, &projections)).collect();
     Some(Segment {
         place: place.to_owned(),
@@ -229,18 +231,9 @@ fn absorbed(groups: Vec<Group>, a: &Stretch, b: &Stretch) -> Vec<Group> {
         else {
             continue;
         };
-        let takes = |other: &Group| {
-            let of_b = || {
-                other.b.iter().any(|&j| {
-                    lonely.a.iter().all(|&i| absorbs(b.kernels[j], a.kernels[i], a.shapes[i]))
-                })
-            };
-            let of_a = || {
-                other.a.iter().any(|&i| {
-                    lonely.b.iter().all(|&j| absorbs(a.kernels[i], b.kernels[j], b.shapes[j]))
-                })
-            };
-            if lonely.b.is_empty() { of_b() } else { of_a() }
+        let takes = |other: &Group| match lonely.b.is_empty() {
+            true => takes_in((&other.b, b), (&other.a, a), &lonely.a),
+            false => takes_in((&other.a, a), (&other.b, b), &lonely.b),
         };
         // The nearest neighbour that is still there, on either side, with both sides in it.
         let is_whole = |g: &Group| !g.a.is_empty() && !g.b.is_empty();
@@ -260,7 +253,49 @@ fn absorbed(groups: Vec<Group>, a: &Stretch, b: &Stretch) -> Vec<Group> {
             groups[place] = None;
         }
     }
-    groups.into_iter().flatten().collect()
+    enclosed(groups.into_iter().flatten().collect())
+}
+
+/// What stands alone amid the kernels of a group belongs to it.
+fn enclosed(mut groups: Vec<Group>) -> Vec<Group> {
+    let encloses = |all: &[usize], place: usize| {
+        all.first().is_some_and(|&first| first < place)
+            && all.last().is_some_and(|&last| last > place)
+    };
+    let mut at = 0;
+    while at < groups.len() {
+        let home = match (&groups[at].a[..], &groups[at].b[..]) {
+            (&[place], []) => groups.iter().position(|group| encloses(&group.a, place)),
+            ([], &[place]) => groups.iter().position(|group| encloses(&group.b, place)),
+            _ => None,
+        };
+        let Some(home) = home else {
+            at += 1;
+            continue;
+        };
+        let lonely = groups.remove(at);
+        let home = &mut groups[if home > at { home - 1 } else { home }];
+        home.a.extend(lonely.a);
+        home.b.extend(lonely.b);
+        home.a.sort_unstable();
+        home.b.sort_unstable();
+    }
+    groups
+}
+
+/// Whether one of the takers does the work of all the others, by its name. What the other side runs
+/// too, by the same name, does no more here than there.
+fn takes_in(
+    (takers, of): (&[usize], &Stretch),
+    (counterparts, other): (&[usize], &Stretch),
+    lonely: &[usize],
+) -> bool {
+    let is_on_both =
+        |taker: &Kernel| counterparts.iter().any(|&place| other.kernels[place].name == taker.name);
+    takers.iter().map(|&place| of.kernels[place]).any(|taker| {
+        let absorbs = |&place: &usize| absorbs(taker, other.kernels[place], other.shapes[place]);
+        !is_on_both(taker) && lonely.iter().all(absorbs)
+    })
 }
 
 fn pair(
@@ -302,32 +337,30 @@ fn pair(
 
 /// Which projection of a transformer each matrix product is, where it stands in a layer with attention
 /// says so, and its name or shape.
-fn projections(a: &Stretch, b: &Stretch) -> [Vec<&'static str>; 2] {
-    [a, b].map(|stretch| {
-        let attention = stretch.kernels.iter().position(|kernel| is_marker(kernel));
-        let products: Vec<usize> = (0..stretch.kernels.len())
-            .filter(|&place| stretch.kernels[place].group == "GEMM")
-            .collect();
-        let mut words = vec![""; stretch.kernels.len()];
-        for (order, &place) in products.iter().enumerate() {
-            let by_name = named_projection(&stretch.kernels[place].name);
-            words[place] = by_name.unwrap_or_else(|| match attention {
-                // A layer that starts with its attention has the next one's inputs at its end.
-                None | Some(0) => "",
-                Some(attention) if place < attention => "QKV",
-                Some(attention) => {
-                    let is_first = order == 0 || products[order - 1] < attention;
-                    match (is_first, widens(stretch.shapes[place])) {
-                        (true, _) => "output",
-                        (false, Some(true)) => "FFN up",
-                        (false, Some(false)) => "FFN down",
-                        (false, None) => "",
-                    }
+fn projections(stretch: &Stretch) -> Vec<&'static str> {
+    let attention = stretch.kernels.iter().position(|kernel| is_marker(kernel));
+    let products: Vec<usize> = (0..stretch.kernels.len())
+        .filter(|&place| stretch.kernels[place].group == "GEMM")
+        .collect();
+    let mut words = vec![""; stretch.kernels.len()];
+    for (order, &place) in products.iter().enumerate() {
+        let by_name = named_projection(&stretch.kernels[place].name);
+        words[place] = by_name.unwrap_or_else(|| match attention {
+            // A layer that starts with its attention has the next one's inputs at its end.
+            None | Some(0) => "",
+            Some(attention) if place < attention => "QKV",
+            Some(attention) => {
+                let is_first = order == 0 || products[order - 1] < attention;
+                match (is_first, widens(stretch.shapes[place])) {
+                    (true, _) => "output",
+                    (false, Some(true)) => "FFN up",
+                    (false, Some(false)) => "FFN down",
+                    (false, None) => "",
                 }
-            });
-        }
-        words
-    })
+            }
+        });
+    }
+    words
 }
 
 fn named_projection(name: &str) -> Option<&'static str> {
@@ -400,7 +433,7 @@ fn fusion(segment: &Segment, pair: &KernelPair, fused_by: usize, runs: [&Run; 2]
     let kernel = |side: usize, name: &str| {
         runs[side].kernels.iter().find(|kernel| kernel.name == name).cloned().unwrap_or_default()
     };
-    let classes = [0, 1].map(|side| {
+    let classes = [fused_by, unfused_by].map(|side| {
         pair.kernels[side].iter().map(|name| kernel(side, name).class).collect::<Vec<_>>()
     });
     let says = fused.iter().find(|name| {

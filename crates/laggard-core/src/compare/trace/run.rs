@@ -121,6 +121,16 @@ impl Run {
         self.pieces.is_empty()
     }
 
+    /// The same with everything in one lap.
+    pub(super) fn as_a_whole(&self) -> Run {
+        let laps = Laps::whole(self.pieces.len());
+        let host = self.host.iter().fold(HostLap::default(), |sum, lap| HostLap {
+            launches: sum.launches + lap.launches,
+            call_ns: sum.call_ns.saturating_add(lap.call_ns),
+        });
+        Run { laps, host: vec![host], ..self.clone() }
+    }
+
     /// Names of pieces.
     pub(super) fn labels(&self, by: By) -> Option<&Labels> {
         self.labels.iter().find(|labels| labels.by == by)

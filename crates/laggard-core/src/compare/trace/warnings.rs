@@ -20,7 +20,6 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
         said.push(Warning { code, severity, side, message, hint: hint.to_owned() });
     };
     for (side, counted) in both.into_iter().enumerate() {
-        let name = ["A", "B"][side];
         let about = &found.sides[side];
         let runs = &counted.runs;
         let pieces: usize = runs.iter().map(|run| run.pieces.len()).sum();
@@ -29,7 +28,7 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
                 "NO_DEVICE_WORK",
                 "warning",
                 Some(side),
-                format!("{name} has no work of a device"),
+                "it has no work of a device".to_owned(),
                 "record with the activity of the device: ProfilerActivity.CUDA",
             );
             continue;
@@ -42,9 +41,8 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
                 "NO_PHASE_ANNOTATIONS",
                 "info",
                 Some(side),
-                format!(
-                    "{name} has no annotations of phases: prefill, decode, forward and others are not told apart"
-                ),
+                "no annotations of phases: prefill, decode, forward and others are not told apart"
+                    .to_owned(),
                 "mark them with torch.profiler.record_function, and name them with --phase-pattern",
             );
         }
@@ -53,7 +51,7 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
                 "NO_PYTHON_STACKS",
                 "info",
                 Some(side),
-                format!("{name} has no Python stacks: lines of launches are not known"),
+                "no Python stacks: lines of launches are not known".to_owned(),
                 "record with with_stack=True",
             );
         }
@@ -63,7 +61,7 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
                 "HIGH_UNKNOWN_KERNELS",
                 "warning",
                 Some(side),
-                format!("no rule knows {:.0} % of the device time of {name}", unknown * 100.0),
+                format!("no rule knows {:.0} % of the device time", unknown * 100.0),
                 "see which they are with laggard report --unclassified, and give rules with --rules",
             );
         }
@@ -76,9 +74,8 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
                 code,
                 "info",
                 Some(side),
-                format!(
-                    "no layers were found in {name}: no nn.Module calls, and no sequence of kernels repeats"
-                ),
+                "no layers were found: no nn.Module calls, and no sequence of kernels repeats"
+                    .to_owned(),
                 "record with with_modules=True or with_stack=True",
             );
         }
@@ -87,16 +84,14 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
                 "HYBRID_ARCHITECTURE",
                 "info",
                 Some(side),
-                format!(
-                    "{name} has attention and state-space kernels: its layers are of several kinds"
-                ),
+                "attention and state-space kernels: layers are of several kinds".to_owned(),
                 "see them with --layers",
             ),
             Architecture::Unknown => say(
                 "UNKNOWN_ARCHITECTURE",
                 "info",
                 Some(side),
-                format!("{name} has neither attention nor state-space kernels"),
+                "neither attention nor state-space kernels: the architecture is unknown".to_owned(),
                 "kernels that no rule knows can be classified with --rules",
             ),
             _ => {}
@@ -112,7 +107,7 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
                     "info",
                     Some(side),
                     format!(
-                        "{vary} of {} layers of {name} have over 30 % more or fewer kernels than the mean of {mean:.0}",
+                        "{vary} of {} layers have over 30 % more or fewer kernels than the mean of {mean:.0}",
                         sizes.len()
                     ),
                     "layers may be of several kinds: see them with --layers",
@@ -126,7 +121,7 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
                 "info",
                 Some(side),
                 format!(
-                    "{outside} of {pieces} pieces of device work of {name} belong to no {}: they are in the totals, not in the time of one",
+                    "{outside} of {pieces} pieces of device work belong to no {}: they are in the totals, not in the time of one",
                     about.marker.word()
                 ),
                 "record whole steps: torch.profiler.schedule with a warmup",
@@ -144,20 +139,7 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
             }
         }
     }
-    let markers = [found.sides[0].marker, found.sides[1].marker];
-    if markers[0] != markers[1] {
-        say(
-            "LAPS_DIFFER",
-            "warning",
-            None,
-            format!(
-                "one lap is a {} of A and a {} of B: they may not be the same work",
-                markers[0].word(),
-                markers[1].word()
-            ),
-            "mark steps alike on both sides: prof.step(), or torch.profiler.record_function",
-        );
-    } else if markers[0] == Marker::Whole {
+    if found.sides[0].marker == Marker::Whole {
         say(
             "NO_LAPS",
             "info",
@@ -189,7 +171,36 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
             );
         }
     }
-    said
+    // What is said of both sides alike is said once.
+    let mut once: Vec<Warning> = vec![];
+    for warning in said {
+        let same =
+            |other: &&mut Warning| other.code == warning.code && other.message == warning.message;
+        match once.iter_mut().find(same) {
+            Some(other) => other.side = None,
+            None => once.push(warning),
+        }
+    }
+    once
+}
+
+/// That the sides have no unit of work in common.
+pub(super) fn laps_differ(markers: [Vec<Marker>; 2]) -> Warning {
+    let words = markers.map(|mut markers| {
+        markers.dedup();
+        markers.into_iter().map(Marker::word).collect::<Vec<_>>().join(", ")
+    });
+    Warning {
+        code: "LAPS_DIFFER",
+        severity: "warning",
+        side: None,
+        message: format!(
+            "A is made of: {}; B of: {}. The traces are compared as a whole, which need not be the same work",
+            words[0], words[1]
+        ),
+        hint: "mark steps alike on both sides: prof.step(), or torch.profiler.record_function"
+            .into(),
+    }
 }
 
 fn is_without_phase(run: &super::Run) -> bool {

@@ -6,7 +6,7 @@
 //! first. What the cut leaves over, and what cannot be told from chance, is not explained.
 
 use super::amounts::{Counted, Mix, Question, findings};
-use super::found::{Finding, Fusion, TraceComparison, Verdict};
+use super::found::{Finding, Fusion, Marker, TraceComparison, Verdict};
 use crate::culprit::{self, Culprit, Judgement, Kind, SMALLEST_SHARE, Unit};
 use crate::model::NONE;
 use crate::trace::By;
@@ -142,6 +142,15 @@ fn unfused(fusion: &Fusion) -> Slice {
     Slice { cause, subject: fusion.unfused.join("\n"), gap_ns: fusion.saved_ns }
 }
 
+/// What of one lap a number is.
+fn of_one(found: &TraceComparison, what: &str) -> String {
+    match found.sides.each_ref().map(|side| side.marker) {
+        [Marker::Whole, Marker::Whole] => format!("{what} in all"),
+        [a, b] if a == b => format!("{what} of one {}", a.word()),
+        _ => format!("{what} of one lap"),
+    }
+}
+
 /// The longest name that stands in a sentence.
 const LONGEST: usize = 90;
 
@@ -154,7 +163,11 @@ fn short(text: &str) -> String {
 
 /// The name of a kernel without return type, arguments and templates.
 fn short_kernel(name: &str) -> String {
-    let name = name.strip_prefix("void ").unwrap_or(name);
+    if name.starts_with("Memcpy") || name.starts_with("Memset") {
+        return short(name);
+    }
+    let name = name.replace("(anonymous namespace)::", "");
+    let name = name.strip_prefix("void ").unwrap_or(&name);
     let end = name
         .char_indices()
         .find(|&(at, c)| at > 0 && (c == '<' || c == '('))
@@ -352,7 +365,7 @@ fn more_calls(
             "B's model has more layers: the two traces are not of the same model".to_owned(),
         )
         .fact("layers", [of_a as f64, of_b as f64], Unit::Count, n)
-        .fact("launches of a lap", counts, Unit::Count, n);
+        .fact(&of_one(found, "launches"), counts, Unit::Count, n);
         return Slice { cause, subject: "layers".into(), gap_ns };
     }
     let line = row.lines[1].as_str();
@@ -362,8 +375,8 @@ fn more_calls(
         _ => "B launches more of them: look at who does (--stacks)",
     };
     let cause = culprit::Finding::new(Kind::MoreCalls, at, advice)
-        .fact("launches of a lap", counts, Unit::Count, n)
-        .fact("time of a lap", sums.map(|sum| sum.ns), Unit::Nanos, n);
+        .fact(&of_one(found, "launches"), counts, Unit::Count, n)
+        .fact(&of_one(found, "time"), sums.map(|sum| sum.ns), Unit::Nanos, n);
     Slice { cause, subject: class.to_owned(), gap_ns }
 }
 
@@ -420,7 +433,7 @@ fn same_kernel(
         cause = cause.fact("one launch", mean, Unit::Nanos, sides[0].seen + sides[1].seen);
     }
     let n = sums.iter().map(|sum| sum.seen).sum();
-    cause = cause.fact("launches of a lap", sums.map(|sum| sum.count), Unit::Count, n);
+    cause = cause.fact(&of_one(found, "launches"), sums.map(|sum| sum.count), Unit::Count, n);
     Slice { cause: with_peak(cause, found, class), subject: class.to_owned(), gap_ns }
 }
 
@@ -437,13 +450,16 @@ fn other_kernel(
     };
     let mean = sums.map(|sum| sum.ns / sum.count.max(f64::MIN_POSITIVE));
     let n = sums.iter().map(|sum| sum.seen).sum();
-    let cause = culprit::Finding::new(
-        Kind::OtherKernel,
-        format!("{class}, {}", longest(1)),
-        format!("A runs {} for this: see which library or backend chose B's", longest(0)),
-    )
-    .fact("one launch", mean, Unit::Nanos, n)
-    .fact("launches of a lap", sums.map(|sum| sum.count), Unit::Count, n);
+    let advice = match [longest(0), longest(1)] {
+        [a, b] if a == b => {
+            "A runs another instance of the same template: compare their types and sizes (--by kernel)".to_owned()
+        }
+        [a, _] => format!("A runs {a} for this: see which library or backend chose B's"),
+    };
+    let cause =
+        culprit::Finding::new(Kind::OtherKernel, format!("{class}, {}", longest(1)), advice)
+            .fact("one launch", mean, Unit::Nanos, n)
+            .fact(&of_one(found, "launches"), sums.map(|sum| sum.count), Unit::Count, n);
     Slice { cause: with_peak(cause, found, class), subject: class.to_owned(), gap_ns }
 }
 
@@ -489,9 +505,10 @@ fn of_time(found: &TraceComparison, both: [&Counted; 2], row: &Finding) -> Slice
     let cause = culprit::Finding::new(kind, at, advice).fact(&row.name, spent, Unit::Nanos, n);
     let cause = match kind {
         Kind::LaunchBound => {
-            let cause = with_host(cause, "launches", "launches of a lap", Unit::Count);
-            let cause = with_host(cause, "in launch calls", "in launch calls", Unit::Nanos);
-            with_host(cause, "lap on the host", "lap on the host", Unit::Nanos)
+            let cause = with_host(cause, "launches", &of_one(found, "launches"), Unit::Count);
+            let cause =
+                with_host(cause, "in launch calls", &of_one(found, "launch calls"), Unit::Nanos);
+            with_host(cause, "on the host", &of_one(found, "the host's time"), Unit::Nanos)
         }
         Kind::ExposedCommunication => match class_row(found, "Communication") {
             Some(all) => cause.fact(
