@@ -12,9 +12,11 @@ use laggard_core::compare::trace::{self as core, Run};
 use laggard_core::trace::summary::Summary;
 use laggard_core::trace::{Analysis, By};
 use laggard_formats::Source;
+use laggard_formats::read::kineto;
 use laggard_report::compare_trace::{self as show, CompareTrace, Shown};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::thread;
 
 /// Rows of a table when nothing else is asked for.
 const USUAL_ROWS: usize = 10;
@@ -57,7 +59,7 @@ pub(crate) fn run(
     Ok(verdict.unwrap_or(ExitCode::SUCCESS))
 }
 
-/// Loads both sides, one after the other: of a trace only what is compared is kept.
+/// Loads both sides; of a trace only what is compared is kept.
 fn load_and_compare(
     args: &CompareArgs,
     loader: &Loader,
@@ -70,8 +72,7 @@ fn load_and_compare(
         })?),
         None => None,
     };
-    let [a, b] = sides.map(|files| load(files, loader, phase, by));
-    let (a, b) = (a?, b?);
+    let [a, b] = load_both(sides, loader, phase, by)?;
     if let Some(label) = &args.traces.trace.phase
         && a.iter().chain(&b).all(Run::is_empty)
     {
@@ -93,8 +94,7 @@ pub(crate) fn section(
     let loader = reading.loader(printer);
     let mut sources = sources.into_iter();
     let sides = files.map(|path| vec![(path.to_owned(), sources.next().flatten())]);
-    let [a, b] = sides.map(|files| load(files, &loader, None, None));
-    let (a, b) = (a?, b?);
+    let [a, b] = load_both(sides, &loader, None, None)?;
     let labels = labels(&[], [&a, &b])?;
     let given = |label, runs| core::Given { label, runs };
     let comparison = core::compare(given(&labels[0], &a), given(&labels[1], &b), None);
@@ -104,6 +104,26 @@ pub(crate) fn section(
         top: Some(rows),
         phase: "",
     }))
+}
+
+/// Both sides at a time, each with half of the threads.
+fn load_both(
+    sides: [Vec<File>; 2],
+    loader: &Loader,
+    phase: Option<u8>,
+    by: Option<By>,
+) -> anyhow::Result<[Vec<Run>; 2]> {
+    let threads = (loader.options.threads / 2).max(1);
+    let half = Loader { options: kineto::Options { threads, ..loader.options }, ..*loader };
+    // Two bars would overwrite each other.
+    let quiet = Loader { printer: loader.printer.without_progress(), ..half };
+    let [of_a, of_b] = sides;
+    thread::scope(|scope| {
+        let b = scope.spawn(move || load(of_b, &quiet, phase, by));
+        let a = load(of_a, &half, phase, by);
+        let b = b.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok([a?, b?])
+    })
 }
 
 /// What is compared of the traces of a side.

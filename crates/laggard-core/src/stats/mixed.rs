@@ -15,6 +15,9 @@ pub struct Kind<'a> {
     pub samples: &'a [f64],
 }
 
+/// Samples from which on resamples are not drawn one by one.
+const MANY: usize = 500;
+
 /// What stands for the samples of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Middle {
@@ -54,6 +57,7 @@ pub fn estimate_mixed(
             }
             let dependence = Dependence::of_series(kind.samples);
             let of = match middle {
+                Middle::Median if kind.samples.len() > MANY => Resampled::median_of_many,
                 Middle::Median => Resampled::median_of,
                 Middle::Mean => Resampled::mean_of,
             };

@@ -120,6 +120,12 @@ impl SplitMix {
         z ^= z >> 31;
         ((u128::from(z) * n as u128) >> 64) as usize
     }
+
+    /// A number that is spread normally about 0, nearly: a sum of twelve that are spread evenly.
+    pub(super) fn normal(&mut self) -> f64 {
+        const STEPS: usize = 1 << 32;
+        (0..12).map(|_| self.below(STEPS) as f64 / STEPS as f64).sum::<f64>() - 6.0
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::run::{Piece, Run};
 use crate::model::NONE;
 use crate::stats::correct::holm;
 use crate::stats::mixed::{Kind, Middle, Varying, estimate_mixed, estimate_varying};
-use crate::stats::ratio::{Estimate, Interval};
+use crate::stats::ratio::{Estimate, FEWEST_ROUNDS, Interval};
 use crate::trace::By;
 use rustc_hash::FxHashMap;
 
@@ -19,8 +19,12 @@ use rustc_hash::FxHashMap;
 pub(super) const RUN_TO_RUN: f64 = 0.01;
 /// p from which a difference may be chance.
 const CHANCE: f64 = 0.05;
-/// Resamples of an interval.
-const RESAMPLES: usize = 1000;
+/// Resamples of an interval; fewer where there are many laps, whose draws differ little.
+const MOST_RESAMPLES: usize = 1000;
+/// At least.
+const FEWEST_RESAMPLES: usize = 200;
+/// Laps that are drawn for one interval, about.
+const DRAWN: usize = 400_000;
 /// Rows of a table that get an interval: those with the largest gaps.
 const MOST_JUDGED: usize = 200;
 /// Parts that what varies within a lap is summed up to.
@@ -73,6 +77,12 @@ impl Counted<'_> {
 pub(super) struct Mix(pub(super) Vec<(u8, f64)>);
 
 impl Mix {
+    /// Laps of the kind that a side has the fewest of.
+    fn fewest(&self, of: &Counted) -> usize {
+        let count = |kind: u8| of.kinds.iter().filter(|own| **own == kind).count();
+        self.0.iter().map(|(kind, _)| count(*kind)).min().unwrap_or(0)
+    }
+
     /// What each lap of a side counts for, so that kinds are in the mix.
     pub(super) fn weights(&self, of: &Counted) -> Vec<f64> {
         let weight = |kind: &u8| {
@@ -130,7 +140,10 @@ pub(super) fn findings(sides: [&Counted; 2], mix: &Mix, question: &Question) -> 
         judged[row] = place as u32;
     }
     let count = rows.len().min(MOST_JUDGED);
-    let samples = [0, 1].map(|side| Samples::new(side, sides[side], question, &judged, count));
+    // Where laps are enough, what varies within them does not matter.
+    let within = sides.iter().any(|side| mix.fewest(side) < FEWEST_ROUNDS);
+    let samples =
+        [0, 1].map(|side| Samples::new(side, sides[side], question, (&judged, count), within));
     let mut found: Vec<Finding> = rows
         .iter()
         .enumerate()
@@ -195,7 +208,13 @@ struct Samples {
 }
 
 impl Samples {
-    fn new(side: usize, of: &Counted, question: &Question, judged: &[u32], count: usize) -> Self {
+    fn new(
+        side: usize,
+        of: &Counted,
+        question: &Question,
+        (judged, count): (&[u32], usize),
+        within: bool,
+    ) -> Samples {
         let mut laps = vec![vec![0.0; of.laps()]; count];
         let mut seen = vec![vec![false; of.laps()]; count];
         // Pieces of one kernel with inputs of one shape should take equally long.
@@ -220,6 +239,9 @@ impl Samples {
                 let value = (question.value)(&run.pieces[at]) as f64;
                 laps[place as usize][slot] += value;
                 seen[place as usize][slot] = true;
+                if !within {
+                    continue;
+                }
                 let shape = shapes.map_or(NONE, |labels| labels.of[at]);
                 let key = (place, kernels[run.pieces[at].kernel as usize], shape);
                 let sum = alike.entry(key).or_default();
@@ -276,8 +298,10 @@ fn judge(
     }
     let laps = sides.map(|side| side.laps() as u64);
     let seed = row as u64;
+    let resamples = DRAWN / (sides[0].laps() + sides[1].laps()).max(1);
+    let resamples = resamples.clamp(FEWEST_RESAMPLES, MOST_RESAMPLES);
     let [a, b] = &kinds;
-    if let Some(estimate) = estimate_mixed(a, b, middle, RESAMPLES, seed) {
+    if let Some(estimate) = estimate_mixed(a, b, middle, resamples, seed) {
         return with_estimate(finding, &estimate, Spread::Laps, laps);
     }
     let parts = [0, 1].map(|side| {
@@ -287,7 +311,7 @@ fn judge(
     let varying =
         |side: usize| Varying { middle: finding.sides[side].lap_ns, off_by: &parts[side] };
     let repeats = samples.iter().all(|side| side.off_by[row].1);
-    let estimate = repeats.then(|| estimate_varying(varying(0), varying(1), RESAMPLES, seed));
+    let estimate = repeats.then(|| estimate_varying(varying(0), varying(1), MOST_RESAMPLES, seed));
     match estimate.flatten() {
         Some(estimate) => {
             let n = samples.each_ref().map(|side| side.repeated[row]);

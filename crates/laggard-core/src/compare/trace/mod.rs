@@ -22,7 +22,7 @@ mod words;
 pub use run::Run;
 
 use crate::model::NONE;
-use crate::stats::ratio::estimate_unpaired;
+use crate::stats::mixed::{Kind, Middle, estimate_mixed};
 use crate::trace::By;
 use crate::trace::devices::{Cause, Role};
 use amounts::{Counted, Mix, Question, RUN_TO_RUN, findings, of_range};
@@ -33,6 +33,7 @@ use found::{
 };
 use rustc_hash::FxHashMap;
 use sequence::align;
+use std::thread;
 
 /// One side: a trace, or the ranks of a job.
 #[derive(Clone, Copy, Debug)]
@@ -56,20 +57,22 @@ pub fn compare(a: Given, b: Given, extra: Option<By>) -> TraceComparison {
         found.warnings.push(warnings::laps_differ([a, b].map(markers)));
         return found;
     }
-    let (mix, sides) = counted(a, b);
+    let (mix, sides) = &counted(a, b);
     let both = [&sides[0], &sides[1]];
-    let mut whole = findings(both, &mix, &all_of("time", |piece| piece.exposed + piece.gap));
+    let mut whole = findings(both, mix, &all_of("time", |piece| piece.exposed + piece.gap));
     let mut whole = if whole.is_empty() { Finding::default() } else { whole.swap_remove(0) };
     whole.share = 1.0;
-    let mut time = time(both, &mix);
-    let mut tables: Vec<Table> = [By::Class, By::Phase, By::Shape, By::Kernel, By::Op, By::Python]
-        .into_iter()
-        .chain(extra.filter(|by| {
-            !matches!(by, By::Class | By::Phase | By::Shape | By::Kernel | By::Op | By::Python)
-        }))
-        .map(|by| table(both, &mix, by))
-        .collect();
-    let mut layers = layers(both, &mix);
+    let mut time = time(both, mix);
+    let usual = [By::Class, By::Phase, By::Shape, By::Kernel, By::Op, By::Python];
+    let wanted = usual.into_iter().chain(extra.filter(|by| !usual.contains(by)));
+    let mut tables: Vec<Table> = thread::scope(|scope| {
+        let making: Vec<_> = wanted.map(|by| scope.spawn(move || table(both, mix, by))).collect();
+        let made = |made: thread::ScopedJoinHandle<Table>| {
+            made.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        making.into_iter().map(made).collect()
+    });
+    let mut layers = layers(both, mix);
     let rows = time
         .iter_mut()
         .chain(tables.iter_mut().flat_map(|table| &mut table.rows))
@@ -102,8 +105,8 @@ pub fn compare(a: Given, b: Given, extra: Option<By>) -> TraceComparison {
         fusions,
         ..TraceComparison::default()
     };
-    found.judgement = why::judge(&found, both, &mix);
-    found.warnings = warnings::warnings(&found, both, &mix);
+    found.judgement = why::judge(&found, both, mix);
+    found.warnings = warnings::warnings(&found, both, mix);
     found
 }
 
@@ -429,7 +432,8 @@ fn host_row(name: &str, unit: HostUnit, [a, b]: [Vec<f64>; 2]) -> HostFinding {
         (!values.is_empty()).then(|| crate::stats::summary::Summary::of(values).median)
     };
     let values = [median(&a), median(&b)];
-    let estimate = estimate_unpaired(&a, &b, 1000, 1);
+    let one = |samples| [Kind { weight: 1.0, samples }];
+    let estimate = estimate_mixed(&one(&a), &one(&b), Middle::Median, 1000, 1);
     let range = estimate.map(|found| found.ratio.widened(found.ratio.middle * RUN_TO_RUN));
     let both = values[0].zip(values[1]).filter(|(a, b)| *a > 0.0 && *b > 0.0);
     HostFinding {
