@@ -59,6 +59,7 @@ pub fn estimate_mixed(
             let of = match middle {
                 Middle::Median if kind.samples.len() > MANY => Resampled::median_of_many,
                 Middle::Median => Resampled::median_of,
+                Middle::Mean if kind.samples.len() > MANY => Resampled::mean_of_many,
                 Middle::Mean => Resampled::mean_of,
             };
             let drawn = of(kind.samples, &dependence, resamples, &mut random);

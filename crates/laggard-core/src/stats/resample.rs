@@ -77,6 +77,22 @@ impl Resampled {
         Resampled { middle, draws, freedom: dependence.freedom }.widened(dependence)
     }
 
+    /// The mean of a long series, widened: it is spread normally, as the means of its blocks say.
+    pub(super) fn mean_of_many(
+        series: &[f64],
+        dependence: &Dependence,
+        resamples: usize,
+        random: &mut SplitMix,
+    ) -> Resampled {
+        let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len().max(1) as f64;
+        let middle = mean(series);
+        let blocks: Vec<f64> = series.chunks(dependence.block.max(1)).map(mean).collect();
+        let squares: f64 = blocks.iter().map(|block| (block - middle).powi(2)).sum();
+        let error = squares.sqrt() / blocks.len().max(1) as f64;
+        let draws = (0..resamples).map(|_| middle + error * random.normal()).collect();
+        Resampled { middle, draws, freedom: dependence.freedom }.widened(dependence)
+    }
+
     /// The same with all draws farther from the middle, by what a bootstrap misses.
     pub(super) fn widened(self, dependence: &Dependence) -> Resampled {
         let (middle, by) = (self.middle, dependence.widening());
@@ -211,6 +227,10 @@ mod tests {
             let (one, other) = (drawn.high - drawn.low, many.high - many.low);
             assert_eq!(drawn.middle, many.middle);
             assert!((0.8..1.5).contains(&(other / one)), "{memory}: {drawn:?} {many:?}");
+            let drawn = Resampled::mean_of(&samples, &dependence, 1000, &mut random).interval();
+            let many = Resampled::mean_of_many(&samples, &dependence, 1000, &mut random).interval();
+            let (one, other) = (drawn.high - drawn.low, many.high - many.low);
+            assert!((0.8..1.25).contains(&(other / one)), "{memory}: {drawn:?} {many:?}");
         }
     }
 

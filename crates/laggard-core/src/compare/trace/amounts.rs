@@ -29,7 +29,7 @@ const DRAWN: usize = 400_000;
 const MOST_JUDGED: usize = 200;
 /// Parts that what varies within a lap is summed up to.
 const MOST_PARTS: usize = 64;
-/// The share of laps that must have something for its median to mean anything.
+/// The share of laps of a kind that must have something, if any do, for its median to mean anything.
 const IN_MOST_LAPS: f64 = 0.75;
 /// The share of the time that may be in kernels that run once, whose spread is not known.
 const MOST_ALONE: f64 = 0.5;
@@ -199,8 +199,6 @@ fn sums(side: usize, of: &Counted, question: &Question) -> Vec<Sum> {
 struct Samples {
     /// By row and lap.
     laps: Vec<Vec<f64>>,
-    /// By row: laps that have it.
-    has: Vec<usize>,
     /// By row: what parts of it are off by, and whether most of it repeats at all.
     off_by: Vec<(Vec<f64>, bool)>,
     /// By row: pieces that repeat.
@@ -216,7 +214,6 @@ impl Samples {
         within: bool,
     ) -> Samples {
         let mut laps = vec![vec![0.0; of.laps()]; count];
-        let mut seen = vec![vec![false; of.laps()]; count];
         // Pieces of one kernel with inputs of one shape should take equally long.
         let mut alike: FxHashMap<(u32, u32, u32), (u64, f64)> = FxHashMap::default();
         let mut pieces: Vec<(u32, (u32, u32, u32), f64)> = vec![];
@@ -238,7 +235,6 @@ impl Samples {
                 let (true, Some(slot)) = (place != NONE, of.slot(number, at)) else { continue };
                 let value = (question.value)(&run.pieces[at]) as f64;
                 laps[place as usize][slot] += value;
-                seen[place as usize][slot] = true;
                 if !within {
                     continue;
                 }
@@ -266,8 +262,7 @@ impl Samples {
             .zip(alone.iter().zip(&all))
             .map(|(parts, (alone, all))| (summed_up(&parts), *alone <= MOST_ALONE * all))
             .collect();
-        let has = seen.iter().map(|laps| laps.iter().filter(|seen| **seen).count()).collect();
-        Samples { laps, has, off_by, repeated }
+        Samples { laps, off_by, repeated }
     }
 }
 
@@ -288,9 +283,9 @@ fn judge(
     let kinds = by_kind.each_ref().map(|kinds| {
         kinds.iter().map(|(weight, samples)| Kind { weight: *weight, samples }).collect::<Vec<_>>()
     });
-    let in_most = [0, 1].iter().all(|&side| {
-        let (has, laps) = (samples[side].has[row], sides[side].laps());
-        has == 0 || has as f64 >= IN_MOST_LAPS * laps as f64
+    let in_most = kinds.iter().flatten().all(|kind| {
+        let has = kind.samples.iter().filter(|time| **time > 0.0).count();
+        has == 0 || has as f64 >= IN_MOST_LAPS * kind.samples.len() as f64
     });
     let middle = if in_most { Middle::Median } else { Middle::Mean };
     for side in 0..2 {

@@ -181,7 +181,8 @@ pub struct Spent {
     pub total_ns: i64,
     /// Pieces of one lap, in the mean.
     pub lap_count: f64,
-    /// Time of one lap: the median over laps, or the mean where fewer than three in four have it.
+    /// Time of one lap: the median over laps, or the mean where some laps have it and fewer
+    /// than three in four.
     pub lap_ns: f64,
     /// Time of one piece in the mean, of those in laps.
     pub mean_ns: f64,
