@@ -122,11 +122,13 @@ struct Sum {
     total: i64,
     in_laps: u64,
     lap_total: i64,
+    /// Of one lap, in the mix.
+    lap_count: f64,
 }
 
 /// Sums up both sides, and says what B spends more.
 pub(super) fn findings(sides: [&Counted; 2], mix: &Mix, question: &Question) -> Vec<Finding> {
-    let sums = [0, 1].map(|side| sums(side, sides[side], question));
+    let sums = [0, 1].map(|side| sums(side, sides[side], mix, question));
     let mean = |side: usize, row: usize| {
         sums[side][row].lap_total as f64 / sides[side].laps().max(1) as f64
     };
@@ -150,11 +152,10 @@ pub(super) fn findings(sides: [&Counted; 2], mix: &Mix, question: &Question) -> 
         .map(|(place, &row)| {
             let spent = [0, 1].map(|side| {
                 let sum = &sums[side][row];
-                let laps = sides[side].laps().max(1) as f64;
                 Spent {
                     count: sum.count,
                     total_ns: sum.total,
-                    lap_count: sum.in_laps as f64 / laps,
+                    lap_count: sum.lap_count,
                     lap_ns: mean(side, row),
                     mean_ns: sum.lap_total as f64 / sum.in_laps.max(1) as f64,
                     n: 0,
@@ -176,7 +177,8 @@ pub(super) fn findings(sides: [&Counted; 2], mix: &Mix, question: &Question) -> 
     found
 }
 
-fn sums(side: usize, of: &Counted, question: &Question) -> Vec<Sum> {
+fn sums(side: usize, of: &Counted, mix: &Mix, question: &Question) -> Vec<Sum> {
+    let weights = mix.weights(of);
     let mut sums = vec![Sum::default(); question.names.len()];
     for (number, run) in of.runs.iter().enumerate() {
         for (at, piece) in run.pieces.iter().enumerate() {
@@ -186,8 +188,9 @@ fn sums(side: usize, of: &Counted, question: &Question) -> Vec<Sum> {
             let value = (question.value)(piece);
             sum.count += 1;
             sum.total = sum.total.saturating_add(value);
-            if of.slot(number, at).is_some() {
+            if let Some(slot) = of.slot(number, at) {
                 sum.in_laps += 1;
+                sum.lap_count += weights[slot];
                 sum.lap_total = sum.lap_total.saturating_add(value);
             }
         }
