@@ -13,7 +13,7 @@ const OLDEST: (u32, u32) = (3, 9);
 /// Newest version that is looked for by its name, `minor` of 3.minor.
 const NEWEST: u32 = 13;
 /// What is installed, and is imported under the same name.
-const PACKAGES: [&str; 4] = ["pyarrow", "orjson", "numpy", "pytest"];
+const PACKAGES: [&str; 5] = ["pyarrow", "orjson", "numpy", "pytest", "jsonschema"];
 
 /// What programs that are measured import, as far as a version has it.
 const SUBJECT_PACKAGES: [&str; 2] = ["numpy", "greenlet"];

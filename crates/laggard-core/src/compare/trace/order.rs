@@ -200,7 +200,7 @@ fn grouped(matches: Vec<Match>, a: &Stretch, b: &Stretch) -> Vec<Group> {
     for one in matches {
         match (one.a, one.b) {
             (Some(i), Some(j)) => {
-                groups.extend(settle(std::mem::take(&mut alone)));
+                groups.extend(settle(std::mem::take(&mut alone), a, b));
                 groups.push(Group { a: vec![i], b: vec![j] });
             }
             (i, j) => {
@@ -209,18 +209,46 @@ fn grouped(matches: Vec<Match>, a: &Stretch, b: &Stretch) -> Vec<Group> {
             }
         }
     }
-    groups.extend(settle(alone));
+    groups.extend(settle(alone, a, b));
     absorbed(groups, a, b)
 }
 
-/// What stands alone at one place on both sides stands for each other; on one side, each for itself.
-fn settle(alone: Group) -> Vec<Group> {
-    if alone.a.is_empty() || alone.b.is_empty() {
-        let of_a = alone.a.into_iter().map(|i| Group { a: vec![i], b: vec![] });
-        let of_b = alone.b.into_iter().map(|j| Group { a: vec![], b: vec![j] });
-        return of_a.chain(of_b).collect();
+/// Kernels that one kernel may stand for, at most.
+const MOST_FUSED: usize = 8;
+
+/// What stands alone at one place on both sides stands for each other, if all of it is of a kind that
+/// can be fused at all; else each for itself.
+fn settle(alone: Group, a: &Stretch, b: &Stretch) -> Vec<Group> {
+    let is_fusable = |places: &[usize], of: &Stretch| {
+        places.len() <= MOST_FUSED && places.iter().all(|&place| can_be_fused(of.kernels[place]))
+    };
+    let is_pair = !alone.a.is_empty() && !alone.b.is_empty();
+    if is_pair && is_fusable(&alone.a, a) && is_fusable(&alone.b, b) {
+        return vec![alone];
     }
-    vec![alone]
+    let of_a = alone.a.into_iter().map(|i| Group { a: vec![i], b: vec![] });
+    let of_b = alone.b.into_iter().map(|j| Group { a: vec![], b: vec![j] });
+    of_a.chain(of_b).collect()
+}
+
+/// Whether a kernel is of the light kinds that compilers and libraries put together. What is heavy is
+/// matched by its class, or not at all.
+fn can_be_fused(kernel: &Kernel) -> bool {
+    const LIGHT: [&str; 12] = [
+        "Elementwise",
+        "Activation",
+        "Norm",
+        "Fused",
+        "Reduce",
+        "Softmax",
+        "Copy",
+        "Fill",
+        "Random",
+        "Rotary",
+        "Quantization",
+        "Loss",
+    ];
+    LIGHT.contains(&kernel.group.as_str())
 }
 
 /// Gives kernels of one side to a neighbour of the other side whose name says that it does their work.

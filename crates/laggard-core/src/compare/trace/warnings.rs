@@ -23,12 +23,23 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
         let about = &found.sides[side];
         let runs = &counted.runs;
         let pieces: usize = runs.iter().map(|run| run.pieces.len()).sum();
+        for run in runs {
+            for loss in &run.summary.losses {
+                say(
+                    "LOSSES",
+                    "warning",
+                    Some(side),
+                    format!("{}: {} × {}", run.path, loss.count, loss.explanation),
+                    "laggard report says where",
+                );
+            }
+        }
         if pieces == 0 {
             say(
                 "NO_DEVICE_WORK",
                 "warning",
                 Some(side),
-                "it has no work of a device".to_owned(),
+                "no work of a device was recorded".to_owned(),
                 "record with the activity of the device: ProfilerActivity.CUDA",
             );
             continue;
@@ -126,17 +137,6 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
                 ),
                 "record whole steps: torch.profiler.schedule with a warmup",
             );
-        }
-        for run in runs {
-            for loss in &run.summary.losses {
-                say(
-                    "LOSSES",
-                    "warning",
-                    Some(side),
-                    format!("{}: {} × {}", run.path, loss.count, loss.explanation),
-                    "laggard report says where",
-                );
-            }
         }
     }
     if found.sides[0].marker == Marker::Whole {

@@ -152,7 +152,7 @@ fn of_one(found: &TraceComparison, what: &str) -> String {
 }
 
 /// The longest name that stands in a sentence.
-const LONGEST: usize = 90;
+const LONGEST: usize = 48;
 
 fn short(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
