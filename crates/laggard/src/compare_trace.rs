@@ -1,8 +1,9 @@
 //! Two traces, or the ranks of two jobs: what of each is loaded, and what is shown of how they differ.
 
-use crate::cli::{BY_FUNCTION, BY_LIBRARY, CompareArgs, Format};
+use crate::cli::{BY_FUNCTION, BY_LIBRARY, CompareArgs, Format, TraceArgs};
 use crate::failure;
 use crate::output::Places;
+use crate::page::ROWS;
 use crate::printer::Printer;
 use crate::ranks::{self, Given};
 use crate::trace::{Loader, Need, Reading};
@@ -14,6 +15,7 @@ use laggard_core::trace::{Analysis, By};
 use laggard_formats::Source;
 use laggard_formats::read::kineto;
 use laggard_report::compare_trace::{self as show, CompareTrace, Shown};
+use laggard_report::page::{Distribution, Page, Times, html};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
@@ -83,14 +85,14 @@ fn load_and_compare(
     Ok(core::compare(given(&labels[0], &a), given(&labels[1], &b), by))
 }
 
-/// The comparison of two files as sections of a page.
-pub(crate) fn section(
+/// The page of two traces, or of the ranks of two jobs.
+pub(crate) fn page(
     files: [&Path; 2],
     sources: [Option<Source>; 2],
     printer: &Printer,
-    rows: usize,
+    title: &str,
 ) -> anyhow::Result<String> {
-    let reading = Reading::new(&crate::cli::TraceArgs::default())?;
+    let reading = Reading::new(&TraceArgs::default())?;
     let loader = reading.loader(printer);
     let mut sources = sources.into_iter();
     let sides = files.map(|path| vec![(path.to_owned(), sources.next().flatten())]);
@@ -98,11 +100,25 @@ pub(crate) fn section(
     let labels = labels(&[], [&a, &b])?;
     let given = |label, runs| core::Given { label, runs };
     let comparison = core::compare(given(&labels[0], &a), given(&labels[1], &b), None);
-    Ok(show::html(&CompareTrace {
-        comparison: &comparison,
-        shown: Shown::Whole,
-        top: Some(rows),
-        phase: "",
+    let report =
+        CompareTrace { comparison: &comparison, shown: Shown::Whole, top: Some(ROWS), phase: "" };
+    let side = |side: usize| Times {
+        name: labels[side].clone(),
+        values: comparison.laps_ns[side].clone(),
+        interval: None,
+    };
+    let several = comparison.laps_ns.iter().any(|laps| laps.len() > 1);
+    let distribution = Distribution {
+        title: format!("time of one {}", comparison.sides[0].marker.word()),
+        unit: "ns",
+        sides: vec![side(0), side(1)],
+    };
+    Ok(html(&Page {
+        title,
+        report: show::html(&report),
+        is_read_first: true,
+        distributions: if several { vec![distribution] } else { vec![] },
+        ..Page::default()
     }))
 }
 

@@ -52,12 +52,18 @@ impl Dependence {
     /// How much wider a range is than that of the middle 95 % of what a bootstrap drew: for blocks that are shorter than the disturbances, for the small number of blocks, and
     /// for the spread that a resample of few rounds lacks.
     pub fn widening(&self) -> f64 {
-        let (n, block) = (self.n.max(2) as f64, self.block as f64);
+        let n = self.n.max(2) as f64;
+        (self.time / self.seen()).sqrt() * student_95(self.freedom) / NORMAL_95
+            * (n / (n - 1.0)).sqrt()
+    }
+
+    /// What of the time of dependence blocks of this length show.
+    pub(super) fn seen(&self) -> f64 {
+        let block = self.block as f64;
         let correlation = (self.time - 1.0) / (self.time + 1.0);
         let beyond_blocks = 2.0 * correlation * (1.0 - correlation.powf(block))
             / (block * (1.0 - correlation).powi(2));
-        let seen = (self.time - beyond_blocks).max(f64::EPSILON);
-        (self.time / seen).sqrt() * student_95(self.freedom) / NORMAL_95 * (n / (n - 1.0)).sqrt()
+        (self.time - beyond_blocks).max(f64::EPSILON)
     }
 }
 

@@ -48,9 +48,9 @@ impl Resampled {
         random: &mut SplitMix,
     ) -> Resampled {
         let ranked = Ranked::of(series);
-        let blocks = (series.len() as f64 / dependence.block as f64).max(1.0);
+        let independent = (series.len() as f64 / dependence.seen()).max(1.0);
         let draw = |_| {
-            let place = 0.5 + 0.5 * random.normal() / blocks.sqrt();
+            let place = 0.5 + 0.5 * random.normal() / independent.sqrt();
             quantile(&ranked.sorted, place.clamp(0.0, 1.0))
         };
         let draws = (0..resamples).map(draw).collect();

@@ -205,15 +205,17 @@ pub(crate) fn arithmetic(analysis: &Analysis, of_row: &[u32], groups: usize) -> 
         }
     }
     let peak = device_peak(analysis);
-    type Inputs = (u32, u32, u32, u32);
-    let mut known: FxHashMap<(Inputs, u32), Option<(f64, Option<f64>)>> = FxHashMap::default();
+    // By an operator's name and inputs and the kernel: operations, and the peak for them.
+    type Known = FxHashMap<([u32; 4], u32), Option<(f64, Option<f64>)>>;
+    let mut known = Known::default();
     let mut sums = vec![Arithmetic { at_peak_ns: Some(0.0), ..Arithmetic::default() }; groups];
     for (row, op, at) in kernels() {
-        let inputs = (ops.spans.name[op], ops.dims[op], ops.types[op], ops.concrete[op]);
+        let inputs = [ops.spans.name[op], ops.dims[op], ops.types[op], ops.concrete[op]];
         let text = |id: u32| timeline.strings.get(id);
         let kernel = gpu.spans.name[row];
         let work = *known.entry((inputs, kernel)).or_insert_with(|| {
-            let work = work::work(text(inputs.0), text(inputs.1), text(inputs.2), text(inputs.3))?;
+            let [name, dims, types, concrete] = inputs.map(text);
+            let work = work::work(name, dims, types, concrete)?;
             Some((work.flops, peak.and_then(|peak| peak_of(peak, &work.dtype, text(kernel)))))
         });
         let group = of_row[at as usize];

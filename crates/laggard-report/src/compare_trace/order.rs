@@ -85,11 +85,14 @@ pub(super) fn aligned(report: &CompareTrace, document: &mut Document) {
 /// `layer: 32 times in a step of A, 32 of B; this sequence in 31 of 32 and 32 of 32`.
 fn place(report: &CompareTrace, segment: &Segment) -> String {
     let lap = Lap::common(report.comparison).with_article();
-    let [a, b] = segment.repeats.map(mean_count);
+    let [a, b] = segment.repeats.map(|n| match mean_count(n).as_str() {
+        "1" => "once".to_owned(),
+        n => format!("{n} times"),
+    });
     let typical = segment.typical.map(|(same, all)| format!("{} of {}", count(same), count(all)));
     let [of_a, of_b] = typical;
     format!(
-        "{}: {a} times in {lap} of A, {b} of B; exactly this sequence in {of_a} and {of_b}; times are \
+        "{}: {a} in {lap} of A, {b} of B; exactly this sequence in {of_a} and {of_b}; times are \
          of one occurrence",
         segment.place
     )

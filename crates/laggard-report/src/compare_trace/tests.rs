@@ -228,6 +228,7 @@ fn comparison() -> TraceComparison {
         largest: Some(("compute".into(), 19e6)).filter(|_| !paths[1].is_empty()),
     };
     TraceComparison {
+        laps_ns: [vec![], vec![]],
         sides: [side("main", "NVIDIA H100 80GB HBM3", LAPS[0]), side("branch", "NVIDIA A100-SXM4-80GB", LAPS[1])],
         whole: finding("device time", [(200.0, 100e6), (260.0, 120e6)], Verdict::Slower),
         time: vec![

@@ -48,7 +48,7 @@ pub struct CompareArgs {
     #[arg(long = "fn", value_name = "GLOB")]
     pub function: Option<String>,
     /// Show one kind of rows: of recordings library or function, of traces what device time is for
-    #[arg(long, value_parser = by(), value_name = "WHAT")]
+    #[arg(long, value_parser = by(), value_name = "WHAT", conflicts_with = "shown")]
     pub by: Option<String>,
     /// Rows of each table [default: 10]
     #[arg(long, value_name = "N")]

@@ -88,9 +88,13 @@ fn one(file: &Path, args: &ViewArgs, printer: &Printer) -> anyhow::Result<String
 
 /// How B differs from A.
 fn two(files: [&PathBuf; 2], args: &ViewArgs, printer: &Printer) -> anyhow::Result<String> {
-    let evidence = [Evidence::load(files[0], printer)?, Evidence::load(files[1], printer)?];
     let names = files.map(|file| file.display().to_string());
     let title = format!("{} against {}", names[1], names[0]);
+    // A directory holds the ranks of a job.
+    if files.iter().any(|file| file.is_dir()) {
+        return compare_trace::page([files[0], files[1]], [None, None], printer, &title);
+    }
+    let evidence = [Evidence::load(files[0], printer)?, Evidence::load(files[1], printer)?];
     if !matches!(evidence, [Evidence::Profile(_), Evidence::Profile(_)])
         && let Some(flag) = args.narrow.given().chain(args.time.given()).next()
     {
@@ -110,7 +114,7 @@ fn two(files: [&PathBuf; 2], args: &ViewArgs, printer: &Printer) -> anyhow::Resu
             counters::section_of_two((&names[0], &a), (&names[1], &b))
         }
         [Evidence::Trace(a), Evidence::Trace(b)] => {
-            compare_trace::section([files[0], files[1]], [a, b], printer, ROWS)?
+            return compare_trace::page([files[0], files[1]], [a, b], printer, &title);
         }
         [a, b] => {
             return Err(failure::with_hint(

@@ -291,8 +291,8 @@ fn judge(
         has == 0 || has as f64 >= IN_MOST_LAPS * kind.samples.len() as f64
     });
     let middle = if in_most { Middle::Median } else { Middle::Mean };
-    for side in 0..2 {
-        finding.sides[side].lap_ns = middle.of(&kinds[side]);
+    for (spent, kinds) in finding.sides.iter_mut().zip(&kinds) {
+        spent.lap_ns = middle.of(kinds);
     }
     let laps = sides.map(|side| side.laps() as u64);
     let seed = row as u64;

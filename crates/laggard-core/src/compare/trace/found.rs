@@ -13,6 +13,8 @@ pub struct TraceComparison {
     pub sides: [Side; 2],
     /// Time on the device of one lap: what runs, alone or in parallel, and what waits.
     pub whole: Finding,
+    /// The same of every lap that counts, on A and B, in nanoseconds.
+    pub laps_ns: [Vec<f64>; 2],
     /// The same time cut by what the device does; the gaps add up to that of the whole, but for
     /// what the medians of laps leave over.
     pub time: Vec<Finding>,

@@ -55,6 +55,8 @@ struct Use {
 fn by_modules(analysis: &Analysis, run: &Run) -> Option<Layering> {
     /// The share of the best that the chosen class must hold.
     const AS_GOOD: f64 = 0.9;
+    /// The share of what any module launches: a layer is most of a model, and not a kind of operator.
+    const MOST_OF_IT: f64 = 0.6;
     let timeline = analysis.timeline;
     let frames = &timeline.python.spans;
     let is_module = NameMemo::new(timeline, |name| u8::from(module(name).is_some()));
@@ -84,7 +86,9 @@ fn by_modules(analysis: &Analysis, run: &Run) -> Option<Layering> {
     moments.sort();
     let name_of = |row: u32| timeline.strings.get(spans.name[row as usize]);
     let mut uses: FxHashMap<&str, Use> = FxHashMap::default();
+    let mut launches = 0u64;
     nest::visit(&spans, timeline.tracks.len(), &moments, |launch, open| {
+        launches += u64::from(!open.is_empty());
         let mut seen: Vec<&str> = vec![];
         for (class, number) in open.iter().filter_map(|&row| module(name_of(row))) {
             let used = uses.entry(class).or_default();
@@ -96,7 +100,11 @@ fn by_modules(analysis: &Analysis, run: &Run) -> Option<Layering> {
             }
         }
     });
-    let repeated = || uses.iter().filter(|(_, used)| used.instances.len() >= FEWEST_LAYERS);
+    let is_layer = |used: &Use| {
+        used.instances.len() >= FEWEST_LAYERS
+            && used.launches as f64 >= MOST_OF_IT * launches as f64
+    };
+    let repeated = || uses.iter().filter(|(_, used)| is_layer(used));
     let best = repeated().map(|(_, used)| used.time).max()?;
     let (&class, used) =
         repeated().filter(|(_, used)| used.time as f64 >= AS_GOOD * best as f64).max_by_key(

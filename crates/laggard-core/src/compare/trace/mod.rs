@@ -96,6 +96,7 @@ pub fn compare(a: Given, b: Given, extra: Option<By>) -> TraceComparison {
         types: types(both),
         ranks: ranks(a, b),
         sides: [side(a, &sides[0]), side(b, &sides[1])],
+        laps_ns: both.map(laps_ns),
         whole,
         time,
         tables,
@@ -114,6 +115,19 @@ fn counted<'a>(a: Given<'a>, b: Given<'a>) -> (Mix, [Counted<'a>; 2]) {
     let (mut of_a, mut of_b) = (count(a.runs), count(b.runs));
     let mix = mix(&mut of_a, &mut of_b);
     (mix, [of_a, of_b])
+}
+
+/// The time of every lap that counts.
+fn laps_ns(side: &Counted) -> Vec<f64> {
+    let mut laps = vec![0.0; side.laps()];
+    for (number, run) in side.runs.iter().enumerate() {
+        for (at, piece) in run.pieces.iter().enumerate() {
+            if let Some(slot) = side.slot(number, at) {
+                laps[slot] += (piece.exposed + piece.gap) as f64;
+            }
+        }
+    }
+    laps
 }
 
 /// A question with one row that every piece is in.

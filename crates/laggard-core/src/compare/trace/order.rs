@@ -393,7 +393,14 @@ fn projections(stretch: &Stretch) -> Vec<&'static str> {
 
 fn named_projection(name: &str) -> Option<&'static str> {
     let name = name.to_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    let touches = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    let has_word = |word: &&str| {
+        name.match_indices(word).any(|(at, _)| {
+            !touches(name[..at].chars().next_back())
+                && !touches(name[at + word.len()..].chars().next())
+        })
+    };
+    let has = |words: &[&str]| words.iter().any(has_word);
     match () {
         () if has(&["qkv", "q_proj", "k_proj", "v_proj"]) => Some("QKV"),
         () if has(&["o_proj", "out_proj"]) => Some("output"),
@@ -493,5 +500,22 @@ fn fusion(segment: &Segment, pair: &KernelPair, fused_by: usize, runs: [&Run; 2]
         saved_ns: (mean_ns[1] - mean_ns[0]) * lap_count,
         confidence: sure * typical.clamp(0.5, 1.0),
         evidence,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn projections_are_told_by_whole_words_and_by_shapes() {
+        assert_eq!(named_projection("gemm_qkv_bf16"), Some("QKV"));
+        assert_eq!(named_projection("layers.3.mlp.down_proj"), Some("FFN down"));
+        assert_eq!(named_projection("Cijk_Alik_Bljk_BBS_AFC1_AFEM1"), None);
+        assert_eq!(widens("aten::mm [[8944,1024],[1024,2816]]"), Some(true));
+        assert_eq!(widens("aten::linear [[4,16,4096],[1024,4096],[1024]]"), Some(false));
+        assert_eq!(widens("aten::mm [[8,8],[8,8]]"), None);
+        assert_eq!(widens("aten::mm"), None);
+        assert_eq!(widens("aten::mm [[broken"), None);
     }
 }

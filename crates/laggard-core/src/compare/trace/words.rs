@@ -66,7 +66,7 @@ pub(super) fn words(name: &str) -> Vec<&'static str> {
     };
     OPERATIONS
         .iter()
-        .filter(|(_, others)| others.iter().any(|other| says(&other)))
+        .filter(|(_, others)| others.iter().any(&says))
         .map(|(word, _)| *word)
         .collect()
 }
