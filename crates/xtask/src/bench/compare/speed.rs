@@ -253,23 +253,24 @@ fn verdict(pair: &Pair, measured: &Measured) -> String {
         "not known here".to_owned()
     } else {
         format!(
-            "{:.0} MB, {} of the mean size of a file (target: at most 0.5)",
+            "{:.0} MB, {} of the mean size of a file (target: at most 0.5; n = {})",
             Summary::of(&measured.own_bytes).median / 1e6,
-            range(&shares, 2)
+            range(&shares, 2),
+            shares.len()
         )
     };
     format!(
         "- Comparing over both reports: wall {}, CPU {} (target: at most 1.3; n = {}).\n\
          - From the indexes: {} s for {:.1} GB together (target: under 0.5 s for two of 1 GB).\n\
          - Own memory of comparing without an index: {own}; anonymous memory, looked at every millisecond in runs \
-         of their own. Both files are mapped: peak memory is {:+.0} MB from their {:.0} MB.\n",
+         of their own. Both files are mapped; peak memory minus their sizes is {:+.0} MB, too little where one is let \
+         go before the other is read to its end.\n",
         range(&measured.over_loading(|run| run.wall_s), 2),
         range(&measured.over_loading(|run| run.cpu_s), 2),
         measured.of(Turn::Compare).len(),
         range(&again, 3),
         files / 1e9,
         (Summary::of(&peaks).median - files) / 1e6,
-        files / 1e6,
     )
 }
 
