@@ -1,9 +1,10 @@
 //! Runs a program and says what it cost, as the kernel counted it.
 
+use super::machine;
 use anyhow::{Context, Result, bail};
 use std::io::Read;
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What a run cost, and what it printed.
 pub(super) struct Run {
@@ -43,6 +44,25 @@ pub(super) fn measure(command: &mut Command) -> Result<Run> {
         peak_bytes: usage.ru_maxrss.unsigned_abs() * 1024,
         stdout,
     })
+}
+
+/// Runs `command` to its end for the most memory it had of its own, mapped files not included, as
+/// looked at every millisecond; none where the system does not say.
+pub(super) fn own_peak(command: &mut Command) -> Result<Option<u64>> {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command
+        .spawn()
+        .with_context(|| format!("cannot run {}", command.get_program().display()))?;
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = None;
+    loop {
+        peak = peak.max(machine::kilobytes(&status, "RssAnon:").map(|kilobytes| kilobytes * 1024));
+        if let Some(exit) = child.try_wait()? {
+            anyhow::ensure!(exit.success(), "{} failed", command.get_program().display());
+            return Ok(peak);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// All that comes out of a pipe.

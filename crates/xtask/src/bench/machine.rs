@@ -8,10 +8,8 @@ pub(super) fn describe() -> String {
     let cores = cores();
     let processor =
         field("/proc/cpuinfo", "model name").unwrap_or_else(|| std::env::consts::ARCH.into());
-    let memory = field("/proc/meminfo", "MemTotal:")
-        .and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
-    let memory = memory.map_or(String::new(), |kilobytes| {
-        format!(", {:.0} GB of memory", kilobytes * 1024.0 / 1e9)
+    let memory = kilobytes("/proc/meminfo", "MemTotal:").map_or(String::new(), |kilobytes| {
+        format!(", {:.0} GB of memory", kilobytes as f64 * 1024.0 / 1e9)
     });
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease")
         .map_or(String::new(), |release| format!(" {}", release.trim()));
@@ -39,8 +37,19 @@ pub(super) fn warn_of_load() {
     }
 }
 
+/// Whether so much memory can be had, as far as the system says.
+pub(super) fn has_memory(bytes: f64) -> bool {
+    kilobytes("/proc/meminfo", "MemAvailable:")
+        .is_none_or(|kilobytes| kilobytes as f64 * 1024.0 > bytes)
+}
+
+/// A size behind a key in a file of the system.
+pub(super) fn kilobytes(file: &str, key: &str) -> Option<u64> {
+    field(file, key)?.split(' ').next()?.parse().ok()
+}
+
 /// The value behind a key in a file of the system.
-pub(super) fn field(file: &str, key: &str) -> Option<String> {
+fn field(file: &str, key: &str) -> Option<String> {
     let text = std::fs::read_to_string(file).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(key))?;
     Some(line.trim_start_matches([' ', '\t', ':']).to_owned())

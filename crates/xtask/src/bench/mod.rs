@@ -3,6 +3,7 @@
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod capture;
 mod child;
+mod compare;
 mod document;
 mod inputs;
 mod machine;
@@ -22,6 +23,7 @@ use std::process::ExitCode;
 #[derive(Subcommand)]
 pub(crate) enum Verb {
     Traces(traces::Args),
+    Compare(compare::Args),
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     Capture(capture::Args),
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -33,6 +35,7 @@ pub(crate) enum Verb {
 pub(crate) fn run(verb: &Verb) -> Result<ExitCode> {
     match verb {
         Verb::Traces(args) => traces::run(args),
+        Verb::Compare(args) => compare::run(args),
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         Verb::Capture(args) => capture::run(args),
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -1,6 +1,7 @@
 //! From single runs to rows of a table.
 
 use super::peers::{Found, Measurement, Peer};
+use laggard_core::stats::summary::Summary;
 
 /// All runs of one peer on one input, by round; a round it did not take part in has none.
 pub(super) struct Series {
@@ -97,6 +98,12 @@ pub(super) fn table(rows: &[Row], text_bytes: u64, events: u64) -> String {
     text
 }
 
+/// `1.02 (0.99..1.04)`: median and range.
+pub(super) fn range(values: &[f64], places: usize) -> String {
+    let Summary { min, median, max, .. } = Summary::of(values);
+    format!("{median:.places$} ({min:.places$}..{max:.places$})")
+}
+
 /// Two or three digits, whatever the size.
 fn short(value: f64) -> String {
     let places = if value < 1.0 {
@@ -112,6 +119,11 @@ fn short(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn figures_have_their_spread() {
+        assert_eq!(range(&[2.0, 1.0, 4.0], 1), "2.0 (1.0..4.0)");
+    }
 
     #[test]
     fn ratios_pair_runs_of_the_same_round() {

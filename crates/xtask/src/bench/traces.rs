@@ -90,7 +90,7 @@ fn inputs(args: &Args) -> Result<Vec<Input>> {
 fn take_turns(programs: &Programs, input: &Input, file: &Path, rounds: u32) -> Vec<Series> {
     let mut peers: Vec<Peer> =
         peers_for(input).into_iter().filter(|peer| programs.can_run(*peer)).collect();
-    if !python_fits(input) {
+    if !machine::has_memory(input.gigabytes * 1e9 * PYTHON_MEMORY) {
         eprintln!("warning: {}: Python is left out, it would not fit into memory", input.title());
         peers.retain(|peer| !peer.is_python());
     }
@@ -158,10 +158,4 @@ fn section(input: &Input, rows: &[Row], text_bytes: u64) -> String {
         text += &format!("; **{} found something else**.\n\n", strangers.join(", "));
     }
     text + &summary::table(rows, text_bytes, found.events)
-}
-
-fn python_fits(input: &Input) -> bool {
-    let available = machine::field("/proc/meminfo", "MemAvailable:")
-        .and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
-    available.is_none_or(|kilobytes| kilobytes * 1024.0 > input.gigabytes * 1e9 * PYTHON_MEMORY)
 }

@@ -2,10 +2,10 @@
 //!
 //! Peers take turns in random order, round by round, so that what disturbs the machine disturbs all of them.
 
+use super::summary::range;
 use super::{child, document, machine};
 use crate::{project, python, system};
 use anyhow::{Context, Result, bail};
-use laggard_core::stats::summary::Summary;
 use laggard_samples::Rng;
 use laggard_samples::stacks::{Order, collapsed as collapsed_stacks};
 use std::collections::HashSet;
@@ -141,12 +141,6 @@ fn take_turns(peers: &[Peer], rounds: u32) -> Result<String> {
         );
     }
     Ok(text)
-}
-
-/// `1.02 (0.99..1.04)`: median and range.
-fn range(values: &[f64], places: usize) -> String {
-    let Summary { min, median, max, .. } = Summary::of(values);
-    format!("{median:.places$} ({min:.places$}..{max:.places$})")
 }
 
 /// Recordings of perf with copies of stacks, made here: of a C++ program with all its debug information.
@@ -315,14 +309,4 @@ fn installed(package: &str, program: &str) -> Result<PathBuf> {
         project::must(&mut install)?;
     }
     Ok(path)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::range;
-
-    #[test]
-    fn figures_have_their_spread() {
-        assert_eq!(range(&[2.0, 1.0, 4.0], 1), "2.0 (1.0..4.0)");
-    }
 }

@@ -1,0 +1,185 @@
+//! Pairs with one planted cause each: whether it is named first, and whether innocents are left alone.
+
+use super::Lab;
+use crate::bench::child;
+use anyhow::{Context, Result};
+use laggard_core::culprit::Kind;
+use laggard_samples::pairs::{Length, Plan, Planted};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=5;
+
+/// How pairs are made.
+struct Setting {
+    title: &'static str,
+    steps: u64,
+    python: bool,
+}
+
+const SETTINGS: [Setting; 3] = [
+    Setting { title: "10 steps", steps: 10, python: true },
+    Setting { title: "1 step", steps: 1, python: true },
+    Setting { title: "10 steps, no Python functions", steps: 10, python: false },
+];
+
+impl Setting {
+    /// One iteration of a server is either kind, and there is no mix.
+    fn has(&self, planted: Planted) -> bool {
+        self.steps > 1 || planted != Planted::PhaseMix
+    }
+}
+
+/// What is to be named first; none where nobody is to be accused. Of vendors there is no truth.
+fn expected(planted: Planted) -> Option<Kind> {
+    match planted {
+        Planted::SlowClass => Some(Kind::SameKernelSlower),
+        Planted::Fused => Some(Kind::Unfused),
+        Planted::LayerMore => Some(Kind::MoreCalls),
+        Planted::LateLaunches | Planted::SlowHostGap => Some(Kind::LaunchBound),
+        Planted::ExposedCommunication => Some(Kind::ExposedCommunication),
+        Planted::OtherKernel => Some(Kind::OtherKernel),
+        Planted::PhaseMix | Planted::Nothing | Planted::Noise | Planted::Vendors => None,
+    }
+}
+
+/// What was said of a pair.
+struct Said {
+    first: Option<String>,
+    explains: f64,
+    /// Rows called slower or faster.
+    differing: Vec<String>,
+}
+
+impl Said {
+    fn is_right(&self, expected: Option<Kind>) -> bool {
+        match expected {
+            Some(kind) => self.first.as_deref() == Some(kind.word()),
+            None => self.first.is_none() && self.differing.is_empty(),
+        }
+    }
+
+    /// What was said instead of what is true.
+    fn instead(&self, expected: Option<Kind>) -> String {
+        match (&self.first, expected) {
+            (Some(first), _) => first.clone(),
+            (None, Some(_)) => "nobody".into(),
+            (None, None) => self.differing.join(", "),
+        }
+    }
+}
+
+pub(super) fn section(lab: &Lab) -> Result<String> {
+    let mut rows = String::new();
+    let mut wrong = String::new();
+    let (mut named, mut guilty, mut accused, mut differ, mut innocent) = (0, 0, 0, 0, 0);
+    for planted in Planted::ALL.into_iter().filter(|planted| *planted != Planted::Vendors) {
+        eprintln!("bench: verdicts on {}", planted.word());
+        let expected = expected(planted);
+        let mut cells = vec![];
+        for setting in &SETTINGS {
+            if !setting.has(planted) {
+                cells.push("-".to_owned());
+                continue;
+            }
+            let (mut right, mut n, mut least) = (0, 0, f64::INFINITY);
+            let mut instead: BTreeMap<String, Vec<String>> = BTreeMap::new();
+            for seed in SEEDS {
+                let said = ask(lab, planted, setting, seed)?;
+                n += 1;
+                if said.is_right(expected) {
+                    right += 1;
+                    least = least.min(said.explains);
+                } else {
+                    instead.entry(said.instead(expected)).or_default().push(seed.to_string());
+                }
+                if expected.is_none() {
+                    accused += u32::from(said.first.is_some());
+                    differ += u32::from(!said.differing.is_empty());
+                }
+            }
+            for (said, seeds) in instead {
+                let (word, title, seeds) = (planted.word(), setting.title, seeds.join(", "));
+                wrong += &format!("- `{word}`, {title}, seed {seeds}: {said}\n");
+            }
+            if expected.is_some() {
+                (named, guilty) = (named + right, guilty + n);
+            } else {
+                innocent += n;
+            }
+            cells.push(if expected.is_some() && right > 0 {
+                format!("{right} of {n}, ≥ {:.0} %", least * 100.0)
+            } else {
+                format!("{right} of {n}")
+            });
+        }
+        let kind = expected.map_or("nobody", Kind::word);
+        rows += &format!("| `{}` | {kind} | {} |\n", planted.word(), cells.join(" | "));
+    }
+    let titles = SETTINGS.map(|setting| setting.title).join(" | ");
+    let wrong = if wrong.is_empty() {
+        String::new()
+    } else {
+        format!("\nWhat was said instead:\n\n{wrong}")
+    };
+    Ok(format!(
+        "### Whether the verdict is right\n\n\
+         Pairs of `cargo xtask gen-pair`, seeds {} to {}, judged by `laggard compare --json`. A planted pair counts \
+         when the first culprit has the planted kind; ≥ is the least share of the lag that it then explains. A pair \
+         without a difference counts when nobody is accused and no row of any table is called slower or faster.\n\n\
+         **The planted kind is named first in {named} of {guilty}; {accused} of {innocent} innocent pairs are accused, \
+         and in {differ} a row is called slower or faster.**\n\n\
+         | pair | to be named | {titles} |\n|---|---|---|---|---|\n{rows}{wrong}",
+        SEEDS.start(),
+        SEEDS.end(),
+    ))
+}
+
+fn ask(lab: &Lab, planted: Planted, setting: &Setting, seed: u64) -> Result<Said> {
+    let (length, python) = (Length::Steps(setting.steps), setting.python);
+    let files = lab.write(&Plan { planted, length, seed, python })?;
+    let mut compare = lab.laggard("compare");
+    compare.args(&files).args(["--json", "--no-index"]);
+    let said = child::measure(&mut compare)?.stdout;
+    let said: Value = serde_json::from_str(&said).context("the JSON of compare cannot be read")?;
+    let culprits = said["culprits"].as_array().context("no list of culprits")?;
+    let first = culprits.first();
+    Ok(Said {
+        first: first.and_then(|culprit| Some(culprit["kind"].as_str()?.to_owned())),
+        explains: first.and_then(|culprit| culprit["explains"].as_f64()).unwrap_or_default(),
+        differing: differing(&said),
+    })
+}
+
+/// Rows of all tables that are called slower or faster.
+fn differing(said: &Value) -> Vec<String> {
+    let tables = [&said["time"], &said["findings"], &said["host"], &said["layers"]["rows"]];
+    let rows = tables.into_iter().filter_map(Value::as_array).flatten();
+    rows.chain([&said["whole"]])
+        .filter_map(|row| {
+            let verdict = row["verdict"].as_str()?;
+            let differs = matches!(verdict, "slower" | "faster");
+            let name = row["name"].as_str().unwrap_or_default();
+            differs.then(|| format!("{name} {verdict}"))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::differing;
+    use serde_json::json;
+
+    #[test]
+    fn a_row_of_any_table_counts() {
+        let row = |name: &str, verdict: &str| json!({ "name": name, "verdict": verdict });
+        let said = json!({
+            "whole": row("step", "no detectable difference"),
+            "time": [row("compute", "slower")],
+            "findings": [row("GEMM", "single sample")],
+            "host": [row("launches", "faster")],
+            "layers": { "rows": [row("layer 1", "slower")] },
+        });
+        assert_eq!(differing(&said), ["compute slower", "launches faster", "layer 1 slower"]);
+    }
+}
