@@ -209,13 +209,16 @@ fn noise_and_nothing_accuse_nobody() {
                 "{what}: {:?}",
                 found.whole
             );
-            for table in &found.tables {
-                for row in &table.rows {
+            let layers = found.layers.rows.iter().map(|row| &row.finding);
+            let tables = found.tables.iter().flat_map(|table| &table.rows);
+            for row in tables.chain(layers).chain(&found.time) {
+                let host = found.host.iter().map(|row| row.verdict);
+                for verdict in host.chain([row.verdict]) {
                     let is_quiet = matches!(
-                        row.verdict,
+                        verdict,
                         Verdict::NoDetectableDifference(_) | Verdict::SingleSample
                     );
-                    assert!(is_quiet, "{what}: {} {row:?}", table.by.word());
+                    assert!(is_quiet, "{what}: {row:?} {:?}", found.host);
                 }
             }
         }
@@ -232,6 +235,34 @@ fn one_step_is_judged_by_what_repeats_in_it() {
     assert_eq!((class.verdict, class.spread), (Verdict::Slower, Spread::WithinOneLap));
     assert!(holds(class, pair.class_gap_ns));
     assert_eq!(kinds(&found)[0], Kind::SameKernelSlower, "{:#?}", found.judgement);
+}
+
+#[test]
+fn one_step_with_communication_that_nothing_hides_is_judged() {
+    for seed in 1..=3 {
+        let pair = pair(Planted::ExposedCommunication, 1, seed);
+        let found = compared(&pair);
+        assert_eq!(
+            kinds(&found).first(),
+            Some(&Kind::ExposedCommunication),
+            "{seed}: {:?}",
+            found.time
+        );
+    }
+}
+
+/// Iterations that read prompts and that generate have layers of other kernels.
+#[test]
+fn layers_of_each_phase_are_compared_with_their_like() {
+    let found = compared(&pair_without_python(Planted::PhaseMix, 40, 3));
+    assert_eq!(found.layers.counts, [8, 8]);
+    for row in &found.layers.rows {
+        assert!(matches!(row.finding.verdict, Verdict::NoDetectableDifference(_)), "{row:?}");
+    }
+    let quiet = |verdict: Verdict| {
+        matches!(verdict, Verdict::NoDetectableDifference(_) | Verdict::SingleSample)
+    };
+    assert!(found.host.iter().all(|row| quiet(row.verdict)), "{:?}", found.host);
 }
 
 #[test]

@@ -164,6 +164,11 @@ fn load(
         return runs.map(|(path, source)| of(loader.of_stream(source)?, &path, loader)).collect();
     }
     let paths: Vec<PathBuf> = files.into_iter().map(|(path, _)| path).collect();
+    for (at, path) in paths.iter().enumerate() {
+        // The same numbers twice would look like twice the evidence.
+        let is_again = paths[..at].contains(path);
+        anyhow::ensure!(!is_again, "{} is given twice on one side", path.display());
+    }
     let given = ranks::files(&paths)?;
     if let [Given { path, .. }] = &given[..] {
         return Ok(vec![of(loader.load(path, Need::Tables)?, path, loader)?]);
@@ -215,6 +220,12 @@ fn shown(args: &CompareArgs, by: Option<By>) -> Shown {
 
 /// Trips when a lap of B takes longer than is allowed, and that can be told from noise.
 fn gate(whole: &Finding, limit: f64) -> anyhow::Result<ExitCode> {
+    if whole.sides.iter().any(|side| side.count == 0) {
+        return Err(failure::with_hint(
+            "--fail-above has nothing to compare: a side has no device work".into(),
+            "record with the activity of the device: ProfilerActivity.CUDA".into(),
+        ));
+    }
     match whole.verdict {
         Verdict::SingleSample => Err(failure::with_hint(
             "--fail-above needs steps, or kernels, that repeat: there is one value a side".into(),
@@ -232,7 +243,8 @@ fn without_phase(label: &str, sides: [&[Run]; 2]) -> anyhow::Error {
     let phases = |runs: &[Run]| {
         let rows = runs.iter().flat_map(|run| &run.summary.breakdowns);
         let rows = rows.filter(|breakdown| breakdown.by == By::Phase).flat_map(|found| &found.rows);
-        let words: Vec<String> = rows.map(|row| format!("{} {}", row.count, row.name)).collect();
+        let words: Vec<String> =
+            rows.map(|row| format!("{} pieces of {}", row.count, row.name)).collect();
         if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
     };
     let [a, b] = sides.map(phases);

@@ -98,7 +98,9 @@ pub fn estimate_varying(a: Varying, b: Varying, resamples: usize, seed: u64) -> 
         })
     };
     let (a, b) = (side(a)?, side(b)?);
-    compared(&a, &b)
+    // Sums are spread evenly about their middle, their logarithms are not.
+    let p = b.minus(&a).p_of_zero();
+    Some(Estimate { p, ..compared(&a, &b)? })
 }
 
 fn compared(a: &Resampled, b: &Resampled) -> Option<Estimate> {

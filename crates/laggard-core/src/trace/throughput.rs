@@ -6,7 +6,7 @@ use super::work::{self, WorkKind, bus_factor, dtype_bytes, peak_key};
 use crate::classify::DevicePeak;
 use crate::model::NONE;
 use crate::model::timeline::Activity;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 const NS_PER_S: f64 = 1e9;
 
@@ -55,6 +55,8 @@ pub fn work(analysis: &Analysis) -> Vec<Work> {
     // What a call of this name with these inputs computes, its device time and its calls.
     type Inputs = (u32, u32, u32, u32);
     let mut groups: FxHashMap<Inputs, Option<(work::Work, i64, u64)>> = FxHashMap::default();
+    // What is stored as float may be multiplied with fewer bits, as the names of kernels say.
+    let mut is_shortened: FxHashMap<Inputs, bool> = FxHashMap::default();
     let mut counted = vec![false; ops.spans.len()];
     for &row in &analysis.rows {
         let op = gpu.op[row as usize] as usize;
@@ -71,13 +73,17 @@ pub fn work(analysis: &Analysis) -> Vec<Work> {
                 .map(|work| (work, 0, 0))
         });
         if let Some((_, time, calls)) = group {
+            *is_shortened.entry(inputs).or_default() |=
+                has_short_floats(text(gpu.spans.name[row as usize]));
             *time = time.saturating_add(gpu.spans.dur[row as usize].max(0));
             *calls += u64::from(!std::mem::replace(&mut counted[op], true));
         }
     }
     // Inputs that differ only in what does not matter to the arithmetic are one row.
     let mut rows: FxHashMap<(String, String, String), Work> = FxHashMap::default();
-    for ((name, ..), group) in groups {
+    let mut short: FxHashSet<(String, String, String)> = FxHashSet::default();
+    for (inputs, group) in groups {
+        let (name, ..) = inputs;
         let Some((work, time, calls)) = group else { continue };
         let op = timeline.strings.get(name).to_owned();
         let row =
@@ -98,12 +104,16 @@ pub fn work(analysis: &Analysis) -> Vec<Work> {
         row.count += calls;
         row.time_ns = row.time_ns.saturating_add(time);
         row.flops += work.flops * calls as f64;
+        if is_shortened.get(&inputs).copied().unwrap_or(false) {
+            short.insert((row.op.clone(), row.shape.clone(), row.dtype.clone()));
+        }
     }
     let mut rows: Vec<Work> = rows.into_values().collect();
     for row in &mut rows {
         row.flops_per_s = per_second(row.flops, row.time_ns);
+        let is_short = short.contains(&(row.op.clone(), row.shape.clone(), row.dtype.clone()));
         row.peak_share = peak
-            .and_then(|peak| peak.flops(peak_key(&row.dtype)))
+            .and_then(|peak| peak_of(peak, &row.dtype, is_short))
             .map(|peak| row.flops_per_s / peak);
     }
     rows.sort_by(|a, b| {
@@ -114,12 +124,16 @@ pub fn work(analysis: &Analysis) -> Vec<Work> {
     rows
 }
 
-/// The peak for a type; what is stored as float may be multiplied with fewer bits, as the names of
-/// kernels say.
-fn peak_of(peak: &DevicePeak, dtype: &str, kernel: &str) -> Option<f64> {
+/// The peak for a type.
+fn peak_of(peak: &DevicePeak, dtype: &str, has_short_floats: bool) -> Option<f64> {
     let key = peak_key(dtype);
-    let is_shortened = key == "fp32" && ["tf32", "s1688"].iter().any(|word| kernel.contains(word));
+    let is_shortened = key == "fp32" && has_short_floats;
     peak.flops("tf32").filter(|_| is_shortened).or_else(|| peak.flops(key))
+}
+
+/// Whether a kernel's name says that it multiplies floats with fewer bits than they are stored with.
+fn has_short_floats(kernel: &str) -> bool {
+    ["tf32", "s1688"].iter().any(|word| kernel.contains(word))
 }
 
 fn device_peak<'a>(analysis: &Analysis<'a>) -> Option<&'a DevicePeak> {
@@ -216,7 +230,10 @@ pub(crate) fn arithmetic(analysis: &Analysis, of_row: &[u32], groups: usize) -> 
         let work = *known.entry((inputs, kernel)).or_insert_with(|| {
             let [name, dims, types, concrete] = inputs.map(text);
             let work = work::work(name, dims, types, concrete)?;
-            Some((work.flops, peak.and_then(|peak| peak_of(peak, &work.dtype, text(kernel)))))
+            Some((
+                work.flops,
+                peak.and_then(|peak| peak_of(peak, &work.dtype, has_short_floats(text(kernel)))),
+            ))
         });
         let group = of_row[at as usize];
         let Some((flops, peak)) = work else { continue };

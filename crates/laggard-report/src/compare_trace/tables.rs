@@ -243,10 +243,19 @@ pub(super) fn host(report: &CompareTrace, document: &mut Document) {
             row.ratio.map_or_else(String::new, ratio),
             row.ratio_range.map_or_else(String::new, range),
             pair(row.n.map(count)),
-            verdict(row.verdict).to_owned(),
+            host_verdict(row).to_owned(),
         ]);
     }
     document.table(table);
+}
+
+/// Launches are not slower, but more.
+fn host_verdict(row: &HostFinding) -> &'static str {
+    match (row.unit, row.verdict) {
+        (HostUnit::Count, Verdict::Slower) => "more",
+        (HostUnit::Count, Verdict::Faster) => "fewer",
+        _ => verdict(row.verdict),
+    }
 }
 
 fn host_value(row: &HostFinding, side: usize) -> String {
@@ -279,9 +288,11 @@ pub(super) fn ranks(report: &CompareTrace, document: &mut Document) {
     ]);
     for row in rows {
         let largest = row.largest.as_ref();
+        let is_on_both = row.paths.iter().all(|path| !path.is_empty());
+        let gap = if is_on_both { signed_in(unit, row.whole.gap_ns.middle) } else { String::new() };
         table.push([
             row.rank.to_string(),
-            signed_in(unit, row.whole.gap_ns.middle),
+            gap,
             half(unit, &row.whole),
             row.whole.ratio.map_or_else(String::new, significant),
             lap_time(unit, &row.whole, 0),

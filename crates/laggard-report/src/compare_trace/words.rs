@@ -286,12 +286,12 @@ pub(super) fn legend(comparison: &TraceComparison) -> String {
     let lap = Lap::common(comparison);
     let spread = match comparison.whole.spread {
         Spread::Laps => format!(
-            "±: half of the range that holds the gap with 95 % confidence, over {}; verdicts are \
-             corrected over the rows of a table",
+            "±: half of the range that holds the gap with 95 % confidence, over {}, and 1 % of A for \
+             what two runs of one program differ by; verdicts are corrected over the rows of a table",
             lap.many
         ),
         Spread::WithinOneLap => format!(
-            "±: 95 %, of what repeats within one {}: another run may differ by more",
+            "±: 95 %, of what repeats within one {}, and 1 % of A: another run may differ by more",
             lap.one
         ),
         Spread::None => {

@@ -12,7 +12,7 @@ use crate::stats::correct::holm;
 use crate::stats::mixed::{Kind, Middle, Varying, estimate_mixed, estimate_varying};
 use crate::stats::ratio::{Estimate, FEWEST_ROUNDS, Interval};
 use crate::trace::By;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What two runs of the same program on the same device differ by, as a share of their time: clocks
 /// and temperature are not the same twice, and no interval over laps knows.
@@ -96,7 +96,7 @@ impl Mix {
     }
 
     /// Values of laps by kind.
-    fn split(&self, of: &Counted, values: &[f64]) -> Vec<(f64, Vec<f64>)> {
+    pub(super) fn split(&self, of: &Counted, values: &[f64]) -> Vec<(f64, Vec<f64>)> {
         let all = || of.kinds.iter().zip(values);
         let kind = |&(kind, weight): &(u8, f64)| {
             (weight, all().filter(|(own, _)| **own == kind).map(|(_, value)| *value).collect())
@@ -112,7 +112,41 @@ pub(super) struct Question<'a> {
     /// The row of a piece, by side, run and place; `NONE` when it is in none.
     pub(super) of: Box<dyn Fn(usize, usize, usize) -> u32 + 'a>,
     /// What of a piece counts.
-    pub(super) value: fn(&Piece) -> i64,
+    pub(super) value: Value,
+}
+
+/// What of a piece counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    /// Its time.
+    Time,
+    /// The time that it holds the device.
+    Exposed,
+    /// The time before it in which the device did nothing.
+    Idle,
+    /// Both of these.
+    Whole,
+}
+
+impl Value {
+    fn of(self, piece: &Piece) -> i64 {
+        match self {
+            Value::Time => piece.dur,
+            Value::Exposed => piece.exposed,
+            Value::Idle => piece.gap,
+            Value::Whole => piece.exposed.saturating_add(piece.gap),
+        }
+    }
+
+    /// Its parts that vary for reasons of their own: work by kernel, idle time by cause.
+    fn parts(self, piece: &Piece) -> [Option<i64>; 2] {
+        let idle = Some(piece.gap).filter(|gap| *gap > 0);
+        match self {
+            Value::Time | Value::Exposed => [Some(self.of(piece)), None],
+            Value::Idle => [None, idle],
+            Value::Whole => [Some(piece.exposed), idle],
+        }
+    }
 }
 
 /// One row while it is summed up.
@@ -155,7 +189,8 @@ pub(super) fn findings(sides: [&Counted; 2], mix: &Mix, question: &Question) -> 
                 Spent {
                     count: sum.count,
                     total_ns: sum.total,
-                    lap_count: sum.lap_count,
+                    // Weights of laps add up to a whole but for the last digits.
+                    lap_count: (sum.lap_count * 1e6).round() / 1e6,
                     lap_ns: mean(side, row),
                     mean_ns: sum.lap_total as f64 / sum.in_laps.max(1) as f64,
                     n: 0,
@@ -185,7 +220,7 @@ fn sums(side: usize, of: &Counted, mix: &Mix, question: &Question) -> Vec<Sum> {
             let Some(sum) = sums.get_mut((question.of)(side, number, at) as usize) else {
                 continue;
             };
-            let value = (question.value)(piece);
+            let value = question.value.of(piece);
             sum.count += 1;
             sum.total = sum.total.saturating_add(value);
             if let Some(slot) = of.slot(number, at) {
@@ -217,9 +252,10 @@ impl Samples {
         within: bool,
     ) -> Samples {
         let mut laps = vec![vec![0.0; of.laps()]; count];
-        // Pieces of one kernel with inputs of one shape should take equally long.
+        // Pieces of one kernel with inputs of one shape should take equally long. What each is off by
+        // from the mean of those before it is independent of what they are off by.
         let mut alike: FxHashMap<(u32, u32, u32), (u64, f64)> = FxHashMap::default();
-        let mut pieces: Vec<(u32, (u32, u32, u32), f64)> = vec![];
+        let mut pieces: Vec<(u32, (u32, u32, u32), f64, f64)> = vec![];
         let mut numbers: FxHashMap<&str, u32> = FxHashMap::default();
         for (number, run) in of.runs.iter().enumerate() {
             let shapes = run.labels(By::Shape);
@@ -236,30 +272,48 @@ impl Samples {
                 let row = (question.of)(side, number, at);
                 let place = judged.get(row as usize).copied().unwrap_or(NONE);
                 let (true, Some(slot)) = (place != NONE, of.slot(number, at)) else { continue };
-                let value = (question.value)(&run.pieces[at]) as f64;
-                laps[place as usize][slot] += value;
+                let piece = &run.pieces[at];
+                laps[place as usize][slot] += question.value.of(piece) as f64;
                 if !within {
                     continue;
                 }
                 let shape = shapes.map_or(NONE, |labels| labels.of[at]);
-                let key = (place, kernels[run.pieces[at].kernel as usize], shape);
-                let sum = alike.entry(key).or_default();
-                *sum = (sum.0 + 1, sum.1 + value);
-                pieces.push((place, key, value));
+                let keys = [
+                    (place, kernels[piece.kernel as usize], shape),
+                    (place, NONE, piece.cause as u32),
+                ];
+                for (key, value) in keys.into_iter().zip(question.value.parts(piece)) {
+                    let Some(value) = value.map(|value| value as f64) else { continue };
+                    let (n, sum) = alike.entry(key).or_default();
+                    let before = *n as f64;
+                    let off = match *n {
+                        0 => 0.0,
+                        _ => (value - *sum / before) * (before / (before + 1.0)).sqrt(),
+                    };
+                    (*n, *sum) = (*n + 1, *sum + value);
+                    pieces.push((place, key, value, off));
+                }
             }
         }
         let mut off_by: Vec<Vec<f64>> = vec![vec![]; count];
         let (mut alone, mut all) = (vec![0.0; count], vec![0.0; count]);
-        for (place, key, value) in pieces {
-            let (n, sum) = alike[&key];
+        let mut repeated = vec![0u64; count];
+        let mut is_known: FxHashSet<(u32, u32, u32)> = FxHashSet::default();
+        for (place, key, value, off) in pieces {
+            let (n, _) = alike[&key];
             let place = place as usize;
             all[place] += value;
+            // Idle times differ far more than kernels do: a few of them do not say by how much.
+            let is_idle = key.1 == NONE;
+            let is_alone = n < if is_idle { FEWEST_ROUNDS as u64 } else { 2 };
+            repeated[place] += u64::from(!is_alone);
             match n {
-                1 => alone[place] += value,
-                _ => off_by[place].push(value - sum / n as f64),
+                _ if is_alone => alone[place] += value,
+                // The first of its like has none before it: the others stand for it.
+                _ if is_known.insert(key) => {}
+                n => off_by[place].push(off * (n as f64 / (n - 1) as f64).sqrt()),
             }
         }
-        let repeated = off_by.iter().map(|parts| parts.len() as u64).collect();
         let off_by = off_by
             .into_iter()
             .zip(alone.iter().zip(&all))
@@ -369,15 +423,28 @@ pub(super) fn verdict(row: &Finding) -> Verdict {
         (0, _, _) => Verdict::OnlyInB,
         (_, 0, _) => Verdict::OnlyInA,
         (_, _, None) => Verdict::SingleSample,
-        (_, _, Some(range)) => of_range(range, row.p),
+        (_, _, Some(range)) => match (row.spread, row.gap_ns.range) {
+            // A ratio to a sum of few parts is far less sure than the difference.
+            (Spread::WithinOneLap, Some((low, high))) if low > 0.0 || high < 0.0 => {
+                match row.p < CHANCE {
+                    true if row.gap_ns.middle > 0.0 => Verdict::Slower,
+                    true => Verdict::Faster,
+                    false => no_difference(range),
+                }
+            }
+            (Spread::WithinOneLap, _) => no_difference(range),
+            _ => of_range(range, row.p),
+        },
     }
+}
+
+fn no_difference(range: Interval) -> Verdict {
+    Verdict::NoDetectableDifference((range.high - 1.0).max(1.0 - range.low))
 }
 
 pub(super) fn of_range(range: Interval, p: f64) -> Verdict {
     match range {
-        range if p >= CHANCE || range.holds(1.0) => {
-            Verdict::NoDetectableDifference((range.high - 1.0).max(1.0 - range.low))
-        }
+        range if p >= CHANCE || range.holds(1.0) => no_difference(range),
         range if range.middle > 1.0 => Verdict::Slower,
         _ => Verdict::Faster,
     }

@@ -135,19 +135,19 @@ fn computes(run: &Run, at: u32) -> bool {
     run.pieces[at as usize].role == Role::Compute
 }
 
-/// Numbers layers of every lap by `layers_of`, which gives for each of a lap's computing pieces its
-/// layer.
+/// Numbers layers of every lap by `layers_of`, which gives for a lap, by number, the layer of each of
+/// its computing pieces.
 fn lap_by_lap(
     run: &Run,
     by_lap: &[Vec<u32>],
     by: LayersBy,
-    mut layers_of: impl FnMut(&[u32]) -> Vec<u32>,
+    mut layers_of: impl FnMut(usize, &[u32]) -> Vec<u32>,
 ) -> Option<Layering> {
     let mut of = vec![NONE; run.pieces.len()];
     let mut count = 0;
-    for lap in by_lap {
+    for (number, lap) in by_lap.iter().enumerate() {
         let computing: Vec<u32> = lap.iter().copied().filter(|&at| computes(run, at)).collect();
-        for (&at, layer) in computing.iter().zip(layers_of(&computing)) {
+        for (&at, layer) in computing.iter().zip(layers_of(number, &computing)) {
             of[at as usize] = layer;
             count = if layer == NONE { count } else { count.max(layer + 1) };
         }
@@ -158,25 +158,40 @@ fn lap_by_lap(
 
 /// The lap in the middle by number of pieces: what is typical.
 pub(super) fn typical(by_lap: &[Vec<u32>]) -> Option<&Vec<u32>> {
-    let mut laps: Vec<&Vec<u32>> = by_lap.iter().filter(|lap| !lap.is_empty()).collect();
+    middle(by_lap.iter().collect())
+}
+
+fn middle(mut laps: Vec<&Vec<u32>>) -> Option<&Vec<u32>> {
+    laps.retain(|lap| !lap.is_empty());
     laps.sort_by_key(|lap| lap.len());
     laps.get(laps.len() / 2).copied()
 }
 
+/// Laps of one kind have one period: iterations that read prompts run other kernels than those that
+/// generate.
 fn by_cycle(run: &Run, by_lap: &[Vec<u32>]) -> Option<Layering> {
     let sequence = |pieces: &[u32]| -> Vec<u32> {
         pieces.iter().map(|&at| run.pieces[at as usize].kernel).collect()
     };
-    let lap: Vec<u32> = typical(by_lap)?.iter().copied().filter(|&at| computes(run, at)).collect();
-    let found = cycle(&sequence(&lap))?;
     let time = |pieces: &[u32]| pieces.iter().map(|&at| run.pieces[at as usize].dur).sum::<i64>();
-    let covered = time(&lap[found.start..found.start + found.covered()]);
-    if (covered as f64) < CYCLE_COVERS * time(&lap) as f64 {
-        return None;
+    let kind = |lap: usize| run.laps.all[lap].kind;
+    let mut periods: FxHashMap<u8, Option<usize>> = FxHashMap::default();
+    for lap in 0..by_lap.len() {
+        periods.entry(kind(lap)).or_insert_with(|| {
+            let of_kind = by_lap.iter().enumerate().filter(|(other, _)| kind(*other) == kind(lap));
+            let of_kind: Vec<&Vec<u32>> = of_kind.map(|(_, pieces)| pieces).collect();
+            let pieces: Vec<u32> =
+                middle(of_kind)?.iter().copied().filter(|&at| computes(run, at)).collect();
+            let found = cycle(&sequence(&pieces))?;
+            let covered = time(&pieces[found.start..found.start + found.covered()]);
+            let is_enough = covered as f64 >= CYCLE_COVERS * time(&pieces) as f64;
+            is_enough.then_some(found.period)
+        });
     }
-    lap_by_lap(run, by_lap, LayersBy::Cycle, |pieces| {
-        let found = with_period(&sequence(pieces), found.period).map(|(_, cycle)| cycle);
-        let of = |place| found.and_then(|cycle| cycle.of(place)).map_or(NONE, |n| n as u32);
+    lap_by_lap(run, by_lap, LayersBy::Cycle, |lap, pieces| {
+        let period = periods.get(&kind(lap)).copied().flatten();
+        let found = period.and_then(|period| with_period(&sequence(pieces), period));
+        let of = |place| found.and_then(|(_, cycle)| cycle.of(place)).map_or(NONE, |n| n as u32);
         (0..pieces.len()).map(of).collect()
     })
 }
@@ -211,7 +226,7 @@ fn by_markers(run: &Run, by_lap: &[Vec<u32>]) -> Option<Layering> {
         (false, true) => "state-space",
         (false, false) => return None,
     };
-    lap_by_lap(run, by_lap, LayersBy::Markers(what.to_owned()), |pieces| {
+    lap_by_lap(run, by_lap, LayersBy::Markers(what.to_owned()), |_, pieces| {
         let starts = clusters(pieces.iter().map(|&at| run.kernel(at)));
         let mut lengths: Vec<usize> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
         lengths.sort_unstable();

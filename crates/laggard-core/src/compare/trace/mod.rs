@@ -25,7 +25,7 @@ use crate::model::NONE;
 use crate::stats::mixed::{Kind, Middle, estimate_mixed};
 use crate::trace::By;
 use crate::trace::devices::{Cause, Role};
-use amounts::{Counted, Mix, Question, RUN_TO_RUN, findings, of_range};
+use amounts::{Counted, Mix, Question, RUN_TO_RUN, Value, findings, of_range};
 use counted::{count, mix};
 use found::{
     Finding, HostFinding, HostUnit, KernelUse, LayerRow, Layers, RankPair, Side, Table,
@@ -54,12 +54,13 @@ pub fn compare(a: Given, b: Given, extra: Option<By>) -> TraceComparison {
         let whole = |given: Given| given.runs.iter().map(Run::as_a_whole).collect::<Vec<Run>>();
         let (of_a, of_b) = (whole(a), whole(b));
         let mut found = compare(Given { runs: &of_a, ..a }, Given { runs: &of_b, ..b }, extra);
+        found.warnings.retain(|warning| warning.code != warnings::NO_LAPS);
         found.warnings.push(warnings::laps_differ([a, b].map(markers)));
         return found;
     }
     let (mix, sides) = &counted(a, b);
     let both = [&sides[0], &sides[1]];
-    let mut whole = findings(both, mix, &all_of("time", |piece| piece.exposed + piece.gap));
+    let mut whole = findings(both, mix, &all_of("time", Value::Whole));
     let mut whole = if whole.is_empty() { Finding::default() } else { whole.swap_remove(0) };
     whole.share = 1.0;
     let mut time = time(both, mix);
@@ -91,7 +92,7 @@ pub fn compare(a: Given, b: Given, extra: Option<By>) -> TraceComparison {
         }
         _ => (vec![], vec![]),
     };
-    let host = host(both);
+    let host = host(both, mix);
     let mut found = TraceComparison {
         types: types(both),
         ranks: ranks(a, b),
@@ -131,7 +132,7 @@ fn laps_ns(side: &Counted) -> Vec<f64> {
 }
 
 /// A question with one row that every piece is in.
-fn all_of(name: &str, value: fn(&run::Piece) -> i64) -> Question<'static> {
+fn all_of(name: &str, value: Value) -> Question<'static> {
     Question { names: vec![name.to_owned()], of: Box::new(|_, _, _| 0), value }
 }
 
@@ -145,7 +146,7 @@ fn time(both: [&Counted; 2], mix: &Mix) -> Vec<Finding> {
             Role::Communication => 1,
             Role::Copy => 2,
         }),
-        value: |piece| piece.exposed,
+        value: Value::Exposed,
     };
     let mut rows = findings(both, mix, &works);
     rows.extend(findings(both, mix, &idle(both)));
@@ -167,7 +168,7 @@ fn idle<'a>(both: [&'a Counted<'a>; 2]) -> Question<'a> {
                 Cause::Other => 2,
             }
         }),
-        value: |piece| piece.gap,
+        value: Value::Idle,
     }
 }
 
@@ -210,8 +211,7 @@ fn table(both: [&Counted; 2], mix: &Mix, by: By) -> Table {
         let Some(labels) = both[side].runs[run].labels(by) else { return NONE };
         shared.of[side][run][labels.of[at] as usize]
     };
-    let question =
-        Question { names: shared.names.clone(), of: Box::new(of), value: |piece| piece.dur };
+    let question = Question { names: shared.names.clone(), of: Box::new(of), value: Value::Time };
     let mut rows = findings(both, mix, &question);
     let places: FxHashMap<String, usize> =
         rows.iter().enumerate().map(|(place, row)| (row.name.clone(), place)).collect();
@@ -340,7 +340,7 @@ fn layers(both: [&Counted; 2], mix: &Mix) -> Layers {
             let layer = both[side].runs[run].layers.of.get(at).copied().unwrap_or(NONE);
             row_of[side].get(layer as usize).copied().unwrap_or(NONE)
         }),
-        value: |piece| piece.dur,
+        value: Value::Time,
     };
     let mut rows: Vec<(usize, LayerRow)> = findings(both, mix, &question)
         .into_iter()
@@ -377,36 +377,28 @@ fn cosine(a: &FxHashMap<&str, f32>, b: &FxHashMap<&str, f32>) -> f32 {
 }
 
 /// What the host does for a lap.
-fn host(both: [&Counted; 2]) -> Vec<HostFinding> {
+fn host(both: [&Counted; 2], mix: &Mix) -> Vec<HostFinding> {
+    // By side and lap that counts; None where a trace does not say.
     let per_lap = |of: fn(&Run, usize) -> Option<f64>| {
         both.map(|side| {
             let laps = side.runs.iter().zip(&side.slots).flat_map(|(run, slots)| {
                 let counted = slots.iter().enumerate().filter(|(_, slot)| **slot != NONE);
-                counted.filter_map(|(lap, _)| of(run, lap)).collect::<Vec<f64>>()
+                counted.map(|(lap, _)| of(run, lap)).collect::<Vec<_>>()
             });
-            laps.collect::<Vec<f64>>()
+            laps.collect::<Option<Vec<f64>>>().unwrap_or_default()
         })
     };
+    let row = |name, unit, of| host_row(name, unit, both, mix, per_lap(of));
     let mut rows = vec![
-        host_row(
-            "on the host",
-            HostUnit::Nanos,
-            per_lap(|run, lap| run.laps.all[lap].host_ns.map(|ns| ns as f64)),
-        ),
-        host_row(
-            "launches",
-            HostUnit::Count,
-            per_lap(|run, lap| {
-                run.host.get(lap).filter(|lap| lap.launches > 0).map(|lap| lap.launches as f64)
-            }),
-        ),
-        host_row(
-            "in launch calls",
-            HostUnit::Nanos,
-            per_lap(|run, lap| {
-                run.host.get(lap).filter(|lap| lap.launches > 0).map(|lap| lap.call_ns as f64)
-            }),
-        ),
+        row("on the host", HostUnit::Nanos, |run, lap| {
+            run.laps.all[lap].host_ns.map(|ns| ns as f64)
+        }),
+        row("launches", HostUnit::Count, |run, lap| {
+            run.host.get(lap).filter(|lap| lap.launches > 0).map(|lap| lap.launches as f64)
+        }),
+        row("in launch calls", HostUnit::Nanos, |run, lap| {
+            run.host.get(lap).filter(|lap| lap.launches > 0).map(|lap| lap.call_ns as f64)
+        }),
     ];
     let of_summary = |name: &str, unit, of: fn(&Run) -> (u64, f64)| {
         let values = both.map(|side| {
@@ -441,13 +433,24 @@ fn host(both: [&Counted; 2]) -> Vec<HostFinding> {
     rows
 }
 
-fn host_row(name: &str, unit: HostUnit, [a, b]: [Vec<f64>; 2]) -> HostFinding {
-    let median = |values: &[f64]| {
-        (!values.is_empty()).then(|| crate::stats::summary::Summary::of(values).median)
+fn host_row(
+    name: &str,
+    unit: HostUnit,
+    sides: [&Counted; 2],
+    mix: &Mix,
+    [a, b]: [Vec<f64>; 2],
+) -> HostFinding {
+    let split = |side: usize, values: &[f64]| match values.is_empty() {
+        true => vec![],
+        false => mix.split(sides[side], values),
     };
-    let values = [median(&a), median(&b)];
-    let one = |samples| [Kind { weight: 1.0, samples }];
-    let estimate = estimate_mixed(&one(&a), &one(&b), Middle::Median, 1000, 1);
+    let by_kind = [split(0, &a), split(1, &b)];
+    let kinds = by_kind.each_ref().map(|kinds| {
+        kinds.iter().map(|(weight, samples)| Kind { weight: *weight, samples }).collect::<Vec<_>>()
+    });
+    let values =
+        kinds.each_ref().map(|kinds| (!kinds.is_empty()).then(|| Middle::Median.of(kinds)));
+    let estimate = estimate_mixed(&kinds[0], &kinds[1], Middle::Median, 1000, 1);
     let range = estimate.map(|found| found.ratio.widened(found.ratio.middle * RUN_TO_RUN));
     let both = values[0].zip(values[1]).filter(|(a, b)| *a > 0.0 && *b > 0.0);
     HostFinding {
@@ -514,12 +517,17 @@ fn ranks(a: Given, b: Given) -> Vec<RankPair> {
         };
         let paths = [path(&in_a, a.runs), path(&in_b, b.runs)];
         let (Some(in_a), Some(in_b)) = (in_a, in_b) else {
-            return RankPair { rank, paths, ..RankPair::default() };
+            let verdict = match paths[0].is_empty() {
+                true => Verdict::OnlyInB,
+                false => Verdict::OnlyInA,
+            };
+            let whole = Finding { verdict, ..Finding::default() };
+            return RankPair { rank, paths, whole, ..RankPair::default() };
         };
         let (mix, sides) =
             counted(Given { runs: &a.runs[in_a], ..a }, Given { runs: &b.runs[in_b], ..b });
         let both = [&sides[0], &sides[1]];
-        let mut whole = findings(both, &mix, &all_of("time", |piece| piece.exposed + piece.gap));
+        let mut whole = findings(both, &mix, &all_of("time", Value::Whole));
         let whole = if whole.is_empty() { Finding::default() } else { whole.swap_remove(0) };
         let largest = time(both, &mix).first().map(|row| (row.name.clone(), row.gap_ns.middle));
         RankPair { rank, paths, whole, largest }

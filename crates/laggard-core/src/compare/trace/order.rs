@@ -167,7 +167,10 @@ fn aligned(a: &Stretch, b: &Stretch) -> Vec<Match> {
 }
 
 fn segment(place: &str, a: &Stretch, b: &Stretch) -> Option<Segment> {
-    if a.kernels.is_empty() && b.kernels.is_empty() {
+    /// The share of occurrences that must have one sequence: of another, an order says nothing.
+    const TYPICAL: f64 = 0.3;
+    let is_typical = |of: &Stretch| of.seen as f64 >= TYPICAL * of.of as f64;
+    if a.kernels.is_empty() && b.kernels.is_empty() || !is_typical(a) || !is_typical(b) {
         return None;
     }
     let groups = grouped(aligned(a, b), a, b);

@@ -13,6 +13,11 @@ const LAYERS_VARY: f64 = 0.3;
 /// The share of device work outside of laps that is worth a word.
 const MUCH_OUTSIDE: f64 = 0.05;
 
+/// That nothing marks laps.
+pub(super) const NO_LAPS: &str = "NO_LAPS";
+/// The share of either side's time in operators and shapes of its own from which the work differs.
+const OTHER_WORK: f64 = 0.5;
+
 /// All that is to be said.
 pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) -> Vec<Warning> {
     let mut said = vec![];
@@ -141,7 +146,7 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
     }
     if found.sides[0].marker == Marker::Whole {
         say(
-            "NO_LAPS",
+            NO_LAPS,
             "info",
             None,
             "no steps are marked, and nothing repeats: the traces are compared as a whole"
@@ -171,6 +176,29 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
             );
         }
     }
+    if both[0].runs.len() != both[1].runs.len() {
+        say(
+            "RANKS_DIFFER",
+            "warning",
+            None,
+            format!("A has {} traces, B has {}", both[0].runs.len(), both[1].runs.len()),
+            "compare jobs of as many ranks, or one rank with one",
+        );
+    }
+    let own = own_shapes(found);
+    if own.iter().all(|share| *share > OTHER_WORK) {
+        say(
+            "OTHER_WORK",
+            "warning",
+            None,
+            format!(
+                "{:.0} % of A's time and {:.0} % of B's are in operators and shapes that the other does not have: it may not be the same work",
+                own[0] * 100.0,
+                own[1] * 100.0
+            ),
+            "see which with --by shape",
+        );
+    }
     // What is said of both sides alike is said once.
     let mut once: Vec<Warning> = vec![];
     for warning in said {
@@ -182,6 +210,19 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
         }
     }
     once
+}
+
+/// The share of each side's time with a known operator and shapes, in those of its own.
+fn own_shapes(found: &TraceComparison) -> [f64; 2] {
+    let table = found.tables.iter().find(|table| table.by == crate::trace::By::Shape);
+    let rows = || table.iter().flat_map(|table| &table.rows).filter(|row| row.name.contains('['));
+    [0, 1].map(|side| {
+        let time = |is_own: bool| -> i64 {
+            let rows = rows().filter(|row| !is_own || row.sides[1 - side].count == 0);
+            rows.map(|row| row.sides[side].total_ns).fold(0, i64::saturating_add)
+        };
+        time(true) as f64 / time(false).max(1) as f64
+    })
 }
 
 /// That the sides have no unit of work in common.

@@ -5,7 +5,7 @@
 //! that of their number, and those that only one does. Sequences that one side fuses are taken out
 //! first. What the cut leaves over, and what cannot be told from chance, is not explained.
 
-use super::amounts::{Counted, Mix, Question, findings};
+use super::amounts::{Counted, Mix, Question, Value, findings};
 use super::found::{Finding, Fusion, Marker, TraceComparison, Verdict};
 use crate::culprit::{self, Culprit, Judgement, Kind, SMALLEST_SHARE, Unit};
 use crate::model::NONE;
@@ -279,7 +279,7 @@ impl Amounts {
                     _ => NONE,
                 }
             }),
-            value: |piece| piece.exposed,
+            value: Value::Exposed,
         };
         let named = |row: Finding| Some((groups[row.name.parse::<usize>().ok()?].clone(), row));
         findings(both, mix, &question).into_iter().filter_map(named).collect()
@@ -496,11 +496,18 @@ fn of_time(found: &TraceComparison, both: [&Counted; 2], row: &Finding) -> Slice
             longest_of(found, "Communication"),
             "start it earlier, or give it computation to overlap with",
         ),
-        _ => (
-            Kind::ExposedCopy,
-            longest_of(found, "Copy/Memory"),
-            "copy less, or beside computation: pinned memory, non_blocking, a stream of its own",
-        ),
+        _ => {
+            let longest = longest_of(found, "Copy/Memory");
+            let advice = match longest.contains("DtoD") {
+                true => {
+                    "write results where they are needed, and in the layout that is: see who copies with --by op"
+                }
+                false => {
+                    "copy less, or beside computation: pinned memory, non_blocking, a stream of its own"
+                }
+            };
+            (Kind::ExposedCopy, longest, advice)
+        }
     };
     let cause = culprit::Finding::new(kind, at, advice).fact(&row.name, spent, Unit::Nanos, n);
     let cause = match kind {
