@@ -233,6 +233,17 @@ fn sums(side: usize, of: &Counted, mix: &Mix, question: &Question) -> Vec<Sum> {
     sums
 }
 
+/// What should take equally long: in a row, a kernel with a shape, or `NONE` and a cause of idle time.
+type Alike = (u32, u32, u32);
+
+/// A part of a row within a lap.
+struct Part {
+    of: Alike,
+    value: f64,
+    /// What it is off by from those of its like before it.
+    off: f64,
+}
+
 /// What intervals come from, of one side.
 struct Samples {
     /// By row and lap.
@@ -254,8 +265,8 @@ impl Samples {
         let mut laps = vec![vec![0.0; of.laps()]; count];
         // Pieces of one kernel with inputs of one shape should take equally long. What each is off by
         // from the mean of those before it is independent of what they are off by.
-        let mut alike: FxHashMap<(u32, u32, u32), (u64, f64)> = FxHashMap::default();
-        let mut pieces: Vec<(u32, (u32, u32, u32), f64, f64)> = vec![];
+        let mut alike: FxHashMap<Alike, (u64, f64)> = FxHashMap::default();
+        let mut parts: Vec<Part> = vec![];
         let mut numbers: FxHashMap<&str, u32> = FxHashMap::default();
         for (number, run) in of.runs.iter().enumerate() {
             let shapes = run.labels(By::Shape);
@@ -291,22 +302,23 @@ impl Samples {
                         _ => (value - *sum / before) * (before / (before + 1.0)).sqrt(),
                     };
                     (*n, *sum) = (*n + 1, *sum + value);
-                    pieces.push((place, key, value, off));
+                    parts.push(Part { of: key, value, off });
                 }
             }
         }
         let mut off_by: Vec<Vec<f64>> = vec![vec![]; count];
         let (mut alone, mut all) = (vec![0.0; count], vec![0.0; count]);
         let mut repeated = vec![0u64; count];
-        let mut is_known: FxHashSet<(u32, u32, u32)> = FxHashSet::default();
-        for (place, key, value, off) in pieces {
+        let mut is_known: FxHashSet<Alike> = FxHashSet::default();
+        for Part { of: key, value, off } in parts {
             let (n, _) = alike[&key];
-            let place = place as usize;
+            let place = key.0 as usize;
             all[place] += value;
             // Idle times differ far more than kernels do: a few of them do not say by how much.
             let is_idle = key.1 == NONE;
             let is_alone = n < if is_idle { FEWEST_ROUNDS as u64 } else { 2 };
-            repeated[place] += u64::from(!is_alone);
+            let is_counted = !is_idle || question.value == Value::Idle;
+            repeated[place] += u64::from(!is_alone && is_counted);
             match n {
                 _ if is_alone => alone[place] += value,
                 // The first of its like has none before it: the others stand for it.
