@@ -442,9 +442,32 @@ def test_tables_of_the_report_sort(open_page, view, tmp_path):
     assert column(4) == sorted(column(4)) and set(column(4)) == set(sums(SIDE_A)[1])
 
 
+def test_kernels_of_strangers_are_text_in_a_comparison_of_traces(open_page, view, tmp_path):
+    """Both traces have a kernel with a hostile name; that of B takes twice as long."""
+    files = []
+    for side, dur in (("a", 100), ("b", 200)):
+        events = [
+            {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": (dur + 50) * (8 * n + at), "dur": dur + n,
+             "args": {"device": 0, "stream": 7, "correlation": 100 * n + at}}
+            for n in range(8)
+            for at, name in enumerate(HOSTILE)
+        ]  # fmt: skip
+        file = tmp_path / f"{side}.json"
+        file.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+        files.append(file)
+    page = open_page(view(*files))
+    text = page.locator("#report").inner_text()
+    assert "lags" in text.splitlines()[0]
+    assert "<b>bold</b>" in text
+    assert page.locator("img, main b, iframe, object").count() == 0
+    assert not re.search("[\u202a-\u202e\u2066-\u2069]", page.evaluate("document.body.innerText"))
+
+
 PAGES = {
     "profile": ["runs/matrix-product.lag"],
     "trace": ["nvidia-native.json"],
+    "trace-pair": ["decode.json", "nvidia-native.json"],
+    "trace-same": ["decode.json", "decode.json"],
     "bench": ["bench/pyperf.json"],
     "bench-sides": ["bench/hyperfine.json"],
     "bench-pair": ["bench/pytest-benchmark.json", "bench/pytest-benchmark-again.json"],
