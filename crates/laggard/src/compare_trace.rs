@@ -163,6 +163,10 @@ fn load(
         let runs = files.into_iter().filter_map(|(path, source)| Some((path, source?)));
         return runs.map(|(path, source)| of(loader.of_stream(source)?, &path, loader)).collect();
     }
+    anyhow::ensure!(
+        files.iter().all(|(_, source)| source.is_none()),
+        "several traces of one side cannot come through pipes: give files"
+    );
     let paths: Vec<PathBuf> = files.into_iter().map(|(path, _)| path).collect();
     for (at, path) in paths.iter().enumerate() {
         // The same numbers twice would look like twice the evidence.

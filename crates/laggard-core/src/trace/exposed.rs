@@ -7,7 +7,7 @@
 use super::devices::{Role, role};
 use super::summary::Analysis;
 
-/// Pieces of work that share a moment, at most; of more, the ones that started first have it.
+/// Pieces of work that share a moment, at most; of more, the ones that end last have it.
 const MOST_AT_ONCE: usize = 64;
 
 /// A piece of work that runs.
@@ -27,8 +27,17 @@ pub(crate) fn add_exposed(analysis: &Analysis, rows: &[u32], of_row: &mut [i64])
         let (start, end) = (spans.ts[row as usize], spans.end(row as usize));
         run(&mut running, &mut now, start, of_row);
         now = now.max(start);
-        if end > start && running.len() < MOST_AT_ONCE && analysis.keeps(row) {
-            running.push(Running { row, role: role(analysis, row), end });
+        if end > start && analysis.keeps(row) {
+            let piece = Running { row, role: role(analysis, row), end };
+            match running.len() < MOST_AT_ONCE {
+                true => running.push(piece),
+                false => {
+                    let first = running.iter_mut().min_by_key(|piece| piece.end);
+                    if let Some(first) = first.filter(|first| first.end < end) {
+                        *first = piece;
+                    }
+                }
+            }
         }
     }
     run(&mut running, &mut now, i64::MAX, of_row);

@@ -27,6 +27,10 @@ const FEWEST_RESAMPLES: usize = 200;
 const DRAWN: usize = 400_000;
 /// Rows of a table that get an interval: those with the largest gaps.
 const MOST_JUDGED: usize = 200;
+/// Rows that get one however many laps there are.
+const FEWEST_JUDGED: usize = 10;
+/// Laps of all rows together that are looked at, about.
+const LAPS_OF_ALL_ROWS: usize = 4_000_000;
 /// Parts that what varies within a lap is summed up to.
 const MOST_PARTS: usize = 64;
 /// The share of laps of a kind that must have something, if any do, for its median to mean anything.
@@ -158,24 +162,25 @@ struct Sum {
     lap_total: i64,
     /// Of one lap, in the mix.
     lap_count: f64,
+    lap_ns: f64,
 }
 
 /// Sums up both sides, and says what B spends more.
 pub(super) fn findings(sides: [&Counted; 2], mix: &Mix, question: &Question) -> Vec<Finding> {
     let sums = [0, 1].map(|side| sums(side, sides[side], mix, question));
-    let mean = |side: usize, row: usize| {
-        sums[side][row].lap_total as f64 / sides[side].laps().max(1) as f64
-    };
+    let mean = |side: usize, row: usize| sums[side][row].lap_ns;
     let mut rows: Vec<usize> = (0..question.names.len())
         .filter(|&row| sums[0][row].count + sums[1][row].count > 0)
         .collect();
     let gap = |row: usize| mean(1, row) - mean(0, row);
     rows.sort_by(|&x, &y| gap(y).abs().total_cmp(&gap(x).abs()));
     let mut judged = vec![NONE; question.names.len()];
-    for (place, &row) in rows.iter().take(MOST_JUDGED).enumerate() {
+    // Many laps take long to judge; fewer rows are then worth it.
+    let laps = sides[0].laps().max(sides[1].laps()).max(1);
+    let count = rows.len().min(MOST_JUDGED).min((LAPS_OF_ALL_ROWS / laps).max(FEWEST_JUDGED));
+    for (place, &row) in rows.iter().take(count).enumerate() {
         judged[row] = place as u32;
     }
-    let count = rows.len().min(MOST_JUDGED);
     // Where laps are enough, what varies within them does not matter.
     let within = sides.iter().any(|side| mix.fewest(side) < FEWEST_ROUNDS);
     let samples =
@@ -226,6 +231,7 @@ fn sums(side: usize, of: &Counted, mix: &Mix, question: &Question) -> Vec<Sum> {
             if let Some(slot) = of.slot(number, at) {
                 sum.in_laps += 1;
                 sum.lap_count += weights[slot];
+                sum.lap_ns += value as f64 * weights[slot];
                 sum.lap_total = sum.lap_total.saturating_add(value);
             }
         }
@@ -234,7 +240,8 @@ fn sums(side: usize, of: &Counted, mix: &Mix, question: &Question) -> Vec<Sum> {
 }
 
 /// What should take equally long: in a row, a kernel with a shape, or `NONE` and a cause of idle time.
-type Alike = (u32, u32, u32);
+/// Numbers of shapes are those of one trace, so its own stands beside.
+type Alike = (u32, u32, u32, u32);
 
 /// A part of a row within a lap.
 struct Part {
@@ -290,8 +297,8 @@ impl Samples {
                 }
                 let shape = shapes.map_or(NONE, |labels| labels.of[at]);
                 let keys = [
-                    (place, kernels[piece.kernel as usize], shape),
-                    (place, NONE, piece.cause as u32),
+                    (place, kernels[piece.kernel as usize], shape, number as u32),
+                    (place, NONE, piece.cause as u32, 0),
                 ];
                 for (key, value) in keys.into_iter().zip(question.value.parts(piece)) {
                     let Some(value) = value.map(|value| value as f64) else { continue };
@@ -399,11 +406,17 @@ fn with_estimate(
     for (spent, n) in finding.sides.iter_mut().zip(n) {
         spent.n = n;
     }
-    finding.ratio_range = Some(estimate.ratio.widened(estimate.ratio.middle * RUN_TO_RUN));
+    finding.ratio_range = Some(widened(estimate.ratio));
     let gap = estimate.gap.widened(finding.sides[0].lap_ns.abs() * RUN_TO_RUN);
     finding.gap_ns.range = Some((gap.low, gap.high));
     (finding.spread, finding.p) = (spread, estimate.p);
     plain(finding)
+}
+
+/// A ratio with what two runs differ by.
+pub(super) fn widened(ratio: Interval) -> Interval {
+    let wide = ratio.widened(ratio.middle * RUN_TO_RUN);
+    Interval { low: wide.low.max(0.0), ..wide }
 }
 
 /// What follows from the amounts alone.

@@ -12,6 +12,8 @@ const FEWEST: usize = 4;
 const WARM_UP: f64 = 1.1;
 /// The share of laps that warm-up may take.
 const MOST_WARM_UP: f64 = 0.25;
+/// Laps that it may take.
+const LONGEST_WARM_UP: usize = 100;
 /// The share of the usual number of pieces below which a lap is there only in part.
 const PARTIAL: f64 = 0.5;
 
@@ -37,7 +39,7 @@ pub(super) fn count(runs: &[Run]) -> Counted<'_> {
         for (piece, &lap) in run.pieces.iter().zip(&run.laps.of_row) {
             if let Some(size) = sizes.get_mut(lap as usize) {
                 size.pieces += 1;
-                size.wall += (piece.exposed + piece.gap) as f64;
+                size.wall += piece.exposed.saturating_add(piece.gap) as f64;
             }
         }
         let mut is_counted = vec![false; sizes.len()];
@@ -82,7 +84,7 @@ fn warm_up(sizes: &[&Size]) -> usize {
     if sizes.len() < FEWEST {
         return 0;
     }
-    let most = ((sizes.len() as f64 * MOST_WARM_UP) as usize).max(1);
+    let most = ((sizes.len() as f64 * MOST_WARM_UP) as usize).clamp(1, LONGEST_WARM_UP);
     let takes_longer = |lap: usize| {
         let rest = || sizes[lap + 1..].iter().map(|size| size.wall);
         let usual = median(rest());
@@ -102,9 +104,10 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 /// no kind in common, all laps are of one.
 pub(super) fn mix<'a>(a: &mut Counted<'a>, b: &mut Counted<'a>) -> Mix {
     let has = |side: &Counted, kind: u8| side.kinds.contains(&kind);
-    let mut shared: Vec<u8> = a.kinds.iter().copied().filter(|&kind| has(b, kind)).collect();
+    let mut shared = a.kinds.clone();
     shared.sort_unstable();
     shared.dedup();
+    shared.retain(|&kind| has(b, kind));
     if shared.is_empty() {
         for side in [a, b] {
             side.kinds.fill(0);

@@ -9,7 +9,7 @@ use crate::model::NONE;
 use crate::model::timeline::{Spans, Timeline};
 use crate::trace::Analysis;
 use crate::trace::link::NameMemo;
-use crate::trace::phase::{Phase, Phases};
+use crate::trace::phase::Phase;
 use crate::trace::steps::{launched_in, marks};
 use rustc_hash::FxHashMap;
 
@@ -71,7 +71,7 @@ fn marked(analysis: &Analysis) -> Option<Laps> {
     let lap = |&row: &u32| {
         let name = timeline.strings.get(spans.name[row as usize]);
         let kind = match marker {
-            Marker::Iteration => Phases::default().of_annotation(name).unwrap_or(0),
+            Marker::Iteration => analysis.phases.of_annotation(name).unwrap_or(0),
             _ => 0,
         };
         let start = Some(spans.ts[row as usize]);

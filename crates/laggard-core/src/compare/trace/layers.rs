@@ -48,7 +48,12 @@ struct Use {
     instances: FxHashSet<u32>,
     launches: u64,
     time: i64,
+    /// The launch that counted last.
+    last: Option<u32>,
 }
+
+/// Modules around a launch that are looked at.
+const DEEPEST: usize = 256;
 
 /// Layers by the class of modules that most device work is launched from; of those that hold nearly as
 /// much, by time and by number, the one with the most instances.
@@ -89,14 +94,13 @@ fn by_modules(analysis: &Analysis, run: &Run) -> Option<Layering> {
     let mut launches = 0u64;
     nest::visit(&spans, timeline.tracks.len(), &moments, |launch, open| {
         launches += u64::from(!open.is_empty());
-        let mut seen: Vec<&str> = vec![];
-        for (class, number) in open.iter().filter_map(|&row| module(name_of(row))) {
+        let innermost = open.iter().rev().take(DEEPEST);
+        for (class, number) in innermost.filter_map(|&row| module(name_of(row))) {
             let used = uses.entry(class).or_default();
             used.instances.insert(number);
-            if !seen.contains(&class) {
+            if used.last.replace(launch) != Some(launch) {
                 used.time = used.time.saturating_add(time_of_launch[launch as usize]);
                 used.launches += 1;
-                seen.push(class);
             }
         }
     });
@@ -115,8 +119,9 @@ fn by_modules(analysis: &Analysis, run: &Run) -> Option<Layering> {
     let place: FxHashMap<u32, u32> = numbers.iter().copied().zip(0..).collect();
     let mut layer_of_launch = vec![NONE; calls.len()];
     nest::visit(&spans, timeline.tracks.len(), &moments, |launch, open| {
-        let outermost = open.iter().filter_map(|&row| module(name_of(row)));
-        let number = outermost.into_iter().find(|(name, _)| *name == class).map(|found| found.1);
+        let outermost = &open[open.len().saturating_sub(DEEPEST)..];
+        let mut modules = outermost.iter().filter_map(|&row| module(name_of(row)));
+        let number = modules.find(|(name, _)| *name == class).map(|found| found.1);
         layer_of_launch[launch as usize] =
             number.and_then(|number| place.get(&number).copied()).unwrap_or(NONE);
     });
@@ -173,7 +178,9 @@ fn by_cycle(run: &Run, by_lap: &[Vec<u32>]) -> Option<Layering> {
     let sequence = |pieces: &[u32]| -> Vec<u32> {
         pieces.iter().map(|&at| run.pieces[at as usize].kernel).collect()
     };
-    let time = |pieces: &[u32]| pieces.iter().map(|&at| run.pieces[at as usize].dur).sum::<i64>();
+    let time = |pieces: &[u32]| {
+        pieces.iter().map(|&at| run.pieces[at as usize].dur).fold(0, i64::saturating_add)
+    };
     let kind = |lap: usize| run.laps.all[lap].kind;
     let mut periods: FxHashMap<u8, Option<usize>> = FxHashMap::default();
     for lap in 0..by_lap.len() {

@@ -25,7 +25,7 @@ use crate::model::NONE;
 use crate::stats::mixed::{Kind, Middle, estimate_mixed};
 use crate::trace::By;
 use crate::trace::devices::{Cause, Role};
-use amounts::{Counted, Mix, Question, RUN_TO_RUN, Value, findings, of_range};
+use amounts::{Counted, Mix, Question, Value, findings, of_range, widened};
 use counted::{count, mix};
 use found::{
     Finding, HostFinding, HostUnit, KernelUse, LayerRow, Layers, RankPair, Side, Table,
@@ -60,9 +60,7 @@ pub fn compare(a: Given, b: Given, extra: Option<By>) -> TraceComparison {
     }
     let (mix, sides) = &counted(a, b);
     let both = [&sides[0], &sides[1]];
-    let mut whole = findings(both, mix, &all_of("time", Value::Whole));
-    let mut whole = if whole.is_empty() { Finding::default() } else { whole.swap_remove(0) };
-    whole.share = 1.0;
+    let whole = whole(both, mix);
     let mut time = time(both, mix);
     let usual = [By::Class, By::Phase, By::Shape, By::Kernel, By::Op, By::Python];
     let wanted = usual.into_iter().chain(extra.filter(|by| !usual.contains(by)));
@@ -84,17 +82,11 @@ pub fn compare(a: Given, b: Given, extra: Option<By>) -> TraceComparison {
             gap => row.gap_ns.middle / gap,
         };
     }
-    let (aligned, fusions) = match (both[0].runs.first(), both[1].runs.first()) {
-        (Some(a), Some(b)) => {
-            let segments = order::segments(a, b);
-            let fusions = order::fusions(&segments, a, b);
-            (segments, fusions)
-        }
-        _ => (vec![], vec![]),
-    };
+    let aligned = order::segments(both, mix);
+    let fusions = order::fusions(&aligned, both);
     let host = host(both, mix);
     let mut found = TraceComparison {
-        types: types(both),
+        types: types(both, mix),
         ranks: ranks(a, b),
         sides: [side(a, &sides[0]), side(b, &sides[1])],
         laps_ns: both.map(laps_ns),
@@ -124,16 +116,19 @@ fn laps_ns(side: &Counted) -> Vec<f64> {
     for (number, run) in side.runs.iter().enumerate() {
         for (at, piece) in run.pieces.iter().enumerate() {
             if let Some(slot) = side.slot(number, at) {
-                laps[slot] += (piece.exposed + piece.gap) as f64;
+                laps[slot] += piece.exposed.saturating_add(piece.gap) as f64;
             }
         }
     }
     laps
 }
 
-/// A question with one row that every piece is in.
-fn all_of(name: &str, value: Value) -> Question<'static> {
-    Question { names: vec![name.to_owned()], of: Box::new(|_, _, _| 0), value }
+/// Time on the device of a lap.
+fn whole(both: [&Counted; 2], mix: &Mix) -> Finding {
+    let all =
+        Question { names: vec!["time".to_owned()], of: Box::new(|_, _, _| 0), value: Value::Whole };
+    let found = findings(both, mix, &all).into_iter().next();
+    found.map_or_else(Finding::default, |whole| Finding { share: 1.0, ..whole })
 }
 
 /// What the device does in a lap, and why it does nothing.
@@ -280,7 +275,7 @@ fn details(
         }
         _ => {}
     }
-    if matches!(by, By::Class | By::Kernel | By::Shape) {
+    if matches!(by, By::Class | By::Kernel) {
         for (place, name, _) in most(By::Op) {
             let known = &mut rows[place].ops[side];
             if known.is_empty() && !name.starts_with('(') {
@@ -451,7 +446,7 @@ fn host_row(
     let values =
         kinds.each_ref().map(|kinds| (!kinds.is_empty()).then(|| Middle::Median.of(kinds)));
     let estimate = estimate_mixed(&kinds[0], &kinds[1], Middle::Median, 1000, 1);
-    let range = estimate.map(|found| found.ratio.widened(found.ratio.middle * RUN_TO_RUN));
+    let range = estimate.map(|found| widened(found.ratio));
     let both = values[0].zip(values[1]).filter(|(a, b)| *a > 0.0 && *b > 0.0);
     HostFinding {
         name: name.to_owned(),
@@ -468,19 +463,16 @@ fn host_row(
 }
 
 /// Launches and time by coarse type.
-fn types(both: [&Counted; 2]) -> Vec<TypeCount> {
+fn types(both: [&Counted; 2], mix: &Mix) -> Vec<TypeCount> {
     let mut types: FxHashMap<&str, TypeCount> = FxHashMap::default();
     for (side, counted) in both.iter().enumerate() {
-        let laps = counted.laps().max(1) as f64;
-        for (run, slots) in counted.runs.iter().zip(&counted.slots) {
+        let weights = mix.weights(counted);
+        for (number, run) in counted.runs.iter().enumerate() {
             for (at, piece) in run.pieces.iter().enumerate() {
-                let lap = run.laps.of_row[at] as usize;
-                if slots.get(lap).is_none_or(|slot| *slot == NONE) {
-                    continue;
-                }
+                let Some(slot) = counted.slot(number, at) else { continue };
                 let kind = types.entry(&run.kernels[piece.kernel as usize].group).or_default();
-                kind.lap_count[side] += 1.0 / laps;
-                kind.lap_ns[side] += piece.dur as f64 / laps;
+                kind.lap_count[side] += weights[slot];
+                kind.lap_ns[side] += piece.dur as f64 * weights[slot];
             }
         }
     }
@@ -527,8 +519,7 @@ fn ranks(a: Given, b: Given) -> Vec<RankPair> {
         let (mix, sides) =
             counted(Given { runs: &a.runs[in_a], ..a }, Given { runs: &b.runs[in_b], ..b });
         let both = [&sides[0], &sides[1]];
-        let mut whole = findings(both, &mix, &all_of("time", Value::Whole));
-        let whole = if whole.is_empty() { Finding::default() } else { whole.swap_remove(0) };
+        let whole = whole(both, &mix);
         let largest = time(both, &mix).first().map(|row| (row.name.clone(), row.gap_ns.middle));
         RankPair { rank, paths, whole, largest }
     };
@@ -542,7 +533,7 @@ fn side(given: Given, counted: &Counted) -> Side {
     for kind in &counted.kinds {
         let name = match kind {
             0 => String::new(),
-            kind => crate::trace::phase::Phases::default().label(*kind).to_owned(),
+            kind => first.map_or_else(String::new, |run| run.phases.label(*kind).to_owned()),
         };
         match kinds.iter_mut().find(|(known, _)| *known == name) {
             Some((_, count)) => *count += 1,
@@ -570,7 +561,10 @@ fn side(given: Given, counted: &Counted) -> Side {
             .iter()
             .map(outside)
             .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1.saturating_add(one.1))),
-        span_ns: sum(|run| run.summary.devices.iter().map(|device| device.span_ns).sum()),
+        span_ns: sum(|run| {
+            let spans = run.summary.devices.iter().map(|device| device.span_ns);
+            spans.fold(0, i64::saturating_add)
+        }),
         architecture: first.map_or_else(Default::default, |run| run.architecture),
     }
 }

@@ -1,6 +1,7 @@
 //! Kernels in their order, aligned by what they do: in a typical layer, in what lies outside of layers,
 //! or in a typical lap.
 
+use super::amounts::{Counted, Mix};
 use super::found::{Fusion, KernelPair, Relation, Segment};
 use super::layers::{is_marker, typical};
 use super::run::{Kernel, Run};
@@ -28,13 +29,20 @@ struct Stretch<'a> {
 /// Layers with another sequence of kernels that are looked at, at most.
 const MOST_KINDS: usize = 4;
 
-/// Aligns the stretches of two traces.
-pub(super) fn segments(a: &Run, b: &Run) -> Vec<Segment> {
-    let (of_a, of_b) = (by_lap(a), by_lap(b));
+/// Aligns the stretches of the first trace of each side, in laps of the kind that is most of the mix:
+/// laps of other kinds run other kernels.
+pub(super) fn segments(both: [&Counted; 2], mix: &Mix) -> Vec<Segment> {
+    let [Some(&a), Some(&b)] = both.map(|side| side.runs.first()) else { return vec![] };
+    let Some(&(kind, weight)) = mix.0.iter().max_by(|x, y| x.1.total_cmp(&y.1)) else {
+        return vec![];
+    };
+    let (of_a, of_b) = (by_lap(both[0], kind), by_lap(both[1], kind));
     if a.layers.of.is_empty() || b.layers.of.is_empty() {
-        return segment("lap", &lap(a, &of_a), &lap(b, &of_b)).into_iter().collect();
+        return segment("lap", &lap(a, &of_a, weight), &lap(b, &of_b, weight))
+            .into_iter()
+            .collect();
     }
-    let kinds = (layers(a, &of_a), layers(b, &of_b));
+    let kinds = (layers(a, &of_a, weight), layers(b, &of_b, weight));
     let mut found: Vec<Segment> = pair_up(&kinds.0, &kinds.1)
         .into_iter()
         .filter_map(|(one, other)| segment("layer", one, other))
@@ -44,27 +52,36 @@ pub(super) fn segments(a: &Run, b: &Run) -> Vec<Segment> {
         laps.iter().map(|lap| lap.iter().copied().filter(is_outside).collect()).collect()
     };
     let (rest_a, rest_b) = (outside(a, &of_a), outside(b, &of_b));
-    found.extend(segment("outside of layers", &lap(a, &rest_a), &lap(b, &rest_b)));
+    found.extend(segment("outside of layers", &lap(a, &rest_a, weight), &lap(b, &rest_b, weight)));
     found
 }
 
-/// Computing pieces of every lap.
-fn by_lap(run: &Run) -> Vec<Vec<u32>> {
+/// Computing pieces of every lap of the first trace that counts and is of a kind.
+fn by_lap(side: &Counted, kind: u8) -> Vec<Vec<u32>> {
+    let (run, slots) = (side.runs[0], &side.slots[0]);
+    let is_wanted = |lap: usize| {
+        let slot = slots.get(lap).copied().unwrap_or(NONE);
+        side.kinds.get(slot as usize) == Some(&kind)
+    };
     let mut laps = run.by_lap();
-    for lap in &mut laps {
-        lap.retain(|&at| run.pieces[at as usize].role == Role::Compute);
+    for (lap, pieces) in laps.iter_mut().enumerate() {
+        match is_wanted(lap) {
+            true => pieces.retain(|&at| run.pieces[at as usize].role == Role::Compute),
+            false => pieces.clear(),
+        }
     }
     laps
 }
 
 /// A stretch for the typical lap: all laps with its very sequence are averaged.
-fn lap<'a>(run: &'a Run, laps: &[Vec<u32>]) -> Stretch<'a> {
+fn lap<'a>(run: &'a Run, laps: &[Vec<u32>], weight: f64) -> Stretch<'a> {
     let Some(middle) = typical(laps) else { return Stretch::default() };
     let kernel = |at: &u32| run.pieces[*at as usize].kernel;
     let is_same = |lap: &&Vec<u32>| lap.iter().map(kernel).eq(middle.iter().map(kernel));
     let same: Vec<&[u32]> = laps.iter().filter(is_same).map(Vec::as_slice).collect();
     let all = laps.iter().filter(|lap| !lap.is_empty()).count() as u64;
-    Stretch { of: all, repeats: 1.0, ..average(run, &same) }
+    let repeats = weight * same.len() as f64 / all.max(1) as f64;
+    Stretch { of: all, repeats, ..average(run, &same) }
 }
 
 /// The mean over occurrences of one sequence.
@@ -90,7 +107,7 @@ fn average<'a>(run: &'a Run, occurrences: &[&[u32]]) -> Stretch<'a> {
 }
 
 /// Kinds of layers by their sequence of kernels, the most frequent first.
-fn layers<'a>(run: &'a Run, laps: &[Vec<u32>]) -> Vec<Stretch<'a>> {
+fn layers<'a>(run: &'a Run, laps: &[Vec<u32>], weight: f64) -> Vec<Stretch<'a>> {
     let mut occurrences: Vec<Vec<u32>> = vec![];
     for lap in laps {
         let mut of_layer: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
@@ -118,7 +135,7 @@ fn layers<'a>(run: &'a Run, laps: &[Vec<u32>]) -> Vec<Stretch<'a>> {
         .take(MOST_KINDS)
         .map(|(_, same)| Stretch {
             of: all,
-            repeats: same.len() as f64 / laps,
+            repeats: weight * same.len() as f64 / laps,
             ..average(run, &same)
         })
         .collect()
@@ -139,7 +156,8 @@ fn pair_up<'s, 'a>(
             // Of layers that are as alike, the more frequent.
             share + 1e-6 * other.seen as f64 / other.of.max(1) as f64
         };
-        let best = free.iter().enumerate().max_by(|x, y| alike(x.1).total_cmp(&alike(y.1)));
+        let shares: Vec<f64> = free.iter().map(alike).collect();
+        let best = shares.iter().enumerate().max_by(|x, y| x.1.total_cmp(y.1));
         if let Some((place, _)) = best {
             pairs.push((one, free.remove(place)));
         }
@@ -195,6 +213,10 @@ struct Group {
     b: Vec<usize>,
 }
 
+/// Places beyond which what stands alone is not joined: a sequence this long is no layer, and looking at
+/// every neighbour takes too long.
+const MOST_GROUPED: usize = 8_000;
+
 /// Joins what stands alone: with what stands alone on the other side at the same place, or with the
 /// neighbour that its name says has taken it in.
 fn grouped(matches: Vec<Match>, a: &Stretch, b: &Stretch) -> Vec<Group> {
@@ -213,7 +235,7 @@ fn grouped(matches: Vec<Match>, a: &Stretch, b: &Stretch) -> Vec<Group> {
         }
     }
     groups.extend(settle(alone, a, b));
-    absorbed(groups, a, b)
+    if groups.len() > MOST_GROUPED { groups } else { absorbed(groups, a, b) }
 }
 
 /// Kernels that one kernel may stand for, at most.
@@ -432,7 +454,11 @@ fn widens(shape: &str) -> Option<bool> {
 }
 
 /// What sequences of one side are one kernel, or fewer, on the other.
-pub(super) fn fusions(segments: &[Segment], a: &Run, b: &Run) -> Vec<Fusion> {
+pub(super) fn fusions(segments: &[Segment], both: [&Counted; 2]) -> Vec<Fusion> {
+    let kernels = both.map(|side| {
+        let all = side.runs.first().map_or(&[][..], |run| &run.kernels);
+        all.iter().map(|kernel| (kernel.name.as_str(), kernel)).collect::<ByName>()
+    });
     let mut found: Vec<Fusion> = vec![];
     for segment in segments {
         for pair in &segment.pairs {
@@ -441,42 +467,45 @@ pub(super) fn fusions(segments: &[Segment], a: &Run, b: &Run) -> Vec<Fusion> {
                 Relation::Split => 0,
                 _ => continue,
             };
-            found.push(fusion(segment, pair, fused_by, [a, b]));
+            found.push(fusion(segment, pair, fused_by, &kernels));
         }
     }
     // The same sequence in several places is one row.
+    let mut places: FxHashMap<(usize, Vec<String>, Vec<String>), usize> = FxHashMap::default();
     let mut joined: Vec<Fusion> = vec![];
     for one in found {
-        let same = |other: &&mut Fusion| {
-            other.fused_by == one.fused_by
-                && other.fused == one.fused
-                && other.unfused == one.unfused
-        };
-        match joined.iter_mut().find(same) {
-            Some(other) => {
+        let key = (one.fused_by, one.fused.clone(), one.unfused.clone());
+        match places.get(&key) {
+            Some(&place) => {
+                let other = &mut joined[place];
                 other.lap_count += one.lap_count;
                 other.seen += one.seen;
                 other.saved_ns += one.saved_ns;
             }
-            None => joined.push(one),
+            None => {
+                places.insert(key, joined.len());
+                joined.push(one);
+            }
         }
     }
     joined.sort_by(|x, y| y.saved_ns.abs().total_cmp(&x.saved_ns.abs()));
     joined
 }
 
-fn fusion(segment: &Segment, pair: &KernelPair, fused_by: usize, runs: [&Run; 2]) -> Fusion {
+/// Kernels of a trace.
+type ByName<'a> = FxHashMap<&'a str, &'a Kernel>;
+
+fn fusion(segment: &Segment, pair: &KernelPair, fused_by: usize, known: &[ByName; 2]) -> Fusion {
     let unfused_by = 1 - fused_by;
     let (fused, unfused) = (pair.kernels[fused_by].clone(), pair.kernels[unfused_by].clone());
-    let kernel = |side: usize, name: &str| {
-        runs[side].kernels.iter().find(|kernel| kernel.name == name).cloned().unwrap_or_default()
-    };
+    let nothing = Kernel::default();
+    let kernel = |side: usize, name: &str| known[side].get(name).copied().unwrap_or(&nothing);
     let classes = [fused_by, unfused_by].map(|side| {
-        pair.kernels[side].iter().map(|name| kernel(side, name).class).collect::<Vec<_>>()
+        pair.kernels[side].iter().map(|name| kernel(side, name).class.clone()).collect::<Vec<_>>()
     });
     let says = fused.iter().find(|name| {
         let taker = kernel(fused_by, name);
-        unfused.iter().any(|part| absorbs(&taker, &kernel(unfused_by, part), ""))
+        unfused.iter().any(|part| absorbs(taker, kernel(unfused_by, part), ""))
     });
     let (seen, of) = segment.typical[unfused_by];
     let typical = seen as f64 / of.max(1) as f64;

@@ -7,6 +7,7 @@ use super::layers::{Layering, layering};
 use crate::model::NONE;
 use crate::trace::devices::{Cause, Role, Waits, by_device, gaps, role};
 use crate::trace::exposed::add_exposed;
+use crate::trace::phase::Phases;
 use crate::trace::summary::Summary;
 use crate::trace::throughput::{Arithmetic, arithmetic};
 use crate::trace::{Analysis, By, Keys};
@@ -28,6 +29,8 @@ pub struct Run {
     pub(super) labels: Vec<Labels>,
     /// Units of work.
     pub(super) laps: Laps,
+    /// What their kinds are called.
+    pub(super) phases: Phases,
     /// Layers of the model.
     pub(super) layers: Layering,
     /// By the kernels it runs.
@@ -110,6 +113,7 @@ impl Run {
             kernels,
             labels,
             laps,
+            phases: analysis.phases.clone(),
             layers: Layering::default(),
         };
         run.layers = layering(analysis, &run);
@@ -158,7 +162,7 @@ impl Labels {
         let keys = Keys::new(analysis, by);
         let names = keys.names(analysis, by);
         let rates = match by {
-            By::Class | By::Shape | By::Kernel => {
+            By::Class | By::Shape => {
                 arithmetic(analysis, &keys.of_row, names.len()).iter().map(rate).collect()
             }
             _ => vec![None; names.len()],

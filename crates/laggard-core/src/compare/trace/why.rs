@@ -39,19 +39,25 @@ pub(super) fn judge(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) -> 
         Verdict::SingleSample => is_single || row.sides.iter().any(|side| side.count < 5),
         Verdict::NoDetectableDifference(_) => false,
     };
+    let rows = amounts.rows(both, mix);
     let mut slices: Vec<Slice> = vec![];
     // Everything that was cut, whether or not its cause is known.
     let mut gaps: Vec<f64> = vec![];
     let mut taken: FxHashMap<(bool, String), f64> = FxHashMap::default();
+    // Kernels that run beside each other save less than their durations say.
+    let compute = found.time.iter().find(|row| row.name == "compute");
+    let mut left = compute.map_or(0.0, |row| row.gap_ns.middle.max(0.0) + faster_parts(&rows));
     for fusion in found.fusions.iter().filter(|fusion| is_worth(fusion)) {
-        let gap = fusion.saved_ns;
+        let gap = fusion.saved_ns.min(left);
+        left -= gap;
         gaps.push(gap);
+        let share = gap / fusion.saved_ns;
         for (group, part) in amounts.parts(fusion) {
-            *taken.entry(group).or_default() += part;
+            *taken.entry(group).or_default() += part * share;
         }
-        slices.push(unfused(fusion));
+        slices.push(Slice { gap_ns: gap, ..unfused(fusion) });
     }
-    for (group, row) in amounts.rows(both, mix) {
+    for (group, row) in rows {
         let gap = row.gap_ns.middle - taken.get(&group).copied().unwrap_or(0.0);
         gaps.push(gap);
         if is_sure(&row) && gap > 0.0 {
@@ -67,6 +73,11 @@ pub(super) fn judge(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) -> 
     // What the medians of laps leave over.
     gaps.push(found.whole.gap_ns.middle - gaps.iter().sum::<f64>());
     judgement(slices, &gaps)
+}
+
+/// What B saves on kernels that it runs faster, or not at all.
+fn faster_parts(rows: &[((bool, String), Finding)]) -> f64 {
+    rows.iter().map(|(_, row)| (-row.gap_ns.middle).max(0.0)).sum()
 }
 
 fn judgement(slices: Vec<Slice>, gaps: &[f64]) -> Judgement {
@@ -539,7 +550,8 @@ fn waiting_line(side: &Counted, cause: Cause) -> String {
             let Some(labels) = run.labels(by) else { continue };
             for (piece, &label) in run.pieces.iter().zip(&labels.of) {
                 if piece.cause == cause && piece.gap > 0 {
-                    *sums.entry(&labels.names[label as usize]).or_default() += piece.gap;
+                    let sum = sums.entry(&labels.names[label as usize]).or_default();
+                    *sum = sum.saturating_add(piece.gap);
                 }
             }
         }
