@@ -138,7 +138,7 @@ impl Value {
             Value::Time => piece.dur,
             Value::Exposed => piece.exposed,
             Value::Idle => piece.gap,
-            Value::Whole => piece.exposed.saturating_add(piece.gap),
+            Value::Whole => piece.own_time(),
         }
     }
 

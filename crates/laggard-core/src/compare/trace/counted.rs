@@ -39,7 +39,7 @@ pub(super) fn count(runs: &[Run]) -> Counted<'_> {
         for (piece, &lap) in run.pieces.iter().zip(&run.laps.of_row) {
             if let Some(size) = sizes.get_mut(lap as usize) {
                 size.pieces += 1;
-                size.wall += piece.exposed.saturating_add(piece.gap) as f64;
+                size.wall += piece.own_time() as f64;
             }
         }
         let mut is_counted = vec![false; sizes.len()];

@@ -2,7 +2,7 @@
 //! repeats within a lap, else by attention and state-space kernels.
 
 use super::cycle::{cycle, with_period};
-use super::found::LayersBy;
+use super::found::{Architecture, LayersBy};
 use super::run::{Kernel, Run};
 use crate::model::NONE;
 use crate::model::timeline::Spans;
@@ -226,12 +226,11 @@ pub(super) fn is_marker(kernel: &Kernel) -> bool {
 }
 
 fn by_markers(run: &Run, by_lap: &[Vec<u32>]) -> Option<Layering> {
-    let of_group = |group: &str| run.kernels.iter().any(|kernel| kernel.group == group);
-    let what = match (of_group("Attention"), of_group("SSM")) {
-        (true, true) => "attention and state-space",
-        (true, false) => "attention",
-        (false, true) => "state-space",
-        (false, false) => return None,
+    let what = match run.architecture {
+        Architecture::Hybrid => "attention and state-space",
+        Architecture::Transformer => "attention",
+        Architecture::StateSpace => "state-space",
+        Architecture::Unknown => return None,
     };
     lap_by_lap(run, by_lap, LayersBy::Markers(what.to_owned()), |_, pieces| {
         let starts = clusters(pieces.iter().map(|&at| run.kernel(at)));

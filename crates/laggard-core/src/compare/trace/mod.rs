@@ -116,7 +116,7 @@ fn laps_ns(side: &Counted) -> Vec<f64> {
     for (number, run) in side.runs.iter().enumerate() {
         for (at, piece) in run.pieces.iter().enumerate() {
             if let Some(slot) = side.slot(number, at) {
-                laps[slot] += piece.exposed.saturating_add(piece.gap) as f64;
+                laps[slot] += piece.own_time() as f64;
             }
         }
     }
@@ -497,13 +497,8 @@ fn ranks(a: Given, b: Given) -> Vec<RankPair> {
     all.sort_unstable();
     all.dedup();
     let one = |rank: i64| {
-        let find = |of: &[i64], runs: &'_ [Run]| {
-            of.iter()
-                .position(|own| *own == rank)
-                .map(|at| at..at + 1)
-                .filter(|at| at.end <= runs.len())
-        };
-        let (in_a, in_b) = (find(&of_a, a.runs), find(&of_b, b.runs));
+        let find = |of: &[i64]| of.iter().position(|own| *own == rank).map(|at| at..at + 1);
+        let (in_a, in_b) = (find(&of_a), find(&of_b));
         let path = |at: &Option<std::ops::Range<usize>>, runs: &[Run]| {
             at.clone().map_or_else(String::new, |at| runs[at.start].path.clone())
         };

@@ -55,6 +55,13 @@ pub(super) struct Piece {
     pub(super) launch: u32,
 }
 
+impl Piece {
+    /// The device's time that is its own: while it holds the device, and while the device waits for it.
+    pub(super) fn own_time(&self) -> i64 {
+        self.exposed.saturating_add(self.gap)
+    }
+}
+
 /// A kernel, copy or fill by name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kernel {
