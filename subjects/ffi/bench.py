@@ -1,0 +1,92 @@
+"""Calls functions through one binding, @BINDING@, and nothing else: to be put under a profiler.
+
+Written by `laggard ffi build`; what is called stands in subjects/ffi/suite.toml.
+"""
+
+import argparse
+import importlib.util
+import itertools
+import os
+import sys
+import textwrap
+import time
+
+MODULE = "@MODULE@"
+CASES = ["@CASES@"]
+
+# Values and set-up become local variables of the loop, so that the loop is as short as can be.
+LOOP = """
+def timed(m, clock, times):
+{setup}
+    start = clock()
+    for _ in times:
+{call}
+    return clock() - start
+"""
+
+
+def load():
+    """The binding, from the directory of this file."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), MODULE)
+    spec = importlib.util.spec_from_file_location("bench." + MODULE.split(".")[0], path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def timed(case, m, iterations):
+    """Nanoseconds of a call, the loop's own included."""
+    statements = max(1, iterations // case["calls"])
+    source = LOOP.format(
+        setup=textwrap.indent(case["setup"], " " * 4),
+        call=textwrap.indent(case["call"].strip(), " " * 8),
+    )
+    names = {}
+    exec(compile(source, case["name"], "exec"), names)
+    spent = names["timed"](m, time.perf_counter_ns, itertools.repeat(None, statements))
+    return spent / (statements * case["calls"])
+
+
+def chosen(wanted):
+    """The cases of these names; without any, the first of each group."""
+    if not wanted:
+        groups = {}
+        for case in CASES:
+            groups.setdefault(case["group"], case)
+        return list(groups.values())
+    known = {case["name"]: case for case in CASES}
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        sys.exit("error: there is no category %s\nhint: categories are %s" % (unknown[0], ", ".join(known)))
+    return [known[name] for name in wanted]
+
+
+def positive(text):
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("give a number above 0")
+    return number
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Calls functions through @BINDING@.")
+    parser.add_argument("--iterations", type=positive, default=1000000, help="calls of every function")
+    parser.add_argument("--categories", default="", metavar="A,B", help="what to call; without it the first of each group")
+    parser.add_argument("--quiet", action="store_true", help="say nothing")
+    parser.add_argument("--list", action="store_true", help="say what can be called")
+    args = parser.parse_args()
+    if args.list:
+        for case in CASES:
+            print(case["name"])
+        return
+    cases = chosen([name for name in args.categories.split(",") if name])
+    m = load()
+    for case in cases:
+        ns = timed(case, m, args.iterations)
+        if not args.quiet:
+            print("%-14s %10.1f ns a call, with the loop" % (case["name"], ns), flush=True)
+
+
+if __name__ == "__main__":
+    main()
