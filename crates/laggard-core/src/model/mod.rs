@@ -5,6 +5,7 @@ pub mod code;
 pub mod counters;
 pub mod counts;
 pub mod dump;
+pub mod ffi;
 pub mod host;
 pub mod profile;
 pub mod timeline;

@@ -7,6 +7,7 @@ pub mod means;
 pub mod mixed;
 pub mod rank;
 pub mod ratio;
+pub mod repeats;
 mod resample;
 pub mod shape;
 pub mod steady;

@@ -46,7 +46,7 @@ pub fn alone(side: &SidePlan, case: &CasePlan, repeat: Repeat) -> Result<Vec<OsS
                 Repeat::Times(times) => (String::new(), times.to_string()),
             };
             words.push(side::interpreter(side)?.into());
-            let given = ["-c", SCRIPT, "alone", &seconds, &times, code, setup, "0"];
+            let given = ["-c", SCRIPT, "alone", &seconds, &times, code, setup, "0", ""];
             words.extend(given.map(OsString::from));
             words.push(case.parameters.len().to_string().into());
             for (name, value) in &case.parameters {

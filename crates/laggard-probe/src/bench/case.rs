@@ -330,8 +330,8 @@ impl<'a> Field<'a> {
                 let value = format!("{cpu}, with the other sides: none uses more than one");
                 about.facts.push(("cpu".into(), value));
             }
-            if let Some(counters) = &self.counters[side] {
-                series.counters = counters.per_call().collect::<Vec<Counter>>();
+            if let Some(counters) = &mut self.counters[side] {
+                series.counters = counters.take().per_call().collect::<Vec<Counter>>();
             }
             abouts.push(about);
         }

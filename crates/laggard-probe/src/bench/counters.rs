@@ -26,11 +26,11 @@ pub(super) const HARDWARE: [Event; 6] = [
 
 /// Counters of one side.
 pub(super) struct Counters {
-    events: Vec<Counted>,
+    events: Vec<Opened>,
     calls: u64,
 }
 
-struct Counted {
+struct Opened {
     name: &'static str,
     file: OwnedFd,
     last: [u64; 3],
@@ -43,12 +43,12 @@ impl Counters {
     /// Counts for a process, or with none for commands that this thread starts. The thread's own
     /// part in those is small: it waits.
     pub(super) fn open(events: &[Event], pid: Option<i32>) -> io::Result<Counters> {
-        let mut opened: Vec<Counted> = vec![];
+        let mut opened: Vec<Opened> = vec![];
         for &(name, kind, config) in events {
             let leader = opened.first().map_or(-1, |first| first.file.as_raw_fd());
             match open(kind, config, pid, leader) {
                 Ok(file) => {
-                    opened.push(Counted { name, file, last: [0; 3], base: 0.0, total: 0.0 });
+                    opened.push(Opened { name, file, last: [0; 3], base: 0.0, total: 0.0 });
                 }
                 // One that this processor lacks, beside others that it has.
                 Err(_) if leader >= 0 => {}
@@ -100,18 +100,19 @@ impl Counters {
         }
     }
 
-    /// What was counted since they were calibrated.
-    pub(super) fn per_call(&self) -> impl Iterator<Item = Counter> {
-        let calls = self.calls.max(1) as f64;
-        self.events.iter().map(move |event| Counter {
-            name: event.name.into(),
-            per_call: (event.total / calls).max(0.0),
-            source: "perf_event".into(),
-        })
+    /// What was counted since they were calibrated or this was asked, and begins anew.
+    pub(super) fn take(&mut self) -> Counted {
+        let counted = Counted {
+            events: self.events.iter().map(|event| (event.name, event.total)).collect(),
+            calls: self.calls,
+        };
+        self.events.iter_mut().for_each(|event| event.total = 0.0);
+        self.calls = 0;
+        counted
     }
 }
 
-impl Counted {
+impl Opened {
     /// What was counted since the last time, with what was missed while others were counted.
     fn since(&mut self) -> f64 {
         let mut now = [0_u64; 3];
@@ -125,6 +126,36 @@ impl Counted {
             std::array::from_fn(|at| now[at].saturating_sub(self.last[at]) as f64);
         self.last = now;
         if running > 0.0 { count * enabled / running } else { count }
+    }
+}
+
+/// What was counted in some calls.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counted {
+    events: Vec<(&'static str, f64)>,
+    calls: u64,
+}
+
+impl Counted {
+    /// Together with more of the same.
+    pub(super) fn add(&mut self, more: Counted) {
+        self.calls += more.calls;
+        for (name, total) in more.events {
+            match self.events.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, sum)) => *sum += total,
+                None => self.events.push((name, total)),
+            }
+        }
+    }
+
+    /// For one call.
+    pub(super) fn per_call(&self) -> impl Iterator<Item = Counter> {
+        let calls = self.calls.max(1) as f64;
+        self.events.iter().map(move |&(name, total)| Counter {
+            name: name.into(),
+            per_call: (total / calls).max(0.0),
+            source: "perf_event".into(),
+        })
     }
 }
 

@@ -11,7 +11,7 @@ use super::pin::Cpus;
 use super::plan::{CasePlan, Plan, Runs, SidePlan};
 use super::runner::Runner;
 use super::trouble::Trouble;
-use super::worker::Worker;
+use super::worker::{Statement, Worker};
 use crate::error::Error;
 use crate::program::{self, Refusal};
 use laggard_core::model::counts::{Counts, FunctionCounts, Simulated};
@@ -29,6 +29,13 @@ const SLOWER: u32 = 100;
 const ENOUGH: f64 = 5e6;
 /// No call needs to be repeated more often.
 const MOST: f64 = 5000.0;
+/// The same where many statements are counted in one process.
+const ENOUGH_OF_MANY: f64 = 2e5;
+const MOST_OF_MANY: f64 = 500.0;
+/// How often a process that died is started again for the rest.
+const STARTS: u32 = 4;
+/// Nothing is simulated until it is asked for.
+const LATER: [&str; 2] = ["--instr-atstart=no", "--"];
 /// Calls before, by which simulated caches get warm, of those that count.
 const WARM: f64 = 0.3;
 
@@ -62,11 +69,7 @@ pub(super) fn instructions(
     let mut plan = plan.clone();
     plan.limits.timeout = plan.limits.timeout.saturating_mul(SLOWER);
     let counts = simulate(&plan, side, case, cpus, call_ns, &[])?;
-    Ok(Counter {
-        name: "instructions".into(),
-        per_call: counts.whole.instructions,
-        source: "callgrind".into(),
-    })
+    Ok(instructions_of(counts.whole.instructions))
 }
 
 fn simulate(
@@ -77,19 +80,11 @@ fn simulate(
     call_ns: f64,
     flags: &[&str],
 ) -> Result<Counts, Trouble> {
-    let valgrind =
-        program::find(OsStr::new("valgrind")).ok_or_else(|| Refusal::Missing("valgrind".into()))?;
     let room = tempfile::tempdir().map_err(Trouble::Wire)?;
-    // Valgrind gives `%` a meaning.
-    let path = room.path().to_string_lossy().replace('%', "%%");
-    let mut under: Vec<OsString> = vec![valgrind.into(), "--tool=callgrind".into()];
-    // An interpreter may be a script that finds the right one.
-    under.extend(["--trace-children=yes", "--quiet", "--demangle=no"].map(OsString::from));
-    under.extend(flags.iter().map(OsString::from));
-    under.push(format!("--callgrind-out-file={path}/counts.%p").into());
+    let mut under = simulator(room.path(), flags)?;
     match &side.runs {
         Runs::Statement { code, setup } => {
-            under.extend(["--instr-atstart=no", "--"].map(OsString::from));
+            under.extend(LATER.map(OsString::from));
             let calls = (ENOUGH / call_ns.max(1.0)).clamp(1.0, MOST).ceil();
             let mut worker = Worker::start(plan, side, cpus, &under)?;
             worker.set_up(plan, code, setup, case)?;
@@ -111,6 +106,109 @@ fn simulate(
             sum.counts(1.0)
         }
     }
+}
+
+/// The simulated processor, in words before a command; what it counts goes to files in a directory.
+fn simulator(room: &Path, flags: &[&str]) -> Result<Vec<OsString>, Trouble> {
+    let valgrind =
+        program::find(OsStr::new("valgrind")).ok_or_else(|| Refusal::Missing("valgrind".into()))?;
+    // Valgrind gives `%` a meaning.
+    let path = room.to_string_lossy().replace('%', "%%");
+    let mut words: Vec<OsString> = vec![valgrind.into(), "--tool=callgrind".into()];
+    // An interpreter may be a script that finds the right one.
+    words.extend(["--trace-children=yes", "--quiet", "--demangle=no"].map(OsString::from));
+    words.extend(flags.iter().map(OsString::from));
+    words.push(format!("--callgrind-out-file={path}/counts.%p").into());
+    Ok(words)
+}
+
+/// Counts the instructions of many statements in one simulated process, which takes seconds to start.
+pub(super) struct Counting<'a> {
+    plan: Plan,
+    side: &'a SidePlan,
+    cpus: Option<Cpus>,
+    room: tempfile::TempDir,
+    worker: Worker,
+    /// Files that the worker has left.
+    dumps: u32,
+    /// How often it may still be started again: code that the simulator does not know ends it.
+    starts: u32,
+}
+
+impl<'a> Counting<'a> {
+    pub(super) fn start(
+        plan: &Plan,
+        side: &'a SidePlan,
+        cpus: Option<Cpus>,
+    ) -> Result<Counting<'a>, Trouble> {
+        let mut plan = plan.clone();
+        plan.limits.timeout = plan.limits.timeout.saturating_mul(SLOWER);
+        let room = tempfile::tempdir().map_err(Trouble::Wire)?;
+        let worker = Self::worker(&plan, side, cpus, room.path())?;
+        Ok(Counting { plan, side, cpus, room, worker, dumps: 0, starts: STARTS })
+    }
+
+    fn worker(
+        plan: &Plan,
+        side: &SidePlan,
+        cpus: Option<Cpus>,
+        room: &Path,
+    ) -> Result<Worker, Trouble> {
+        let mut under = simulator(room, &[])?;
+        under.extend(LATER.map(OsString::from));
+        Worker::start(plan, side, cpus, &under)
+    }
+
+    /// Counts the instructions of a call that takes so many nanoseconds.
+    pub(super) fn count(
+        &mut self,
+        statement: &Statement,
+        call_ns: f64,
+    ) -> Result<Counter, Trouble> {
+        if !self.worker.is_alive() {
+            self.worker = Self::worker(&self.plan, self.side, self.cpus, self.room.path())?;
+            self.dumps = 0;
+        }
+        let calls = (ENOUGH_OF_MANY / call_ns.max(1.0)).clamp(1.0, MOST_OF_MANY).ceil();
+        self.worker.clear()?;
+        self.worker.add(statement, &[], false)?;
+        self.worker.count(calls as u64, (calls * WARM).ceil() as u64)?;
+        let mut counted = 0.0;
+        for sign in [-1.0, 1.0] {
+            self.dumps += 1;
+            counted += sign * self.total()?;
+        }
+        Ok(instructions_of(counted / calls))
+    }
+
+    /// Whether it makes sense to go on after a failure.
+    pub(super) fn goes_on(&mut self) -> bool {
+        if self.worker.is_alive() {
+            return true;
+        }
+        self.starts = self.starts.saturating_sub(1);
+        self.starts > 0
+    }
+
+    /// All that was counted in the last file, which is removed.
+    fn total(&self) -> Result<f64, Trouble> {
+        let ending = format!(".{}", self.dumps);
+        let files = std::fs::read_dir(self.room.path()).map_err(Trouble::Wire)?.flatten();
+        let mut sum = None;
+        for file in files.filter(|file| file.file_name().to_string_lossy().ends_with(&ending)) {
+            let text = std::fs::read(file.path()).map_err(Trouble::Wire)?;
+            std::fs::remove_file(file.path()).map_err(Trouble::Wire)?;
+            let text = String::from_utf8_lossy(&text);
+            let total = text.lines().rev().find_map(|line| line.strip_prefix("totals: "));
+            let total = total.and_then(|total| total.trim().parse::<f64>().ok());
+            sum = total.map(|total| total + sum.unwrap_or(0.0)).or(sum);
+        }
+        sum.ok_or_else(|| Trouble::Plan("left no counts".into()))
+    }
+}
+
+fn instructions_of(per_call: f64) -> Counter {
+    Counter { name: "instructions".into(), per_call, source: "callgrind".into() }
 }
 
 /// Files that were left, by their names.

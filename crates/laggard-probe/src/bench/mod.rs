@@ -24,6 +24,7 @@ mod said;
 mod side;
 mod size;
 mod spawn;
+mod together;
 mod trouble;
 mod value;
 mod watch;
@@ -34,6 +35,10 @@ pub use alone::{Repeat, alone};
 pub use counts::count_side;
 pub use plan::{CasePlan, Limits, Own, Plan, Rounds, Runs, SidePlan, WarmUp};
 pub use progress::{Progress, Stage};
+pub use together::{
+    CaseTogether, Effort, Interpreter, MeasuredTogether, StatementTogether, StepTogether, Times,
+    Together, measure_together,
+};
 pub use trouble::{Differ, Trouble};
 pub use watch::{Traced, record_side, trace_side};
 

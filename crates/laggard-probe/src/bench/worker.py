@@ -1,4 +1,4 @@
-"""The worker of a bench: runs a statement when it is told to, and answers with figures.
+"""The worker of a bench: runs statements when it is told to, and answers with figures.
 
 Started with -c and the number of a socket; or alone, with how long and what as words. Runs on
 Python 3.6 and later. Standard input and output are the statement's own. Every message is a length
@@ -208,8 +208,9 @@ def statement(_laggard_clock):
                 return body + [assign(last, ast.Name(id=target.id, ctx=ast.Load()))]
         return body
 
-    def build(setup, statement):
-        parts = {"SETUP": setup, "STATEMENT": statement.body, "ONCE": once(statement.body)}
+    def build(setup, statement, check):
+        value = once((check or statement).body)
+        parts = {"SETUP": setup, "STATEMENT": statement.body, "ONCE": value}
 
         class Fill(ast.NodeTransformer):
             def visit_Expr(self, node):
@@ -229,7 +230,7 @@ def statement(_laggard_clock):
     before = set(modules)
 
     def prepare(take):
-        statement, setup, keep_gc = take(), take(), take() == "1"
+        statement, setup, keep_gc, check = take(), take(), take() == "1", take()
         names = {"__name__": "__main__", "__builtins__": builtins, "_laggard_nothing": nothing}
         for _ in range(int(take())):
             name, value = take(), take()
@@ -238,17 +239,19 @@ def statement(_laggard_clock):
             except (ValueError, SyntaxError):
                 names[name] = value
         body, tree = parsed(setup, "<setup>").body, parsed(statement, "<statement>")
+        # What is compared with other sides, where it is not what the statement gives.
+        check = parsed(check, "<check>") if check else None
         parameters = [
             ast.parse("%s = globals()[%r]" % (name, name)).body[0]
             for name in names
             if not name.startswith("_")
         ]
         try:
-            code = build(parameters + body, tree)
+            code = build(parameters + body, tree, check)
         except SyntaxError:
             # A set-up that only a module can have, as `from math import *`.
             exec(compile(setup, "<setup>", "exec", dont_inherit=True), names)
-            code = build([], tree)
+            code = build([], tree, check)
         exec(code, names)
         inner = names.pop("statement")(clock)
         next(inner)
@@ -313,16 +316,18 @@ def statement(_laggard_clock):
         ask.page = page
         return ask
 
-    def count(calls, lead):
-        ask = asking()
+    def count(inner, calls, lead):
+        if not asked:
+            asked.append(asking())
+        ask = asked[0]
         ask("start")
         inner.send(repeat(None, lead))
         ask("zero")
         inner.send(repeat(None, 0))
         ask("dump")
         inner.send(repeat(None, calls))
+        # Counting goes on: to stop and start again would throw away all simulated code.
         ask("dump")
-        ask("stop")
 
     def usage():
         used, of_children = getrusage(itself), getrusage(children)
@@ -348,7 +353,8 @@ def statement(_laggard_clock):
 
     if is_alone:
         return alone(*words[1:])
-    inner, keep_gc = None, False
+    # Requests name a statement by its number, in the order of set-up.
+    statements, keep_gc, asked = [], False, []
     send(b"H")
     while True:
         request = message()
@@ -356,9 +362,15 @@ def statement(_laggard_clock):
         try:
             if what == b"S":
                 inner, keep_gc = prepare(taker(request[1:]))
+                statements.append(inner)
+                send(b"O")
+            elif what == b"D":
+                inner = None
+                statements.clear()
                 send(b"O")
             elif what == b"V":
-                value = inner.send(None)
+                (number,) = unpack("<Q", request[1:])
+                value = statements[number].send(None)
                 if value is nothing:
                     pieces = [b"x" + text("nothing: the statement has no value")]
                 else:
@@ -366,12 +378,14 @@ def statement(_laggard_clock):
                 send(b"V", *pieces)
                 value = pieces = None
             elif what == b"C":
-                count(*unpack("<QQ", request[1:]))
+                number, calls, lead = unpack("<QQQ", request[1:])
+                count(statements[number], calls, lead)
                 send(b"O")
             elif what == b"F":
                 send(b"F" + b"".join(text(name) + text(value) for name, value in facts()))
             else:
-                calls, lead = unpack("<QQ", request[1:])
+                number, calls, lead = unpack("<QQQ", request[1:])
+                inner = statements[number]
                 # As timeit does: a collection of all garbage in the middle of a batch is noise
                 # that other code made.
                 was_collecting = collecting()

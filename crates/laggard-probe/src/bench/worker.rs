@@ -1,4 +1,5 @@
-//! A side that is a Python statement: its process, and what is said to it.
+//! A side that is a Python statement: its process, and what is said to it. Several statements may
+//! share a process.
 //!
 //! The process is started once and stays. It waits to be told what to do, so it does nothing while
 //! another side is measured; one that has more threads than one is stopped as well, as those may
@@ -28,7 +29,7 @@ const SOCKET: &str = "3";
 pub(super) const SETUP: &str = "its set-up";
 const CALL: &str = "a call";
 
-/// A worker that has run its set-up.
+/// A worker that has run its set-ups.
 pub(super) struct Worker {
     process: Option<Process>,
     wire: Wire,
@@ -36,6 +37,18 @@ pub(super) struct Worker {
     timeout: Duration,
     is_stopped: bool,
     has_threads: bool,
+    /// How many statements it has, and which of them is run.
+    statements: u64,
+    current: u64,
+}
+
+/// Python that is timed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Statement<'a> {
+    pub(super) code: &'a str,
+    pub(super) setup: &'a str,
+    /// What is compared with others; empty is what the statement gives.
+    pub(super) check: &'a str,
 }
 
 impl Worker {
@@ -75,12 +88,14 @@ impl Worker {
             timeout: plan.limits.timeout,
             is_stopped: false,
             has_threads: false,
+            statements: 0,
+            current: 0,
         };
         worker.hear(None, "before it could be told what to do")?;
         Ok(worker)
     }
 
-    /// Runs the set-up.
+    /// Runs the set-up of its one statement.
     pub(super) fn set_up(
         &mut self,
         plan: &Plan,
@@ -88,20 +103,52 @@ impl Worker {
         setup: &str,
         case: &CasePlan,
     ) -> Result<(), Trouble> {
+        let statement = Statement { code, setup, check: "" };
+        self.add(&statement, &case.parameters, plan.collect_garbage).map(|_| ())
+    }
+
+    /// Runs the set-up of one more statement, which is the current one then; says its number.
+    pub(super) fn add(
+        &mut self,
+        statement: &Statement,
+        parameters: &[(String, String)],
+        collect_garbage: bool,
+    ) -> Result<u64, Trouble> {
         let mut message = Written::new(b'S')
-            .text(code)
-            .text(setup)
-            .text(if plan.collect_garbage { "1" } else { "0" })
-            .text(&case.parameters.len().to_string());
-        for (name, value) in &case.parameters {
+            .text(statement.code)
+            .text(statement.setup)
+            .text(if collect_garbage { "1" } else { "0" })
+            .text(statement.check)
+            .text(&parameters.len().to_string());
+        for (name, value) in parameters {
             message = message.text(name).text(value);
         }
-        self.hear(Some((&message.0, SETUP)), "in its set-up").map(|_| ())
+        self.hear(Some((&message.0, SETUP)), "in its set-up")?;
+        self.current = self.statements;
+        self.statements += 1;
+        Ok(self.current)
+    }
+
+    /// Runs this statement from now on.
+    pub(super) fn choose(&mut self, statement: u64) {
+        self.current = statement;
+    }
+
+    /// Forgets all statements.
+    pub(super) fn clear(&mut self) -> Result<(), Trouble> {
+        self.hear(Some((b"D", CALL)), "between statements")?;
+        (self.statements, self.current) = (0, 0);
+        Ok(())
+    }
+
+    /// Whether it can be told anything.
+    pub(super) fn is_alive(&self) -> bool {
+        self.process.is_some()
     }
 
     /// Runs some calls, then some around which callgrind is asked for counts, if it runs under that.
     pub(super) fn count(&mut self, calls: u64, lead: u64) -> Result<(), Trouble> {
-        let message = Written::new(b'C').number(calls).number(lead);
+        let message = Written::new(b'C').number(self.current).number(calls).number(lead);
         self.hear(Some((&message.0, CALL)), "before a call was counted").map(|_| ())
     }
 
@@ -166,7 +213,8 @@ impl Worker {
 
 impl Runner for Worker {
     fn value(&mut self) -> Result<Value, Trouble> {
-        let answer = self.hear(Some((b"V", CALL)), "in its first call")?;
+        let answer = self
+            .hear(Some((&Written::new(b'V').number(self.current).0, CALL)), "in its first call")?;
         // The copy that was sent is not the statement's memory. Where the system does not let the
         // highest mark be reset, it stays in it.
         if let Some(process) = &self.process {
@@ -176,7 +224,7 @@ impl Runner for Worker {
     }
 
     fn run(&mut self, calls: u64, lead: u64) -> Result<Batch, Trouble> {
-        let message = Written::new(b'R').number(calls).number(lead);
+        let message = Written::new(b'R').number(self.current).number(calls).number(lead);
         let answer = self.hear(Some((&message.0, CALL)), "before a call was done")?;
         let mut taken = Taken(&answer[1..]);
         let mut next = || taken.number().ok_or_else(nonsense);
