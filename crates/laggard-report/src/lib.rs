@@ -23,6 +23,7 @@ pub mod doctor;
 mod document;
 pub mod dump;
 pub mod escape;
+pub mod ffi;
 pub mod flame;
 pub mod number;
 pub mod page;

@@ -1,6 +1,7 @@
 //! Every verb and flag, defined once: parsing, help, man pages and completions come from here.
 
 mod compare;
+mod ffi;
 mod sides;
 mod suites;
 mod traces;
@@ -8,6 +9,7 @@ mod traces;
 pub use compare::{
     BY_FUNCTION, BY_LIBRARY, Calls, CompareArgs, CompareSamples, CompareTraces, ScaleArg, SideArg,
 };
+pub use ffi::{FfiArgs, FfiBuildArgs, FfiRunArgs, FfiVerb, FfiWhyArgs, ProfileArg};
 pub use sides::{EachSideArgs, EffortArgs, Parameter, Set, Setting, SidesArgs};
 pub use suites::{CaseArgs, CaseSideArgs, LayoutArg, SimdArg, SuiteArgs};
 pub use traces::TraceArgs;
@@ -52,6 +54,8 @@ pub enum Verb {
     Flame(FlameArgs),
     /// Look at any file, or at how B differs from A, in a browser: one page that needs nothing else
     View(ViewArgs),
+    /// Measure what a call from Python costs: every binding, every category, with frame pointers and without
+    Ffi(Box<FfiArgs>),
     /// Turn a profile into another format: collapsed stacks, speedscope, pprof, Firefox Profiler, …
     Convert(ConvertArgs),
     /// List the indexes that make later loads of traces instant, or clear them

@@ -12,6 +12,7 @@ mod compare_trace;
 mod counters;
 mod evidence;
 mod failure;
+mod ffi;
 mod output;
 mod page;
 mod printer;
@@ -50,6 +51,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Verb::Compare(args) => (commands::compare::run(&args, &printer), 2),
         Verb::Flame(args) => (commands::flame::run(&args, &printer).map(fine), 2),
         Verb::View(args) => (commands::view::run(&args, &printer).map(fine), 2),
+        Verb::Ffi(args) => (commands::ffi::run(&args, &printer), 2),
         Verb::Convert(args) => (commands::convert::run(&args, &printer).map(fine), 2),
         Verb::Index(args) => (commands::index::run(&args, &printer).map(fine), 2),
         Verb::Inspect(args) => (commands::inspect::run(&args, &printer).map(fine), 2),

@@ -1,7 +1,8 @@
 //! Where results go: standard output, or a file that is not to be lost by accident.
 
-use crate::cli::{Format, Output};
+use crate::cli::{Format, Output, ProfileForm};
 use crate::printer::Printer;
+use crate::profile::{self, ensure_replaceable};
 use anyhow::{Context, bail};
 use laggard_report::Style;
 use std::fs::{self, File};
@@ -32,6 +33,45 @@ impl Output {
             }
         };
         Ok(Places { file: Some((path, form)), stdout, force: self.force })
+    }
+}
+
+/// Where a result goes that may be a page too. Beside a page it is shown as well.
+pub(crate) struct Destination<'a> {
+    page: Option<&'a Path>,
+    rest: Output,
+}
+
+impl Destination<'_> {
+    /// An error is that something is there already: known before anything is measured for nothing.
+    pub(crate) fn of(output: &Output) -> anyhow::Result<Destination<'_>> {
+        let is_page = |path: &&Path| profile::form_of(path) == Some(ProfileForm::Html);
+        let page = output.output.as_deref().filter(is_page);
+        if let Some(path) = page {
+            ensure_replaceable(path, ProfileForm::Html, output.force)?;
+        }
+        let file = output.output.clone().filter(|_| page.is_none());
+        let rest = Output { output: file, ..output.clone() };
+        rest.places()?;
+        Ok(Destination { page, rest })
+    }
+
+    /// Writes the page, if one is wanted, and the result in every other form that is.
+    pub(crate) fn write(
+        &self,
+        printer: &Printer,
+        page: impl FnOnce() -> String,
+        render: impl Fn(Format, &Style) -> String,
+    ) -> anyhow::Result<()> {
+        if let Some(path) = self.page {
+            put(path, page().as_bytes())
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        self.rest.places()?.write(printer, render)?;
+        if let Some(path) = self.page {
+            printer.note(&format!("wrote {}", path.display()));
+        }
+        Ok(())
     }
 }
 
@@ -128,6 +168,8 @@ fn looks_like(text: &str, form: Format) -> bool {
         "Operations by class",
         "What is behind each class",
         "Kernels only in ",
+        "Bindings by cost",
+        "Controls",
     ];
     // These begin many a line of other people's texts: only as a whole line they are ours.
     const WHOLE_LINES: &[&str] = &["Why", "Layers", "Fusion", "Same kernels"];
@@ -149,6 +191,7 @@ fn looks_like(text: &str, form: Format) -> bool {
         "by,name,class,count_a,",
         "layer_a,layer_b,name,class,",
         "fused_by,fused,unfused,",
+        "category,group,size,binding,",
     ];
     let has_heading = |mark: &str| {
         let is_ours = |line: &str| {

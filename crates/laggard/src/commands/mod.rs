@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod convert;
 pub(crate) mod doctor;
 pub(crate) mod dump;
+pub(crate) mod ffi;
 pub(crate) mod flame;
 pub(crate) mod index;
 pub(crate) mod inspect;

@@ -1,15 +1,15 @@
 //! `laggard why`: time two sides, sample both, look at their code, and name what makes B lag.
 
 use crate::bench::SEED;
-use crate::cli::{Format, Output, ProfileForm, WhyArgs};
+use crate::cli::{Format, Output, WhyArgs};
 use crate::commands::bench::{explain, timed};
 use crate::commands::inspect::{hot_modules, list_hottest, look_at};
 use crate::compare_profile::pair;
 use crate::failure;
-use crate::output::put;
+use crate::output::Destination;
 use crate::page::distributions;
 use crate::printer::Printer;
-use crate::profile::{ensure_replaceable, form_of, is_run, load_run};
+use crate::profile::{is_run, load_run};
 use crate::sides::sides;
 use crate::suite;
 use anyhow::{Context, ensure};
@@ -32,6 +32,7 @@ use laggard_report::page::MOST_FRAMES;
 use laggard_report::why::{self as show, Beyond, Lag, WhyReport};
 use laggard_symbols::FileSystem;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Of all time: for timing, and for sampling and tracing each side.
 const TIMING: f64 = 0.45;
@@ -46,46 +47,51 @@ const RATE: f64 = 1999.0;
 
 /// Runs the verb.
 pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
-    let is_page = |path: &&Path| form_of(path) == Some(ProfileForm::Html);
-    let page = args.output.output.as_deref().filter(is_page);
-    if let Some(path) = page {
-        ensure_replaceable(path, ProfileForm::Html, args.output.force)?;
-    }
-    // Beside a page the verdict is shown.
-    let rest = Output { output: None, ..args.output.clone() };
-    let places = if page.is_some() { rest.places()? } else { args.output.places()? };
-    let Found { timings, lag, seen, notes, looks } = match &args.from[..] {
-        [] => measured(args, printer)?,
+    let destination = Destination::of(&args.output)?;
+    let found = match &args.from[..] {
+        [] => measured(planned(args)?, args.time, args.timeout, printer)?,
         [verdict] => {
             ensure_no_recording(verdict)?;
             kept(Source::open(verdict)?)?
         }
         recordings => recorded(recordings, printer)?,
     };
+    show_verdict(&found, &destination, printer)
+}
+
+/// Says why the second of two sides lags.
+pub(crate) fn of_sides(
+    plan: Plan,
+    (time, timeout): (Duration, Duration),
+    output: &Output,
+    printer: &Printer,
+) -> anyhow::Result<()> {
+    let destination = Destination::of(output)?;
+    let found = measured(plan, time, timeout, printer)?;
+    show_verdict(&found, &destination, printer)
+}
+
+/// Judges, and shows the verdict.
+fn show_verdict(found: &Found, destination: &Destination, printer: &Printer) -> anyhow::Result<()> {
+    let Found { timings, lag, seen, notes, looks } = found;
     let pair = seen.as_ref().map(|[a, b]| Pair { a, b });
     let judgement = pair.as_ref().map(judge);
-    let report =
-        WhyReport { timings: &timings, lag, pair, judgement: judgement.as_ref(), notes: &notes };
-    if let Some(path) = page {
-        let graph = graph(&looks);
+    let report = WhyReport { timings, lag: *lag, pair, judgement: judgement.as_ref(), notes };
+    let page = || {
+        let graph = graph(looks);
         let beyond = Beyond {
             graph: graph.as_ref(),
-            distributions: distributions(&timings),
+            distributions: distributions(timings),
             loops: looks.iter().map(Look::hot_loop).collect(),
         };
-        put(path, show::page(&report, beyond).as_bytes())
-            .with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    places.write(printer, |form, style| match form {
+        show::page(&report, beyond)
+    };
+    destination.write(printer, page, |form, style| match form {
         Format::Json => show::json(&report),
         Format::Md => show::markdown(&report),
         Format::Csv => show::csv(&report),
         Format::Text => show::text(&report, style),
-    })?;
-    if let Some(path) = page {
-        printer.note(&format!("wrote {}", path.display()));
-    }
-    Ok(())
+    })
 }
 
 /// The calls of both sides in one tree, by call.
@@ -134,16 +140,21 @@ impl Look {
 }
 
 /// Times both sides, and looks at them if one lags.
-fn measured(args: &WhyArgs, printer: &Printer) -> anyhow::Result<Found> {
+fn measured(
+    plan: Plan,
+    time: Duration,
+    timeout: Duration,
+    printer: &Printer,
+) -> anyhow::Result<Found> {
     let plan = Plan {
         limits: Limits {
-            time: args.time.mul_f64(TIMING),
+            time: time.mul_f64(TIMING),
             precision: PRECISION,
-            timeout: args.timeout,
+            timeout,
             ..Limits::default()
         },
         seed: SEED,
-        ..planned(args)?
+        ..plan
     };
     let timings = timed(&plan, printer)?;
     let comparisons = compare(&timings, SEED);
@@ -156,7 +167,7 @@ fn measured(args: &WhyArgs, printer: &Printer) -> anyhow::Result<Found> {
         let case = plan.cases.first().unwrap_or(&lone);
         let (notes, looks) = (&mut notes, &mut looks);
         let mut looker =
-            Looker { args, plan: &plan, case, timings: &timings, notes, looks, printer };
+            Looker { time, plan: &plan, case, timings: &timings, notes, looks, printer };
         seen = Some(looker.both()?);
     }
     Ok(Found { timings, lag, seen, notes, looks })
@@ -236,7 +247,8 @@ fn planned(args: &WhyArgs) -> anyhow::Result<Plan> {
 
 /// Looks at the sides, one after the other.
 struct Looker<'a> {
-    args: &'a WhyArgs,
+    /// For all of it.
+    time: Duration,
     plan: &'a Plan,
     case: &'a CasePlan,
     timings: &'a Timings,
@@ -265,14 +277,14 @@ impl Looker<'_> {
         let bar = self.printer.steps();
         bar.set_message(format!("sampling {name}"));
         let options = sample::Options { rate: RATE, ..sample::Options::default() };
-        let time = self.args.time.mul_f64(SAMPLING);
+        let time = self.time.mul_f64(SAMPLING);
         let recorded = record_side(self.plan, side, self.case, time, &options);
         let (mut profile, calls) = recorded.map_err(explain)?;
         bar.set_message(format!("tracing {name}"));
         // Into all libraries, whoever calls.
         let options =
             calls::Options { libraries: vec!["*".into()], stack_every: 0, ..Default::default() };
-        let time = self.args.time.mul_f64(TRACING);
+        let time = self.time.mul_f64(TRACING);
         match trace_side(self.plan, side, self.case, time, &options) {
             Ok(traced) => seen.calls = Some(called(&traced.before, &traced.after, traced.calls)),
             Err(error) => self.notes.push(format!("{name}: its calls are not traced: {error}")),
@@ -288,7 +300,7 @@ impl Looker<'_> {
     /// Adds what a simulated processor counts; both sides are counted, or none.
     fn count(&mut self, sides: [&mut Seen; 2]) {
         let bar = self.printer.steps();
-        let limit = self.args.time.mul_f64(COUNTING);
+        let limit = self.time.mul_f64(COUNTING);
         let mut counted = vec![];
         for (side, seen) in sides.iter().enumerate() {
             let name = &self.timings.sides[side].name;

@@ -1,0 +1,257 @@
+//! Pictures of a run: bars of every category, and lines of calls by size. Plain SVG that the page's
+//! colours apply to; every mark says its value when it is pointed at.
+
+use super::{FfiReport, name_of, of, tables};
+use crate::escape::xml;
+use laggard_core::ffi::{Crossed, SMALL};
+use laggard_core::model::ffi::{Cell, Who};
+use std::fmt::Write as _;
+
+/// Colours of bindings in their order, told apart by people who see few colours too.
+const COLOURS: [&str; 10] = [
+    "#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#994455", "#997700",
+    "#777777", "#004488",
+];
+const WIDTH: f64 = 900.0;
+
+fn colour(at: usize) -> &'static str {
+    COLOURS[at % COLOURS.len()]
+}
+
+/// All pictures, as sections of a page.
+pub(super) fn html(report: &FfiReport) -> String {
+    let mut text = String::from("<div class=\"ffi\">\n");
+    for python in 0..report.ffi.pythons.len() {
+        text += &bars(report, python);
+        text += &lines(report, python);
+    }
+    text + "</div>\n"
+}
+
+/// A place on a logarithmic axis.
+struct Axis {
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+}
+
+impl Axis {
+    /// From the power of ten below the least to the one above the most.
+    fn of(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Option<Axis> {
+        let values = values.filter(|value| value.is_finite() && *value > 0.0);
+        let (low, high) =
+            values.fold((f64::INFINITY, 0.0_f64), |(low, high), x| (low.min(x), high.max(x)));
+        (high > 0.0).then(|| {
+            let (low, high) = (low.log10().floor(), high.log10().ceil());
+            Axis { low, high: high.max(low + 1.0), from, to }
+        })
+    }
+
+    fn at(&self, value: f64) -> f64 {
+        let share = (value.max(1e-12).log10() - self.low) / (self.high - self.low);
+        self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
+    }
+
+    /// Powers of ten, with their places.
+    fn ticks(&self) -> Vec<(f64, f64)> {
+        let powers = self.low as i32..=self.high as i32;
+        powers.map(|power| 10f64.powi(power)).map(|value| (value, self.at(value))).collect()
+    }
+}
+
+/// `12.3 ns`, `1 µs`.
+fn time(ns: f64) -> String {
+    tables::time(ns)
+}
+
+/// A bar for every binding in every category, by group.
+fn bars(report: &FfiReport, python: usize) -> String {
+    let ffi = report.ffi;
+    let is_shown = |cell: &Cell| {
+        matches!(cell.who, Who::Binding(_))
+            && (cell.python, cell.profile) == (python, 0)
+            && ffi.categories[cell.category].size.is_none()
+    };
+    let cells: Vec<_> =
+        of(report, is_shown).filter_map(|(cell, of)| Some((cell, of.net?, of))).collect();
+    const LEFT: f64 = 120.0;
+    const ROW: f64 = 9.0;
+    const GAP: f64 = 12.0;
+    let all =
+        cells.iter().flat_map(|(_, net, _)| [net.middle, net.range.map_or(net.middle, |r| r.1)]);
+    let Some(axis) = Axis::of(all, LEFT, WIDTH - 60.0) else { return String::new() };
+    let mut body = String::new();
+    let mut y = 24.0;
+    let categories = (0..ffi.categories.len()).filter(|at| ffi.categories[*at].size.is_none());
+    for category in categories {
+        let rows: Vec<_> = cells.iter().filter(|(cell, ..)| cell.category == category).collect();
+        if rows.is_empty() {
+            continue;
+        }
+        let middle = y + rows.len() as f64 * ROW / 2.0 + 4.0;
+        let name = xml(&ffi.categories[category].name);
+        let about = xml(&ffi.categories[category].about);
+        let _ = write!(
+            body,
+            "<text x=\"{}\" y=\"{middle:.1}\" text-anchor=\"end\">{name}<title>{about}</title></text>",
+            LEFT - 8.0
+        );
+        for (cell, net, figure) in rows {
+            let Who::Binding(binding) = cell.who else { continue };
+            let end = axis.at(net.middle);
+            let ratio = figure.ratio.map_or_else(String::new, |of| {
+                format!(", {}x the floor", tables::ratio(of.middle))
+            });
+            let said = xml(&format!(
+                "{}, {}: {}{ratio}",
+                name_of(ffi, cell.who),
+                ffi.categories[category].name,
+                time(net.middle)
+            ));
+            let _ = write!(
+                body,
+                "<g><title>{said}</title><rect x=\"{LEFT}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{}\" fill=\"{}\"/>",
+                (end - LEFT).max(1.0),
+                ROW - 1.5,
+                colour(binding)
+            );
+            if let Some((low, high)) = net.range {
+                let (low, high, at) = (axis.at(low), axis.at(high), y + (ROW - 1.5) / 2.0);
+                let _ = write!(
+                    body,
+                    "<line x1=\"{low:.1}\" x2=\"{high:.1}\" y1=\"{at:.1}\" y2=\"{at:.1}\" class=\"range\"/>"
+                );
+            }
+            body += "</g>";
+            y += ROW;
+        }
+        y += GAP;
+    }
+    let height = y + 20.0;
+    let mut grid = String::new();
+    for (value, x) in axis.ticks() {
+        let _ = write!(
+            grid,
+            "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"18\" y2=\"{:.1}\" class=\"grid\"/><text x=\"{x:.1}\" y=\"12\" text-anchor=\"middle\">{}</text>",
+            height - 18.0,
+            xml(&time(value))
+        );
+    }
+    let bindings: Vec<usize> = (0..ffi.bindings.len())
+        .filter(|at| cells.iter().any(|(cell, ..)| cell.who == Who::Binding(*at)))
+        .collect();
+    format!(
+        "<h2>Time of a call{}</h2>\n{}<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-label=\"time of a call by category and binding\">{grid}{body}</svg>\n<p class=\"minor\">without the loop, medians over launches with 95 % ranges; the axis is logarithmic</p>\n",
+        of_python(report, python),
+        legend(report, &bindings)
+    )
+}
+
+fn of_python(report: &FfiReport, python: usize) -> String {
+    let ffi = report.ffi;
+    let python = if ffi.pythons.len() > 1 {
+        format!(", Python {}", ffi.pythons[python].name)
+    } else {
+        String::new()
+    };
+    let build = if ffi.profiles.len() > 1 {
+        format!(", {} builds", ffi.profiles[0].name)
+    } else {
+        String::new()
+    };
+    xml(&format!("{build}{python}"))
+}
+
+fn legend(report: &FfiReport, bindings: &[usize]) -> String {
+    let entry = |at: &usize| {
+        format!(
+            "<span class=\"key\" title=\"{}\"><i style=\"background:{}\"></i>{}</span>",
+            xml(&report.ffi.bindings[*at].about),
+            colour(*at),
+            xml(&report.ffi.bindings[*at].name)
+        )
+    };
+    format!("<p class=\"legend\">{}</p>\n", bindings.iter().map(entry).collect::<String>())
+}
+
+/// What calls cost beside their work, by size: where lines fall below a tenth, the call is small.
+fn lines(report: &FfiReport, python: usize) -> String {
+    const HEIGHT: f64 = 380.0;
+    const BELOW: f64 = HEIGHT - 34.0;
+    /// A share that is too small to be drawn, or to be measured.
+    const LEAST: f64 = 1e-3;
+    let of: Vec<&Crossed> =
+        report.figures.crossed.iter().filter(|of| of.python == python).collect();
+    let sizes = of.iter().flat_map(|of| of.points.iter().map(|point| point.size as f64));
+    let shares = of.iter().flat_map(|of| of.points.iter().map(|point| point.share().max(LEAST)));
+    let (Some(x), Some(y)) =
+        (Axis::of(sizes, 70.0, WIDTH - 130.0), Axis::of(shares.chain([SMALL]), BELOW, 14.0))
+    else {
+        return String::new();
+    };
+    let mut body = String::new();
+    for (value, at) in x.ticks() {
+        let _ = write!(
+            body,
+            "<line x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"14\" y2=\"{BELOW}\" class=\"grid\"/><text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+            BELOW + 16.0,
+            crate::number::count(value as u64)
+        );
+    }
+    for (value, at) in y.ticks() {
+        let _ = write!(
+            body,
+            "<line x1=\"70\" x2=\"{}\" y1=\"{at:.1}\" y2=\"{at:.1}\" class=\"grid\"/><text x=\"64\" y=\"{:.1}\" text-anchor=\"end\">{} %</text>",
+            WIDTH - 130.0,
+            at + 4.0,
+            crate::number::significant(value * 100.0)
+        );
+    }
+    let tenth = y.at(SMALL);
+    let _ = write!(
+        body,
+        "<line x1=\"70\" x2=\"{}\" y1=\"{tenth:.1}\" y2=\"{tenth:.1}\" class=\"mark\"/><text x=\"{}\" y=\"{:.1}\">a tenth of the work</text>",
+        WIDTH - 130.0,
+        WIDTH - 124.0,
+        tenth + 4.0
+    );
+    for of in &of {
+        let place = |point: &laggard_core::ffi::Point| {
+            format!("{:.1},{:.1}", x.at(point.size as f64), y.at(point.share().max(LEAST)))
+        };
+        let name = &report.ffi.bindings[of.binding].name;
+        let path: Vec<String> = of.points.iter().map(place).collect();
+        let said = format!("{name}: small from {} elements on", tables::crossing(of.crossing));
+        let _ = write!(
+            body,
+            "<g><title>{}</title><polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>",
+            xml(&said),
+            path.join(" "),
+            colour(of.binding)
+        );
+        for point in &of.points {
+            let at = place(point);
+            let (px, py) = at.split_once(',').unwrap_or(("0", "0"));
+            let said = format!(
+                "{name}, {} elements: {}, of which work {}",
+                crate::number::count(point.size),
+                time(point.call_ns),
+                time(point.work_ns)
+            );
+            let _ = write!(
+                body,
+                "<circle cx=\"{px}\" cy=\"{py}\" r=\"3.5\" fill=\"{}\"><title>{}</title></circle>",
+                colour(of.binding),
+                xml(&said)
+            );
+        }
+        body += "</g>";
+    }
+    let bindings: Vec<usize> = of.iter().map(|of| of.binding).collect();
+    format!(
+        "<h2>What the call costs beside its work, by number of elements{}</h2>\n{}<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"cost of a call over its work, by number of elements\">{body}</svg>\n<p class=\"minor\">share of the work, which is the same function called in a loop of C; below 0.1 % is drawn at 0.1 %</p>\n",
+        of_python(report, python),
+        legend(report, &bindings)
+    )
+}

@@ -1,0 +1,234 @@
+//! What calls from Python cost, through every binding: who stands where, times, what frame pointers
+//! and profiling cost, and from how many elements on a call does not matter.
+//!
+//! You give the evidence and what [`laggard_core::ffi::figures`] found in it.
+
+mod charts;
+mod csv;
+mod json;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+pub use csv::csv;
+pub use json::json;
+
+use crate::document::Document;
+use crate::escape;
+use crate::number::{moment, percent, plural};
+use crate::page::{Page, html};
+use crate::profile::about::{LONGEST_COMMAND, command};
+use crate::table::Style;
+use laggard_core::ffi::{Figure, Figures};
+use laggard_core::model::ffi::{Build, Cell, Ffi, Library, Skipped, Who};
+
+/// What a run of the suite is shown from.
+#[derive(Clone, Copy, Debug)]
+pub struct FfiReport<'a> {
+    /// The evidence.
+    pub ffi: &'a Ffi,
+    /// What was found in it.
+    pub figures: &'a Figures,
+    /// Whether every row is shown, and every command that built something.
+    pub is_whole: bool,
+}
+
+/// For a terminal.
+pub fn text(report: &FfiReport, style: &Style) -> String {
+    document(report).text(style)
+}
+
+/// The same in Markdown.
+pub fn markdown(report: &FfiReport) -> String {
+    document(&FfiReport { is_whole: true, ..*report }).markdown()
+}
+
+/// One page, with pictures.
+pub fn page(report: &FfiReport) -> String {
+    let whole = FfiReport { is_whole: true, ..*report };
+    let sections = format!("{}{}", charts::html(&whole), body(&whole).html());
+    let lead = lead(report);
+    html(&Page {
+        title: "What a call from Python costs",
+        lead: &lead,
+        report: sections,
+        is_read_first: true,
+        ..Page::default()
+    })
+}
+
+/// How something was built, for a terminal.
+pub fn build_text(commands: &[String], libraries: &[Library]) -> String {
+    let line = |line: String| format!("  {}\n", escape::visible(&line));
+    let commands = commands.iter().map(|command| line(format!("$ {command}")));
+    let libraries = libraries.iter().map(|library| line(looked_at(library)));
+    commands.chain(libraries).collect()
+}
+
+fn document(report: &FfiReport) -> Document {
+    let mut document = Document::default();
+    document.lead(lead(report));
+    body_into(report, &mut document);
+    document
+}
+
+fn body(report: &FfiReport) -> Document {
+    let mut document = Document::default();
+    body_into(report, &mut document);
+    document
+}
+
+fn body_into(report: &FfiReport, document: &mut Document) {
+    tables::standings(report, document);
+    tables::times(report, document);
+    tables::details(report, document);
+    tables::pythons(report, document);
+    tables::controls(report, document);
+    tables::differences(report, document);
+    tables::crossed(report, document);
+    tables::overheads(report, document);
+    tables::notes(report, document);
+    skipped(report.ffi, document);
+    builds(report, document);
+    about(report.ffi, document);
+    for warning in &report.ffi.warnings {
+        document.notice(format!("warning: {warning}"));
+    }
+}
+
+/// The one line that counts.
+fn lead(report: &FfiReport) -> String {
+    let FfiReport { ffi, figures, .. } = report;
+    if let Some(own) = (0..ffi.bindings.len()).find(|at| ffi.bindings[*at].is_users) {
+        let cell = of(report, |cell| cell.who == Who::Binding(own)).next();
+        let Some((_, Figure { net: Some(net), ratio: Some(ratio), .. })) = cell else {
+            return "nothing was measured".to_owned();
+        };
+        return format!(
+            "{} takes {} a call, {}x the floor{}",
+            ffi.bindings[own].name,
+            tables::time(net.middle),
+            tables::ratio(ratio.middle),
+            ratio
+                .range
+                .map_or_else(String::new, |range| format!(" (95 % {})", tables::range(range)))
+        );
+    }
+    let Some(floor) = figures.floor else { return "nothing was measured".to_owned() };
+    let others = figures.standings.iter().filter(|standing| {
+        (standing.python, standing.profile) == (0, 0) && standing.binding != floor
+    });
+    let others: Vec<String> = others
+        .map(|of| format!("{} {}x", ffi.bindings[of.binding].name, tables::ratio(of.ratio)))
+        .collect();
+    let floor_name = &ffi.bindings[floor].name;
+    let mut words = String::new();
+    let first =
+        of(report, |cell| cell.who == Who::Binding(floor) && (cell.python, cell.profile) == (0, 0));
+    if let Some((cell, Figure { net: Some(net), .. })) = first.into_iter().next() {
+        let category = &ffi.categories[cell.category].name;
+        words = format!("{category} through {floor_name}: {}", tables::time(net.middle));
+    }
+    if !others.is_empty() {
+        words += &format!("; against it, over all categories: {}", others.join(", "));
+    }
+    words
+}
+
+/// Cells of a kind, with their figures.
+fn of<'a>(
+    report: &FfiReport<'a>,
+    is_wanted: impl Fn(&Cell) -> bool,
+) -> impl Iterator<Item = (&'a Cell, &'a Figure)> {
+    let cells = report.ffi.cells.iter().zip(&report.figures.cells);
+    cells.filter(move |(cell, _)| is_wanted(cell))
+}
+
+/// What somebody is called.
+fn name_of(ffi: &Ffi, who: Who) -> &str {
+    match who {
+        Who::Loop => "(the loop)",
+        Who::Null => "(null control)",
+        Who::C => "(C to C)",
+        Who::Binding(at) => ffi.bindings.get(at).map_or("?", |binding| &binding.name),
+    }
+}
+
+fn skipped(ffi: &Ffi, document: &mut Document) {
+    if ffi.skipped.is_empty() {
+        return;
+    }
+    document.heading("Left out");
+    for Skipped { binding, python, profile, why, hint } in &ffi.skipped {
+        let mut place = vec![];
+        if ffi.pythons.len() > 1 {
+            place.push(ffi.pythons[*python].name.clone());
+        }
+        place.extend(profile.map(|profile| ffi.profiles[profile].name.clone()));
+        let place =
+            if place.is_empty() { String::new() } else { format!(" ({})", place.join(", ")) };
+        document.line(format!("{binding}{place}: {why}"));
+        if !hint.is_empty() {
+            document.minor(format!("  hint: {hint}"));
+        }
+    }
+}
+
+/// How everything was built.
+fn builds(report: &FfiReport, document: &mut Document) {
+    let ffi = report.ffi;
+    if ffi.builds.is_empty() {
+        return;
+    }
+    document.heading("Builds");
+    for profile in &ffi.profiles {
+        document.line(format!("{}: C and C++ with {}", profile.name, profile.c_flags));
+        document.minor(format!("  Rust with {}", profile.rust_flags));
+    }
+    let mut lines = vec![];
+    for build in &ffi.builds {
+        lines.push(built(ffi, build));
+        lines.extend(build.commands.iter().map(|command| format!("  $ {command}")));
+        lines.extend(build.libraries.iter().map(|library| format!("  {}", looked_at(library))));
+    }
+    document.verbatim(lines);
+}
+
+fn built(ffi: &Ffi, build: &Build) -> String {
+    let version =
+        if build.version.is_empty() { String::new() } else { format!(" {}", build.version) };
+    format!(
+        "{}{version}, {}, Python {}{}",
+        ffi.bindings[build.binding].name,
+        ffi.profiles[build.profile].name,
+        ffi.pythons[build.python].name,
+        if build.is_cached { " (built before)" } else { "" }
+    )
+}
+
+fn looked_at(library: &Library) -> String {
+    let (with, of) = library.frame_setups;
+    let (callers_with, callers) = library.of_callers;
+    let share = percent(callers_with as f64 / callers.max(1) as f64);
+    format!(
+        "{}: frame pointers in {with} of {}, {callers_with} of {callers} that call others ({share} %); debug info: {}",
+        library.name,
+        plural(of, "function"),
+        library.debug_info
+    )
+}
+
+fn about(ffi: &Ffi, document: &mut Document) {
+    document.heading("Measured");
+    let fact = |(name, value): &(String, String)| format!("{name}: {value}");
+    let facts = |all: &[(String, String)]| all.iter().map(fact).collect::<Vec<_>>().join("; ");
+    document.facts([
+        ("by", ffi.tool.clone()),
+        ("on", moment(ffi.started_unix)),
+        ("command", escape::fit(&command(&ffi.command), LONGEST_COMMAND)),
+        ("machine", facts(&ffi.facts)),
+    ]);
+    for python in &ffi.pythons {
+        document.facts([("Python", format!("{} ({})", facts(&python.facts), python.path))]);
+    }
+}

@@ -1,0 +1,558 @@
+//! The tables of a run: times, ratios, ranks, differences.
+
+use super::{FfiReport, name_of, of};
+use crate::document::Document;
+use crate::number::{Quantity, percent, plural, significant, with_sign};
+use crate::table::{Column, Table};
+use laggard_core::ffi::{Cost, Crossing, Difference, Figure, Known};
+use laggard_core::model::ffi::{Cell, Ffi, Overhead, Who};
+
+/// Categories of which all is shown even where not everything is.
+const FEW_CATEGORIES: usize = 3;
+/// Differences that are shown where not everything is.
+const SOME_DIFFERENCES: usize = 10;
+
+/// `12.3 ns`.
+pub(super) fn time(ns: f64) -> String {
+    Quantity::Time.show(ns)
+}
+
+/// Nanoseconds, as a column has them.
+pub(super) fn nanos(ns: f64) -> String {
+    significant(ns)
+}
+
+pub(super) fn ratio(ratio: f64) -> String {
+    if ratio < 9.995 { format!("{ratio:.2}") } else { significant(ratio) }
+}
+
+pub(super) fn range((low, high): (f64, f64)) -> String {
+    format!("{} to {}", ratio(low), ratio(high))
+}
+
+fn nanos_range((low, high): (f64, f64)) -> String {
+    format!("{} to {}", nanos(low), nanos(high))
+}
+
+/// `+1.2`, in percent.
+fn change(share: f64) -> String {
+    with_sign(share, percent(share))
+}
+
+fn known(of: Option<Known>, show: impl Fn(f64) -> String) -> String {
+    of.map_or_else(String::new, |known| show(known.middle))
+}
+
+fn ranged(of: Option<Known>, show: impl Fn((f64, f64)) -> String) -> String {
+    of.and_then(|known| known.range).map_or_else(String::new, show)
+}
+
+/// What a table is of, where there is more than one interpreter or build.
+fn place(ffi: &Ffi, python: usize, profile: usize) -> String {
+    let mut words = vec![];
+    if ffi.profiles.len() > 1 {
+        words.push(ffi.profiles[profile].name.clone());
+    }
+    if ffi.pythons.len() > 1 {
+        words.push(format!("Python {}", ffi.pythons[python].name));
+    }
+    if words.is_empty() { String::new() } else { format!(", {}", words.join(", ")) }
+}
+
+/// Bindings over all categories, by rank.
+pub(super) fn standings(report: &FfiReport, document: &mut Document) {
+    let FfiReport { ffi, figures, .. } = report;
+    let Some(floor) = figures.floor else { return };
+    for python in 0..ffi.pythons.len() {
+        let rows = figures.standings.iter().filter(|of| (of.python, of.profile) == (python, 0));
+        let rows: Vec<_> = rows.collect();
+        let Some(first) = rows.first() else { continue };
+        if rows.len() < 2 {
+            continue;
+        }
+        document.heading(format!("Bindings by cost{}", place(ffi, python, 0)));
+        let mut table = Table::new([
+            Column::number("rank", ""),
+            Column::text("binding"),
+            Column::number("× floor", ""),
+            Column::number("least", ""),
+            Column::text("in"),
+            Column::number("most", ""),
+            Column::text("in"),
+        ]);
+        let category = |at: usize| ffi.categories[at].name.clone();
+        for standing in &rows {
+            table.push([
+                standing.rank.to_string(),
+                ffi.bindings[standing.binding].name.clone(),
+                ratio(standing.ratio),
+                ratio(standing.least.1),
+                category(standing.least.0),
+                ratio(standing.most.1),
+                category(standing.most.0),
+            ]);
+        }
+        document.table(table);
+        document.minor(format!(
+            "geometric means over the {} that all have, of the time of a call over that of {}",
+            plural_y(first.categories, "category", "categories"),
+            ffi.bindings[floor].name
+        ));
+    }
+}
+
+fn plural_y(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+/// Categories that are no sizes of others.
+fn categories(ffi: &Ffi) -> impl Iterator<Item = usize> {
+    (0..ffi.categories.len()).filter(|&at| ffi.categories[at].size.is_none())
+}
+
+/// Who has a column: bindings in their order, then the null control.
+fn columns(report: &FfiReport, python: usize) -> Vec<Who> {
+    let all = (0..report.ffi.bindings.len()).map(Who::Binding).chain([Who::Null]);
+    let is_there = |who: &Who| {
+        of(report, |cell| cell.who == *who && (cell.python, cell.profile) == (python, 0))
+            .any(|(_, figure)| figure.net.is_some())
+    };
+    all.filter(is_there).collect()
+}
+
+fn at<'a>(
+    report: &FfiReport<'a>,
+    place: (usize, usize, usize),
+    who: Who,
+) -> Option<(&'a Cell, &'a Figure)> {
+    let is_it =
+        |cell: &Cell| cell.who == who && (cell.category, cell.python, cell.profile) == place;
+    of(report, is_it).next()
+}
+
+/// Times of a call, a row a category, a column a binding.
+pub(super) fn times(report: &FfiReport, document: &mut Document) {
+    let ffi = report.ffi;
+    for python in 0..ffi.pythons.len() {
+        let columns = columns(report, python);
+        document.heading(format!("A call{}", place(ffi, python, 0)));
+        let heads = columns.iter().map(|who| Column::number(name_of(ffi, *who), "ns"));
+        let mut table =
+            Table::new([Column::text("category")].into_iter().chain(heads).collect::<Vec<_>>());
+        for category in categories(ffi) {
+            let net = |who: &Who| {
+                let found = at(report, (category, python, 0), *who);
+                known(found.and_then(|(_, figure)| figure.net), nanos)
+            };
+            let times = columns.iter().map(net);
+            table.push(
+                [ffi.categories[category].name.clone()]
+                    .into_iter()
+                    .chain(times)
+                    .collect::<Vec<_>>(),
+            );
+        }
+        document.table(table);
+        document.minor("medians over launches, without the loop".to_owned());
+    }
+}
+
+/// Everything about a call: rank, range, best, CPU, first call, ratio, what was counted.
+pub(super) fn details(report: &FfiReport, document: &mut Document) {
+    let ffi = report.ffi;
+    let all: Vec<usize> = categories(ffi).collect();
+    if !report.is_whole && all.len() > FEW_CATEGORIES {
+        document.minor(
+            "ranges, ranks and all else: --all, -o FILE.html, .md, .json or .csv".to_owned(),
+        );
+        return;
+    }
+    let counters = counters(report);
+    for category in all {
+        document.heading(format!(
+            "{}: {}",
+            ffi.categories[category].name, ffi.categories[category].about
+        ));
+        let mut heads = vec![
+            Column::number("rank", ""),
+            Column::text("binding"),
+            Column::text("build").may_go(),
+            Column::text("Python").may_go(),
+            Column::number("median", "ns"),
+            Column::range("95 %", "ns"),
+            Column::number("best", "ns"),
+            Column::number("CPU", "ns"),
+            Column::number("first call", "ns"),
+            Column::number("× floor", ""),
+            Column::range("95 %", ""),
+        ];
+        heads.extend(counters.iter().map(|name| Column::number(name, "n")));
+        heads.push(Column::text("note").may_go());
+        let mut table = Table::new(heads);
+        let mut rows: Vec<_> =
+            of(report, |cell| cell.category == category && cell.who != Who::Loop).collect();
+        rows.sort_by_key(|(cell, figure)| {
+            (cell.python, cell.profile, figure.rank.unwrap_or(usize::MAX), cell.who)
+        });
+        for (cell, figure) in rows {
+            table.push(detail(ffi, cell, figure, &counters));
+        }
+        document.table(table);
+    }
+}
+
+fn detail(ffi: &Ffi, cell: &Cell, figure: &Figure, counters: &[String]) -> Vec<String> {
+    let text = |is_told: bool, text: &str| if is_told { text.to_owned() } else { String::new() };
+    let is_measured = figure.net.is_some();
+    let number = |ns: f64| if is_measured { nanos(ns) } else { String::new() };
+    let mut row = vec![
+        figure.rank.map_or_else(String::new, |rank| rank.to_string()),
+        name_of(ffi, cell.who).to_owned(),
+        text(ffi.profiles.len() > 1, &ffi.profiles[cell.profile].name),
+        text(ffi.pythons.len() > 1, &ffi.pythons[cell.python].name),
+        known(figure.net, nanos),
+        ranged(figure.net, nanos_range),
+        number(figure.best_ns),
+        number(figure.cpu_ns),
+        number(figure.first_ns),
+        known(figure.ratio, ratio),
+        ranged(figure.ratio, range),
+    ];
+    for name in counters {
+        let counted = figure.counted.iter().find(|(of, ..)| of == name);
+        row.push(counted.map_or_else(String::new, |(_, value, _)| significant(value.max(0.0))));
+    }
+    row.push(cell.trouble.clone().unwrap_or_else(|| cell.note.clone()));
+    row
+}
+
+/// Names of what was counted.
+pub(super) fn counters(report: &FfiReport) -> Vec<String> {
+    let mut names: Vec<String> = vec![];
+    for (name, ..) in report.figures.cells.iter().flat_map(|figure| &figure.counted) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+/// Interpreters side by side.
+pub(super) fn pythons(report: &FfiReport, document: &mut Document) {
+    let ffi = report.ffi;
+    if ffi.pythons.len() < 2 {
+        return;
+    }
+    document.heading("Pythons, side by side");
+    let mut heads = vec![Column::text("category"), Column::text("binding")];
+    heads.extend(ffi.pythons.iter().map(|python| Column::number(&python.name, "ns")));
+    heads.push(Column::number("last / first", ""));
+    let mut table = Table::new(heads);
+    let mut left_out = 0;
+    for category in categories(ffi) {
+        for who in (0..ffi.bindings.len()).map(Who::Binding).chain([Who::Null]) {
+            let nets: Vec<Option<Known>> = (0..ffi.pythons.len())
+                .map(|python| at(report, (category, python, 0), who)?.1.net)
+                .collect();
+            if nets.iter().flatten().count() < 2 {
+                continue;
+            }
+            if !report.is_whole && category != 0 && categories(ffi).count() > FEW_CATEGORIES {
+                left_out += 1;
+                continue;
+            }
+            let ends = nets.first().copied().flatten().zip(nets.last().copied().flatten());
+            let mut row = vec![ffi.categories[category].name.clone(), name_of(ffi, who).to_owned()];
+            row.extend(nets.iter().map(|net| known(*net, nanos)));
+            row.push(
+                ends.map_or_else(String::new, |(first, last)| ratio(last.middle / first.middle)),
+            );
+            table.push(row);
+        }
+    }
+    document.table(table);
+    crate::rows::hidden(left_out, document);
+}
+
+/// What is taken off, and what bounds the noise.
+pub(super) fn controls(report: &FfiReport, document: &mut Document) {
+    let ffi = report.ffi;
+    document.heading("Controls");
+    let mut table = Table::new([
+        Column::text("control"),
+        Column::text("Python").may_go(),
+        Column::number("median", "ns"),
+        Column::range("over categories", "ns"),
+        Column::text("is"),
+    ]);
+    for python in 0..ffi.pythons.len() {
+        for (who, words) in [
+            (Who::Loop, "the loop alone, taken off everything else"),
+            (Who::Null, "a call of a function of Python that does nothing"),
+            (Who::C, "the same call from C, by a pointer"),
+        ] {
+            let wanted = |cell: &Cell| {
+                cell.who == who
+                    && (cell.python, cell.profile) == (python, 0)
+                    && ffi.categories[cell.category].size.is_none()
+            };
+            let mut nets: Vec<f64> =
+                of(report, wanted).filter_map(|(_, of)| Some(of.net?.middle)).collect();
+            nets.sort_by(f64::total_cmp);
+            let (Some(&low), Some(&high)) = (nets.first(), nets.last()) else { continue };
+            let range = if nets.len() > 1 { nanos_range((low, high)) } else { String::new() };
+            table.push([
+                name_of(ffi, who).trim_matches(['(', ')']).to_owned(),
+                if ffi.pythons.len() > 1 {
+                    ffi.pythons[python].name.clone()
+                } else {
+                    String::new()
+                },
+                nanos(nets[nets.len() / 2]),
+                range,
+                words.to_owned(),
+            ]);
+        }
+    }
+    document.table(table);
+}
+
+/// What the second way of building costs over the first.
+pub(super) fn differences(report: &FfiReport, document: &mut Document) {
+    let FfiReport { ffi, figures, .. } = report;
+    let [first, second] = &ffi.profiles[..] else { return };
+    if figures.differences.is_empty() {
+        return;
+    }
+    document.heading(format!("What {} builds cost over {} ones", second.name, first.name));
+    document.line(summed_up(ffi, &figures.differences));
+    let of_null: Vec<&Difference> =
+        figures.differences.iter().filter(|of| of.who == Who::Null).collect();
+    let mut nulls: Vec<f64> = of_null.iter().map(|of| of.ratio.middle - 1.0).collect();
+    nulls.sort_by(f64::total_cmp);
+    if let (Some(low), Some(high)) = (nulls.first(), nulls.last()) {
+        document.minor(format!(
+            "the null control, the same code in both: {} % in the median, {} to {} % (n = {})",
+            change(nulls[nulls.len() / 2]),
+            change(*low),
+            change(*high),
+            plural_y(nulls.len(), "category", "categories")
+        ));
+    }
+    let mut rows: Vec<&Difference> =
+        figures.differences.iter().filter(|of| of.who != Who::Null).collect();
+    let is_cost = |of: &&Difference| matches!(of.cost, Cost::Slower | Cost::Faster);
+    if !report.is_whole && categories(ffi).count() > FEW_CATEGORIES {
+        rows.retain(is_cost);
+        rows.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    }
+    let shown = crate::rows::kept(&rows, (!report.is_whole).then_some(SOME_DIFFERENCES));
+    let counters = counters(report);
+    let mut heads = vec![
+        Column::text("category"),
+        Column::text("binding"),
+        Column::text("Python").may_go(),
+        Column::number(&first.name, "ns"),
+        Column::number(&second.name, "ns"),
+        Column::number("change", "%"),
+        Column::range("95 %", "%"),
+    ];
+    for name in &counters {
+        heads.push(Column::number(name, &first.name));
+        heads.push(Column::number(name, &second.name));
+    }
+    heads.push(Column::text("verdict"));
+    let mut table = Table::new(heads);
+    for of in shown {
+        let cells = [0, 1].map(|profile| at(report, (of.category, of.python, profile), of.who));
+        let net = |cell: Option<(&Cell, &Figure)>| known(cell.and_then(|(_, of)| of.net), nanos);
+        let mut row = vec![
+            ffi.categories[of.category].name.clone(),
+            name_of(ffi, of.who).to_owned(),
+            if ffi.pythons.len() > 1 { ffi.pythons[of.python].name.clone() } else { String::new() },
+            net(cells[0]),
+            net(cells[1]),
+            change(of.ratio.middle - 1.0),
+            of.ratio.range.map_or_else(String::new, |(low, high)| {
+                format!("{} to {}", change(low - 1.0), change(high - 1.0))
+            }),
+        ];
+        for name in &counters {
+            for cell in cells {
+                let counted =
+                    cell.and_then(|(_, of)| of.counted.iter().find(|(of, ..)| of == name));
+                row.push(
+                    counted.map_or_else(String::new, |(_, value, _)| significant(value.max(0.0))),
+                );
+            }
+        }
+        row.push(verdict(of));
+        table.push(row);
+    }
+    if !table.is_empty() {
+        document.table(table);
+    }
+    crate::rows::more(&rows, (!report.is_whole).then_some(SOME_DIFFERENCES), document);
+}
+
+fn size(of: &Difference) -> f64 {
+    (of.ratio.middle - 1.0).abs()
+}
+
+/// Whether a way of building costs time, in words.
+pub(super) fn verdict(of: &Difference) -> String {
+    match of.cost {
+        Cost::Slower => "slower".into(),
+        Cost::Faster => "faster".into(),
+        Cost::None { within } => format!("no detectable cost (±{} %)", percent(within)),
+        Cost::Unknown => "single launch".into(),
+    }
+}
+
+/// `no detectable cost in 290 of 297 calls; slower in 5, by 2.1 % at most; faster in 2`.
+fn summed_up(ffi: &Ffi, all: &[Difference]) -> String {
+    let all: Vec<&Difference> = all.iter().filter(|of| of.who != Who::Null).collect();
+    let such = |is_such: fn(&Cost) -> bool| all.iter().filter(move |of| is_such(&of.cost));
+    let most = |of: Vec<&&Difference>| {
+        let most = of.into_iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
+        let place =
+            format!("{} through {}", ffi.categories[most.category].name, name_of(ffi, most.who));
+        Some(format!("by {} % at most ({place})", percent(size(most))))
+    };
+    let none = such(|cost| matches!(cost, Cost::None { .. })).count();
+    let mut words =
+        vec![format!("no detectable cost in {none} of {}", plural(all.len() as u64, "call"))];
+    for (word, is_such) in [
+        ("slower", (|cost| matches!(cost, Cost::Slower)) as fn(&Cost) -> bool),
+        ("faster", |cost| matches!(cost, Cost::Faster)),
+    ] {
+        let found: Vec<_> = such(is_such).collect();
+        let n = found.len();
+        if let Some(by) = most(found) {
+            words.push(format!("{word} in {n}, {by}"));
+        }
+    }
+    words.join("; ")
+}
+
+/// From how many elements on a call does not matter.
+pub(super) fn crossed(report: &FfiReport, document: &mut Document) {
+    let FfiReport { ffi, figures, .. } = report;
+    if figures.crossed.is_empty() {
+        return;
+    }
+    let scanned = ffi.categories.iter().find(|category| category.size.is_some());
+    document.heading(format!(
+        "From how many elements on a call costs less than a tenth of its work, {}",
+        scanned.map_or("", |category| &category.name)
+    ));
+    let mut heads = vec![
+        Column::text("binding"),
+        Column::text("Python").may_go(),
+        Column::range("elements", "n"),
+    ];
+    let sizes: Vec<u64> =
+        figures.crossed.iter().flat_map(|of| &of.points).fold(vec![], |mut all, point| {
+            if !all.contains(&point.size) {
+                all.push(point.size);
+            }
+            all
+        });
+    heads.extend(sizes.iter().map(|size| Column::number(&format!("n={size}"), "ns").may_go()));
+    let mut table = Table::new(heads);
+    for of in &figures.crossed {
+        let mut row = vec![
+            ffi.bindings[of.binding].name.clone(),
+            if ffi.pythons.len() > 1 { ffi.pythons[of.python].name.clone() } else { String::new() },
+            crossing(of.crossing),
+        ];
+        for size in &sizes {
+            let point = of.points.iter().find(|point| point.size == *size);
+            row.push(point.map_or_else(String::new, |point| nanos(point.call_ns)));
+        }
+        table.push(row);
+    }
+    document.table(table);
+    document.minor("the work is the same function called in a loop of C".to_owned());
+}
+
+/// A number of elements, in words.
+pub(super) fn crossing(of: Crossing) -> String {
+    match of {
+        Crossing::At(size) => crate::number::count(rounded(size)),
+        Crossing::Before(size) => format!("≤ {}", crate::number::count(size)),
+        Crossing::After(size) => format!("> {}", crate::number::count(size)),
+        Crossing::Unknown => String::new(),
+    }
+}
+
+/// Two digits: between sizes that are far apart, more would be made up.
+fn rounded(size: f64) -> u64 {
+    let step = 10f64.powf(size.max(1.0).log10().floor() - 1.0).max(1.0);
+    ((size / step).round() * step) as u64
+}
+
+/// What profiling costs.
+pub(super) fn overheads(report: &FfiReport, document: &mut Document) {
+    let ffi = report.ffi;
+    let Some(first) = ffi.overheads.first() else { return };
+    document.heading("What profiling costs");
+    let mut table = Table::new([
+        Column::text("build"),
+        Column::text("method"),
+        Column::number("CPU time", "%"),
+        Column::range("95 %", "%"),
+        Column::number("runs", "n"),
+        Column::number("samples", "n"),
+        Column::number("whole stacks", "%"),
+        Column::number("recorded", "MB"),
+        Column::text("not here because"),
+    ]);
+    for of in &ffi.overheads {
+        let Overhead { profile, method, ratio, n, samples, complete, bytes, why_not, .. } = of;
+        let is_measured = ratio.is_some();
+        let number = |n: u64| if is_measured { crate::number::count(n) } else { String::new() };
+        table.push([
+            ffi.profiles[*profile].name.clone(),
+            method.clone(),
+            ratio.map_or_else(String::new, |of| change(of.middle - 1.0)),
+            ratio.map_or_else(String::new, |of| {
+                format!("{} to {}", change(of.low - 1.0), change(of.high - 1.0))
+            }),
+            number(*n as u64),
+            number(*samples),
+            complete.map_or_else(String::new, percent),
+            bytes.map_or_else(String::new, |bytes| significant(bytes as f64 / 1e6)),
+            why_not.clone(),
+        ]);
+    }
+    document.table(table);
+    document.minor(format!(
+        "{}: CPU time of the program and its recorder over that of the program alone",
+        first.workload
+    ));
+}
+
+/// Where bindings do not do quite the same.
+pub(super) fn notes(report: &FfiReport, document: &mut Document) {
+    let ffi = report.ffi;
+    let mut lines: Vec<String> = vec![];
+    let noted = |cell: &Cell| {
+        !cell.note.is_empty()
+            && (cell.python, cell.profile) == (0, 0)
+            && ffi.categories[cell.category].size.is_none()
+    };
+    let mut cells: Vec<&Cell> = of(report, noted).map(|(cell, _)| cell).collect();
+    cells.sort_by_key(|cell| (cell.category, cell.who));
+    for cells in cells.chunk_by(|a, b| a.category == b.category && a.note == b.note) {
+        let names: Vec<&str> = cells.iter().map(|cell| name_of(ffi, cell.who)).collect();
+        let category = &ffi.categories[cells[0].category].name;
+        lines.push(format!("{category}, {}: {}", names.join(" and "), cells[0].note));
+    }
+    if !lines.is_empty() {
+        document.heading("Not quite alike");
+        for line in lines {
+            document.line(line);
+        }
+    }
+}

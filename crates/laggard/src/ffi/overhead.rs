@@ -1,0 +1,190 @@
+//! What profiling costs, and how good its stacks are: each build, in each way that this machine has.
+
+use super::build::Built;
+use super::interpreter::Interpreter;
+use super::suite::Suite;
+use super::{Binding, Stock, Wanted, script};
+use crate::printer::Printer;
+use laggard_core::model::ffi::Overhead;
+use laggard_core::model::profile::Profile as Samples;
+use laggard_core::profile::quality;
+use laggard_core::stats::ratio::Interval;
+use laggard_core::stats::repeats::Repeated;
+use laggard_formats::Source;
+use laggard_formats::read::perf as reader;
+use laggard_probe::perf::{self, CallGraph, LARGEST_COPY, Target};
+use laggard_probe::{Ended, Error, sample};
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Calls of a run, which then takes about a second.
+const ITERATIONS: u32 = 200_000;
+/// Pairs of runs, bare and recorded.
+const ROUNDS: usize = 4;
+/// Samples a second.
+const RATE: f64 = 999.0;
+
+/// A way to profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Method {
+    Agent,
+    Perf(CallGraph),
+}
+
+const METHODS: [(&str, Method); 4] = [
+    ("agent", Method::Agent),
+    ("fp", Method::Perf(CallGraph::FramePointers)),
+    ("dwarf", Method::Perf(CallGraph::Copies(LARGEST_COPY))),
+    ("lbr", Method::Perf(CallGraph::BranchRecords)),
+];
+
+/// A recording.
+struct Recorded {
+    cpu_ns: f64,
+    samples: u64,
+    complete: Option<f64>,
+    bytes: Option<u64>,
+}
+
+/// Runs one binding bare and in every way recorded, in turns.
+pub(super) fn measure(
+    wanted: &Wanted,
+    suite: &Suite,
+    interpreter: &Interpreter,
+    stock: &Stock,
+    printer: &Printer,
+) -> Vec<Overhead> {
+    let bar = printer.steps();
+    let mut found = vec![];
+    // The floor has the deepest of stacks for its time: C calls Python that C called.
+    let binding = stock.bindings.first().copied().unwrap_or(Binding::Capi);
+    for (number, &profile) in wanted.profiles.iter().enumerate() {
+        let Some(built) = stock.get(0, profile, binding) else { continue };
+        let workload =
+            format!("{} through {}, {ITERATIONS} calls", suite.overhead.category, binding.name());
+        let command = command(interpreter, built, &suite.overhead.category);
+        for (name, method) in METHODS {
+            bar.set_message(format!("profiling the {} build: {name}", profile.name()));
+            let blank = Overhead {
+                profile: number,
+                method: name.to_owned(),
+                workload: workload.clone(),
+                ..Overhead::default()
+            };
+            found.push(match one(&command, method, wanted) {
+                Ok(measured) => measured.into(blank),
+                Err(error) => Overhead { why_not: error.to_string(), ..blank },
+            });
+        }
+    }
+    bar.finish_and_clear();
+    found
+}
+
+fn command(interpreter: &Interpreter, built: &Built, category: &str) -> Vec<OsString> {
+    let script = built.directory.join(script::name(built.binding));
+    let mut words: Vec<OsString> = vec![interpreter.path.clone().into(), script.into()];
+    let iterations = ITERATIONS.to_string();
+    words.extend(
+        ["--quiet", "--iterations", &iterations, "--categories", category].map(OsString::from),
+    );
+    words
+}
+
+/// What came of all rounds.
+struct Measured {
+    ratios: Vec<f64>,
+    last: Recorded,
+}
+
+impl Measured {
+    fn into(self, blank: Overhead) -> Overhead {
+        let logs: Vec<f64> = self.ratios.iter().map(|ratio| ratio.ln()).collect();
+        let interval = Repeated::of(&logs).and_then(|found| found.interval());
+        let exp = |of: Interval| Interval {
+            middle: of.middle.exp(),
+            low: of.low.exp(),
+            high: of.high.exp(),
+        };
+        Overhead {
+            ratio: interval.map(exp),
+            n: self.ratios.len(),
+            samples: self.last.samples,
+            complete: self.last.complete,
+            bytes: self.last.bytes,
+            ..blank
+        }
+    }
+}
+
+fn one(command: &[OsString], method: Method, wanted: &Wanted) -> Result<Measured, Error> {
+    let mut ratios = vec![];
+    let mut last = None;
+    for round in 0..ROUNDS {
+        // The order changes, so that what drifts falls on both.
+        let (bare, recorded) = if round % 2 == 0 {
+            let bare = bare(command, wanted)?;
+            (bare, record(command, method, wanted)?)
+        } else {
+            let recorded = record(command, method, wanted)?;
+            (bare(command, wanted)?, recorded)
+        };
+        ratios.push(recorded.cpu_ns / bare);
+        last = Some(recorded);
+    }
+    let last = last.ok_or_else(|| Error::Nothing("nothing was recorded".into()))?;
+    Ok(Measured { ratios, last })
+}
+
+fn options(wanted: &Wanted) -> sample::Options {
+    sample::Options {
+        rate: RATE,
+        quiet: true,
+        cpus: wanted.cpus.clone(),
+        ..sample::Options::default()
+    }
+}
+
+fn cpu(ended: &Ended) -> f64 {
+    (ended.user_ns + ended.system_ns).max(1) as f64
+}
+
+fn bare(command: &[OsString], wanted: &Wanted) -> Result<f64, Error> {
+    sample::bare(command, &options(wanted)).map(|ended| cpu(&ended))
+}
+
+fn record(command: &[OsString], method: Method, wanted: &Wanted) -> Result<Recorded, Error> {
+    let call_graph = match method {
+        Method::Agent => {
+            let (profile, ended) = sample::record(command, &options(wanted), &mut |_| ())?;
+            return Ok(recorded(&profile, cpu(&ended), None));
+        }
+        Method::Perf(call_graph) => call_graph,
+    };
+    // Branch records come with events of the processor only.
+    let event = if call_graph == CallGraph::BranchRecords { "cycles" } else { "cpu-clock" };
+    let options = perf::Options {
+        target: Target::Command(command.to_vec()),
+        events: vec![event.into()],
+        rate: RATE,
+        call_graph,
+        cpus: wanted.cpus.clone(),
+        duration: None,
+    };
+    let failed = |error: &dyn std::fmt::Display| Error::Nothing(error.to_string());
+    let room = tempfile::tempdir().map_err(|error| failed(&error))?;
+    let data = room.path().join("perf.data");
+    let ended = perf::record(&options, &data)?;
+    let profile = read(&data).map_err(|error| failed(&error))?;
+    Ok(recorded(&profile, cpu(&ended), data.metadata().ok().map(|file| file.len())))
+}
+
+fn read(data: &Path) -> Result<Samples, laggard_formats::Error> {
+    reader::read(Source::open(data)?, &|_| ())
+}
+
+fn recorded(profile: &Samples, cpu_ns: f64, bytes: Option<u64>) -> Recorded {
+    let sum = quality(profile);
+    let complete = (sum.samples > 0).then(|| sum.complete as f64 / sum.samples as f64);
+    Recorded { cpu_ns, samples: sum.samples, complete, bytes }
+}

@@ -1,0 +1,359 @@
+//! From what is asked for and what is built to statements that are measured together.
+
+use super::binding::Binding;
+use super::interpreter::Interpreter;
+use super::suite::{Category, Statement, Suite};
+use super::{LAUNCHES, LAUNCHES_IF_QUICK, Stock, TIME, TIME_IF_QUICK, Wanted};
+use crate::bench::SEED;
+use crate::commands::bench::explain;
+use crate::printer::Printer;
+use laggard_core::model::ffi::{self, Cell, Ffi, Who};
+use laggard_probe::bench::{
+    CaseTogether, Effort, Interpreter as Host, StatementTogether, Together, measure_together,
+};
+use std::path::Path;
+
+/// A function that the user brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Own {
+    /// As `module:function`.
+    pub(crate) module: String,
+    pub(crate) function: String,
+    /// An expression of Python: a tuple, or one argument.
+    pub(crate) arguments: String,
+    /// How many that are; none when it is one that is no tuple.
+    pub(crate) count: Option<usize>,
+    pub(crate) setup: String,
+}
+
+impl Own {
+    pub(crate) fn name(&self) -> String {
+        format!("{}:{}", self.module, self.function)
+    }
+
+    /// A call of `f`, which these lines make, with every argument in a variable, as the suite's own.
+    fn called(&self, makes_f: &str) -> Statement {
+        let names: Vec<String> = (0..self.count.unwrap_or(1)).map(|at| format!("a{at}")).collect();
+        let names = names.join(", ");
+        let taken = match self.count {
+            Some(0) => String::new(),
+            Some(_) => format!("{names}, = {}", self.arguments),
+            None => format!("{names} = {}", self.arguments),
+        };
+        let parts = [makes_f, self.setup.as_str(), &taken];
+        Statement {
+            setup: parts.join("\n"),
+            code: format!("f({names})"),
+            check: None,
+            calls: 1,
+            note: String::new(),
+        }
+    }
+}
+
+/// Lines that make a built module `m`. Modules of both profiles have the same name, and one process
+/// has both, so each is loaded under a name of its own, and once.
+pub(crate) fn loaded(profile: &str, module: &str, path: &Path) -> String {
+    let name = python_text(&format!("laggard_{profile}.{module}"));
+    let path = python_text(&path.to_string_lossy());
+    format!(
+        "def _laggard_load(name, path):
+    import importlib.util, sys
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    return sys.modules[name]
+m = _laggard_load({name}, {path})"
+    )
+}
+
+/// A text as Python writes it; what JSON writes is that too.
+fn python_text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// Measures, and adds what came of it.
+pub(super) fn measure(
+    wanted: &Wanted,
+    suite: &Suite,
+    categories: &[&Category],
+    interpreters: &[Interpreter],
+    stock: &Stock,
+    ffi: &mut Ffi,
+    printer: &Printer,
+) -> anyhow::Result<()> {
+    let mut planner =
+        Planner { wanted, stock, pythons: interpreters.len(), cases: vec![], cells: vec![] };
+    match &wanted.own {
+        Some(own) => planner.own(own, ffi),
+        None => {
+            for category in categories {
+                planner.category(category, ffi);
+            }
+            // Asked for by the category that it scans, as that is asked for.
+            let scanned = suite.scanned()?;
+            if categories.iter().any(|category| category.name == scanned.name) {
+                let sizes =
+                    if wanted.is_quick { &suite.crossover.quick } else { &suite.crossover.sizes };
+                for &size in sizes {
+                    planner.scan(suite, &scanned.sized(size), ffi);
+                }
+            }
+        }
+    }
+    let Planner { cases, mut cells, .. } = planner;
+    let (time, launches) = match wanted.is_quick {
+        true => (TIME_IF_QUICK, LAUNCHES_IF_QUICK),
+        false => (TIME, LAUNCHES),
+    };
+    let launches = wanted.launches.unwrap_or(launches);
+    let statements: usize = cases.iter().map(|case| case.statements.len()).sum();
+    let share = statements as f64 / statements_of_all(suite, wanted.is_quick) as f64;
+    let plan = Together {
+        interpreters: interpreters
+            .iter()
+            .map(|of| Host { python: of.path.clone(), env: vec![] })
+            .collect(),
+        cases,
+        launches,
+        // A part of the suite takes its part of the time, but never so little that it says nothing.
+        effort: wanted
+            .iterations
+            .map_or_else(|| Effort::Time(time.mul_f64(share.max(LEAST_SHARE))), Effort::Calls),
+        cpus: wanted.cpus.clone(),
+        seed: SEED,
+        timeout: wanted.timeout,
+    };
+    let bar = printer.steps();
+    let measured = measure_together(&plan, &mut |step| {
+        let words = match step.launch {
+            Some(launch) => format!(
+                "launch {} of {launches}: {} of {}, {}",
+                launch + 1,
+                step.done + 1,
+                plan.cases.len(),
+                step.name
+            ),
+            None => format!("counting instructions: {}", step.name),
+        };
+        bar.set_message(words);
+    });
+    bar.finish_and_clear();
+    let measured = measured.map_err(explain)?;
+    let times = measured.cases.into_iter().flatten();
+    for (cell, times) in cells.iter_mut().zip(times) {
+        (cell.launches, cell.counters) = (times.launches, times.counters);
+        cell.trouble = times.trouble;
+    }
+    ffi.cells = cells;
+    ffi.facts.extend(measured.facts);
+    for (python, facts) in ffi.pythons.iter_mut().zip(measured.interpreters) {
+        python.facts = facts;
+    }
+    for cell in &ffi.cells {
+        if let Some(trouble) = &cell.trouble {
+            let who = who_is(ffi, cell.who);
+            let category = &ffi.categories[cell.category].name;
+            let (python, profile) =
+                (&ffi.pythons[cell.python].name, &ffi.profiles[cell.profile].name);
+            ffi.warnings.push(format!("{category} through {who} ({profile}, {python}) {trouble}"));
+        }
+    }
+    Ok(())
+}
+
+/// The least share of the suite's time, however little is measured.
+const LEAST_SHARE: f64 = 0.02;
+
+/// How many statements the whole suite has for one interpreter.
+fn statements_of_all(suite: &Suite, is_quick: bool) -> usize {
+    let sizes = if is_quick { &suite.crossover.quick } else { &suite.crossover.sizes };
+    let each = Binding::ALL.len() + 1;
+    suite.categories.len() * (2 * each + 1) + sizes.len() * (each + 1)
+}
+
+fn who_is(ffi: &Ffi, who: Who) -> String {
+    match who {
+        Who::Loop => "the loop".into(),
+        Who::Null => "the null control".into(),
+        Who::C => "C".into(),
+        Who::Binding(at) => ffi.bindings[at].name.clone(),
+    }
+}
+
+struct Planner<'a> {
+    wanted: &'a Wanted,
+    stock: &'a Stock,
+    pythons: usize,
+    cases: Vec<CaseTogether>,
+    /// In the order of all statements.
+    cells: Vec<Cell>,
+}
+
+impl Planner<'_> {
+    /// One more case; what follows belongs to it.
+    fn begin(&mut self, ffi: &mut Ffi, category: ffi::Category, is_counted: bool) -> usize {
+        let name = match category.size {
+            Some(size) => format!("{} of {size}", category.name),
+            None => category.name.clone(),
+        };
+        self.cases.push(CaseTogether { name, statements: vec![], is_counted });
+        ffi.categories.push(category);
+        ffi.categories.len() - 1
+    }
+
+    fn add(&mut self, python: usize, cell: Cell, statement: Statement) {
+        let Some(case) = self.cases.last_mut() else { return };
+        case.statements.push(StatementTogether {
+            name: String::new(),
+            interpreter: python,
+            setup: statement.setup,
+            code: statement.code,
+            check: statement.check,
+        });
+        self.cells.push(cell);
+    }
+
+    fn cell(&self, at: (usize, usize, usize), who: Who, statement: &Statement) -> Cell {
+        let (category, python, profile) = at;
+        Cell {
+            category,
+            python,
+            profile,
+            who,
+            statement: statement.code.trim().to_owned(),
+            calls: statement.calls,
+            note: statement.note.clone(),
+            launches: vec![],
+            counters: vec![],
+            trouble: None,
+        }
+    }
+
+    fn put(&mut self, at: (usize, usize, usize), who: Who, name: &str, statement: Statement) {
+        let cell = self.cell(at, who, &statement);
+        self.add(at.1, cell, statement);
+        if let Some(last) = self.cases.last_mut().and_then(|case| case.statements.last_mut()) {
+            name.clone_into(&mut last.name);
+        }
+    }
+
+    /// Lines that make a binding `m`, if it is built.
+    fn load(&self, python: usize, profile: usize, binding: Binding) -> Option<String> {
+        let profile = self.wanted.profiles[profile];
+        let built = self.stock.get(python, profile, binding)?;
+        Some(loaded(profile.name(), binding.module(), &built.module))
+    }
+
+    /// The loop, the null control and every binding, in all profiles.
+    fn category(&mut self, category: &Category, ffi: &mut Ffi) {
+        let at = self.begin(ffi, about(category, None), true);
+        for python in 0..self.pythons {
+            self.put((at, python, 0), Who::Loop, "the loop", empty());
+            if let Some(statement) =
+                self.load(python, 0, Binding::Capi).and_then(|load| category.in_c(&load))
+            {
+                self.put((at, python, 0), Who::C, "C", statement);
+            }
+            for number in 0..self.wanted.profiles.len() {
+                self.put((at, python, number), Who::Null, "the null control", category.null());
+                for (place, &binding) in self.stock.bindings.iter().enumerate() {
+                    let Some(load) = self.load(python, number, binding) else { continue };
+                    let who = Who::Binding(place);
+                    match category.of(binding, &load) {
+                        Ok(statement) => {
+                            self.put((at, python, number), who, binding.name(), statement)
+                        }
+                        Err(why) if number == 0 && python == 0 => {
+                            let words = format!(
+                                "{} through {} is left out: {why}",
+                                category.name,
+                                binding.name()
+                            );
+                            ffi.warnings.push(words);
+                        }
+                        Err(_) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// A category with so many elements, in the first profile, and the same work in C alone.
+    fn scan(&mut self, suite: &Suite, category: &Category, ffi: &mut Ffi) {
+        let at = self.begin(ffi, about(category, category.size()), false);
+        for python in 0..self.pythons {
+            self.put((at, python, 0), Who::Loop, "the loop", empty());
+            if let Some(load) = self.load(python, 0, Binding::Capi) {
+                self.put((at, python, 0), Who::C, "C", suite.crossover.in_c(category, &load));
+            }
+            for (place, &binding) in self.stock.bindings.iter().enumerate() {
+                let Some(load) = self.load(python, 0, binding) else { continue };
+                if let Ok(statement) = category.of(binding, &load) {
+                    self.put((at, python, 0), Who::Binding(place), binding.name(), statement);
+                }
+            }
+        }
+    }
+
+    /// The user's function beside one of the floor that takes the same arguments and does nothing.
+    fn own(&mut self, own: &Own, ffi: &mut Ffi) {
+        let category = ffi::Category {
+            name: own.name(),
+            group: "your function".into(),
+            about: format!("called with {}", own.arguments),
+            calls: 1,
+            size: None,
+        };
+        let at = self.begin(ffi, category, true);
+        ffi.bindings.push(ffi::Binding {
+            name: own.name(),
+            about: "your function".into(),
+            is_users: true,
+        });
+        let users = Who::Binding(ffi.bindings.len() - 1);
+        for python in 0..self.pythons {
+            self.put((at, python, 0), Who::Loop, "the loop", empty());
+            for number in 0..self.wanted.profiles.len() {
+                let here = (at, python, number);
+                self.put(
+                    here,
+                    Who::Null,
+                    "the null control",
+                    own.called("def f(*arguments): pass"),
+                );
+                let floor = self.stock.bindings.iter().position(|of| *of == Binding::Capi);
+                let load = self.load(python, number, Binding::Capi);
+                if let (Some(place), Some(load)) = (floor, load) {
+                    let statement = own.called(&format!("{load}\nf = m.anything"));
+                    self.put(here, Who::Binding(place), Binding::Capi.name(), statement);
+                }
+                if number == 0 {
+                    let load = format!(
+                        "import importlib\nf = importlib.import_module({})\nfor _laggard_part in {}.split('.'): f = getattr(f, _laggard_part)",
+                        python_text(&own.module),
+                        python_text(&own.function)
+                    );
+                    self.put(here, users, &own.name(), own.called(&load));
+                }
+            }
+        }
+    }
+}
+
+/// The loop with nothing in it.
+fn empty() -> Statement {
+    Statement { code: "pass".into(), calls: 1, ..Statement::default() }
+}
+
+fn about(category: &Category, size: Option<u64>) -> ffi::Category {
+    ffi::Category {
+        name: category.name.clone(),
+        group: category.group.clone(),
+        about: category.about.clone(),
+        calls: category.calls,
+        size,
+    }
+}

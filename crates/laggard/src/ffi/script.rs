@@ -1,0 +1,51 @@
+//! The program that calls functions through one binding and does nothing else, so that it can be put
+//! under a profiler.
+
+use super::binding::Binding;
+use super::suite::Suite;
+use serde::Serialize;
+
+/// The program, without what it calls.
+const TEXT: &str = include_str!("../../../../subjects/ffi/bench.py");
+
+#[derive(Serialize)]
+struct Case<'a> {
+    name: &'a str,
+    group: &'a str,
+    setup: String,
+    call: String,
+    calls: u64,
+}
+
+/// Its file name, as `ctypes_bench.py`.
+pub(crate) fn name(binding: Binding) -> String {
+    format!("{}_bench.py", identifier(binding))
+}
+
+/// The name of a binding where only letters may be.
+pub(crate) fn identifier(binding: Binding) -> String {
+    binding.name().replace('-', "_")
+}
+
+/// Its text for a binding, which is a module in this file beside it.
+pub(crate) fn of(suite: &Suite, binding: Binding, module: &str) -> serde_json::Result<String> {
+    let case = |category: &super::suite::Category| {
+        let statement = category.of(binding, "").ok()?;
+        serde_json::to_string(&Case {
+            name: &category.name,
+            group: &category.group,
+            setup: statement.setup,
+            call: statement.code,
+            calls: statement.calls,
+        })
+        .into()
+    };
+    let cases: Vec<String> =
+        suite.categories.iter().filter_map(case).collect::<serde_json::Result<_>>()?;
+    // What JSON writes of texts and numbers is Python too.
+    let cases = format!("[\n    {},\n]", cases.join(",\n    "));
+    Ok(TEXT
+        .replace("[\"@CASES@\"]", &cases)
+        .replace("\"@MODULE@\"", &serde_json::to_string(module)?)
+        .replace("@BINDING@", binding.name()))
+}

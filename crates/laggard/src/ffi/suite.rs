@@ -1,0 +1,256 @@
+//! What is measured through every binding: `subjects/ffi/suite.toml`, which the program has inside.
+
+use super::binding::Binding;
+use crate::failure;
+use anyhow::Context;
+use laggard_report::code::glob;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+const TEXT: &str = include_str!("../../../../subjects/ffi/suite.toml");
+
+/// The whole suite.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Suite {
+    #[serde(rename = "category")]
+    pub(crate) categories: Vec<Category>,
+    pub(crate) crossover: Crossover,
+    pub(crate) overhead: Workload,
+}
+
+/// Statements of Python that do the same through every binding.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Category {
+    pub(crate) name: String,
+    pub(crate) group: String,
+    pub(crate) about: String,
+    /// How many the function takes.
+    arguments: usize,
+    /// A variable before all else.
+    n: Option<u64>,
+    #[serde(default)]
+    values: String,
+    /// Names of values that all statements of an interpreter have the same of.
+    #[serde(default)]
+    shared: Vec<String>,
+    setup: String,
+    call: String,
+    check: Option<String>,
+    /// More of the null control's set-up.
+    #[serde(default)]
+    null: String,
+    #[serde(default = "one")]
+    pub(crate) calls: u64,
+    /// The same calls in a loop of C, of the floor's module.
+    c: Option<InC>,
+    #[serde(default)]
+    own: BTreeMap<String, Own>,
+    #[serde(default)]
+    cannot: BTreeMap<String, String>,
+}
+
+/// What a binding has in place of what others have.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    setup: Option<String>,
+    call: Option<String>,
+    check: Option<String>,
+    #[serde(default)]
+    note: String,
+}
+
+/// Calls that C makes, so many in a statement.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct InC {
+    setup: String,
+    call: String,
+    calls: u64,
+}
+
+/// From how many elements on work outweighs the call.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Crossover {
+    category: String,
+    pub(crate) sizes: Vec<u64>,
+    pub(crate) quick: Vec<u64>,
+    c: String,
+    c_setup: String,
+}
+
+/// What is called while profiling is measured.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Workload {
+    pub(crate) category: String,
+}
+
+/// A statement of a category, for one caller.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Statement {
+    pub(crate) setup: String,
+    pub(crate) code: String,
+    /// What is compared with others: none is nothing, empty what the statement gives.
+    pub(crate) check: Option<String>,
+    /// Calls across the border.
+    pub(crate) calls: u64,
+    /// Where it does not do quite the same as others.
+    pub(crate) note: String,
+}
+
+fn one() -> u64 {
+    1
+}
+
+impl Suite {
+    pub(crate) fn load() -> anyhow::Result<Suite> {
+        toml::from_str(TEXT).context("the suite that is built in cannot be read")
+    }
+
+    /// The categories that fit any of the patterns; names of groups fit too. All if there is none.
+    pub(crate) fn chosen(&self, patterns: &[String]) -> anyhow::Result<Vec<&Category>> {
+        let fits =
+            |pattern: &str, of: &Category| glob(pattern, &of.name) || glob(pattern, &of.group);
+        for pattern in patterns {
+            if !self.categories.iter().any(|category| fits(pattern, category)) {
+                let names: Vec<&str> = self.categories.iter().map(|of| of.name.as_str()).collect();
+                return Err(failure::with_hint(
+                    format!("there is no category {pattern}"),
+                    format!("categories are {}", names.join(", ")),
+                ));
+            }
+        }
+        let is_chosen = |of: &&Category| {
+            patterns.is_empty() || patterns.iter().any(|pattern| fits(pattern, of))
+        };
+        Ok(self.categories.iter().filter(is_chosen).collect())
+    }
+
+    /// The category that is measured by size.
+    pub(crate) fn scanned(&self) -> anyhow::Result<&Category> {
+        let is_it = |of: &&Category| of.name == self.crossover.category;
+        self.categories.iter().find(is_it).context("the suite scans a category that it lacks")
+    }
+}
+
+impl Category {
+    /// The statement of a binding, after a set-up that makes it `m`; an error says why it has none.
+    pub(crate) fn of(&self, binding: Binding, load: &str) -> Result<Statement, &str> {
+        let family = binding.family();
+        let mut names = [binding.name(), family].into_iter();
+        if let Some(why) = names.clone().find_map(|name| self.cannot.get(name)) {
+            return Err(why);
+        }
+        let own = names.find_map(|name| self.own.get(name)).cloned().unwrap_or_default();
+        Ok(Statement {
+            setup: self.with_values([load, own.setup.as_deref().unwrap_or(&self.setup)]),
+            code: own.call.unwrap_or_else(|| self.call.clone()),
+            check: Some(own.check.or_else(|| self.check.clone()).unwrap_or_default()),
+            calls: self.calls,
+            note: own.note,
+        })
+    }
+
+    /// The same call of a function of Python that does nothing.
+    pub(crate) fn null(&self) -> Statement {
+        let names: Vec<String> = (0..self.arguments).map(|number| format!("a{number}")).collect();
+        let function = format!("def f({}): pass", names.join(", "));
+        Statement {
+            setup: self.with_values([&function, &self.null]),
+            code: self.call.clone(),
+            check: None,
+            calls: self.calls,
+            note: String::new(),
+        }
+    }
+
+    /// The same calls from C, where the suite has them.
+    pub(crate) fn in_c(&self, load: &str) -> Option<Statement> {
+        let InC { setup, call, calls } = self.c.as_ref()?;
+        let setup = self.with_values([load, setup]);
+        Some(Statement {
+            setup,
+            code: call.clone(),
+            check: None,
+            calls: *calls,
+            note: String::new(),
+        })
+    }
+
+    /// The same with so many elements.
+    pub(crate) fn sized(&self, n: u64) -> Category {
+        Category { n: Some(n), ..self.clone() }
+    }
+
+    /// Elements that it works on, where that can be chosen.
+    pub(crate) fn size(&self) -> Option<u64> {
+        self.n
+    }
+
+    fn with_values(&self, more: [&str; 2]) -> String {
+        let n = self.n.map_or_else(String::new, |n| format!("n = {n}"));
+        // Where an array lies decides how fast it is read.
+        let shared = self.shared.iter().map(|name| {
+            let key = format!("laggard {} {:?} {name}", self.name, self.n);
+            format!("{name} = __import__('sys').__dict__.setdefault({key:?}, {name})")
+        });
+        let shared = shared.collect::<Vec<_>>().join("\n");
+        let parts = [n.as_str(), &self.values, &shared, more[0], more[1]];
+        let parts: Vec<&str> =
+            parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect();
+        parts.join("\n")
+    }
+}
+
+impl Crossover {
+    /// The work alone: C calls it so often in a statement, without Python.
+    pub(crate) fn in_c(&self, category: &Category, load: &str) -> Statement {
+        /// Elements that a statement works on in all, so that the way there and back is little.
+        const IN_ALL: u64 = 1 << 16;
+        let calls = (IN_ALL / category.size().unwrap_or(1).max(1)).max(1);
+        let setup = category.with_values([load, &self.c_setup]);
+        let setup = format!("{setup}\ntimes = {calls}");
+        Statement { setup, code: self.c.clone(), check: None, calls, note: String::new() }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test fails by panicking
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_name_in_the_suite_means_something() {
+        let suite = Suite::load().unwrap();
+        let names: BTreeSet<&str> = Binding::ALL.iter().map(|binding| binding.name()).collect();
+        let families: BTreeSet<&str> = Binding::ALL.iter().map(|of| of.family()).collect();
+        for category in &suite.categories {
+            for name in category.own.keys().chain(category.cannot.keys()) {
+                let name = name.as_str();
+                assert!(names.contains(name) || families.contains(name), "{name}");
+            }
+        }
+        assert!(suite.categories.iter().any(|of| of.name == suite.overhead.category));
+        assert!(suite.scanned().unwrap().size().is_some());
+    }
+
+    #[test]
+    fn a_binding_has_its_own_statement_or_that_of_its_family() {
+        let suite = Suite::load().unwrap();
+        let of = |name: &str| suite.chosen(&[name.to_owned()]).unwrap()[0].clone();
+        let text = of("str_length");
+        assert_eq!(text.of(Binding::Pyo3, "m = 1").unwrap().code, "f(text)");
+        assert_eq!(text.of(Binding::CtypesPydll, "m = 1").unwrap().code, "f(text.encode())");
+        assert!(of("nogil").of(Binding::CtypesPydll, "").is_err());
+        let sum = of("sum_double").sized(8).of(Binding::Capi, "m = 1").unwrap();
+        assert!(sum.setup.starts_with("n = 8\nfrom array"), "{}", sum.setup);
+        assert!(of("add_int32").null().setup.contains("def f(a0, a1): pass"));
+        assert_eq!(suite.chosen(&["buffers".into()]).unwrap().len(), 4);
+        assert!(suite.chosen(&["nope".into()]).is_err());
+    }
+}
