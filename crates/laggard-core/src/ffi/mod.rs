@@ -122,7 +122,7 @@ pub(crate) fn beside<'a>(ffi: &'a Ffi, cell: &Cell, who: Who) -> Option<&'a Cell
 }
 
 fn figure(ffi: &Ffi, cell: &Cell) -> Figure {
-    let around = (cell.who != Who::Loop).then(|| beside(ffi, cell, Who::Loop)).flatten();
+    let around = loop_around(ffi, cell);
     let least = |cell: &Cell| {
         let times = cell.launches.iter().flat_map(|launch| times(launch, wall));
         times.fold(f64::INFINITY, f64::min) / cell.calls.max(1) as f64
@@ -180,13 +180,15 @@ pub(crate) fn nets(ffi: &Ffi, cell: &Cell) -> Vec<f64> {
 
 fn nets_of(ffi: &Ffi, cell: &Cell, of: fn(&Batch) -> u64) -> Vec<f64> {
     let all = per_launch(cell, of);
-    // C has a loop of its own, and the loop is what it is.
-    if matches!(cell.who, Who::Loop | Who::C) {
-        return all;
-    }
-    let Some(around) = beside(ffi, cell, Who::Loop) else { return all };
+    let Some(around) = loop_around(ffi, cell) else { return all };
     // A statement that calls several times has a loop within, which takes as long.
     all.iter().zip(per_launch(around, of)).map(|(whole, around)| whole - around).collect()
+}
+
+/// The loop that is to be taken off a cell. C has one of its own, and the loop is what it is.
+fn loop_around<'a>(ffi: &'a Ffi, cell: &Cell) -> Option<&'a Cell> {
+    let has_one = !matches!(cell.who, Who::Loop | Who::C);
+    has_one.then(|| beside(ffi, cell, Who::Loop)).flatten()
 }
 
 /// Logarithms of the ratio of two cells' times, launch by launch.

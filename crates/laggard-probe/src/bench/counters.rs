@@ -24,6 +24,11 @@ pub(super) const HARDWARE: [Event; 6] = [
     ("branch-misses", name::PERF_TYPE_HARDWARE, name::PERF_COUNT_HW_BRANCH_MISSES),
 ];
 
+/// Whether instructions can be counted by the processor here.
+pub fn counts_instructions() -> bool {
+    Counters::open(&HARDWARE[1..2], None).is_ok()
+}
+
 /// Counters of one side.
 pub(super) struct Counters {
     events: Vec<Opened>,

@@ -32,6 +32,7 @@ mod wire;
 mod worker;
 
 pub use alone::{Repeat, alone};
+pub use counters::counts_instructions;
 pub use counts::count_side;
 pub use plan::{CasePlan, Limits, Own, Plan, Rounds, Runs, SidePlan, WarmUp};
 pub use progress::{Progress, Stage};

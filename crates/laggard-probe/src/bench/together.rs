@@ -84,6 +84,9 @@ pub struct StatementTogether {
     pub setup: String,
     /// What is timed.
     pub code: String,
+    /// The set-up in its place where instructions are counted on a simulated processor, which may not
+    /// know all instructions of this one.
+    pub simulated_setup: Option<String>,
     /// What is compared with other statements of the case; none is nothing, an empty text what the
     /// statement gives.
     pub check: Option<String>,
@@ -526,7 +529,8 @@ impl Session<'_> {
                     if statement.interpreter != interpreter || cell.times.trouble.is_some() {
                         continue;
                     }
-                    let StatementTogether { setup, code, .. } = statement;
+                    let StatementTogether { setup, code, simulated_setup, .. } = statement;
+                    let setup = simulated_setup.as_ref().unwrap_or(setup);
                     let of = Statement { code, setup, check: "" };
                     match counting.count(&of, cell.call_ns.unwrap_or(1e3)) {
                         Ok(counter) => cell.times.counters.push(counter),

@@ -136,7 +136,8 @@ pub(super) fn times(report: &FfiReport, document: &mut Document) {
     for python in 0..ffi.pythons.len() {
         let columns = columns(report, python);
         document.heading(format!("A call{}", place(ffi, python, 0)));
-        let heads = columns.iter().map(|who| Column::number(name_of(ffi, *who), "ns"));
+        let head = |who: &Who| name_of(ffi, *who).trim_matches(['(', ')']).replace(" control", "");
+        let heads = columns.iter().map(|who| Column::number(&head(who), "ns"));
         let mut table =
             Table::new([Column::text("category")].into_iter().chain(heads).collect::<Vec<_>>());
         for category in categories(ffi) {
@@ -358,8 +359,8 @@ pub(super) fn differences(report: &FfiReport, document: &mut Document) {
         Column::range("95 %", "%"),
     ];
     for name in &counters {
-        heads.push(Column::number(name, &first.name));
-        heads.push(Column::number(name, &second.name));
+        heads.push(Column::number(name, &first.name).may_go());
+        heads.push(Column::number(name, &second.name).may_go());
     }
     heads.push(Column::text("verdict"));
     let mut table = Table::new(heads);
@@ -404,7 +405,7 @@ pub(super) fn verdict(of: &Difference) -> String {
     match of.cost {
         Cost::Slower => "slower".into(),
         Cost::Faster => "faster".into(),
-        Cost::None { within } => format!("no detectable cost (±{} %)", percent(within)),
+        Cost::None { .. } => "no detectable cost".into(),
         Cost::Unknown => "single launch".into(),
     }
 }

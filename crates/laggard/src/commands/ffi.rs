@@ -115,7 +115,7 @@ fn built(
     printer: &Printer,
 ) -> anyhow::Result<Vec<Built>> {
     let workshop = Workshop::open()?;
-    let order = |&binding: &Binding| Order { binding, interpreter, profile };
+    let order = |&binding: &Binding| Order { binding, interpreter, profile, is_simulated: false };
     let orders: Vec<Order> = bindings.iter().map(order).collect();
     let bar = printer.steps();
     let answers = workshop.build(&orders, &|what| bar.set_message(format!("building {what}")));
@@ -191,7 +191,12 @@ fn build_only(args: &FfiBuildArgs, printer: &Printer) -> anyhow::Result<()> {
     let mut orders = vec![];
     for interpreter in &interpreters {
         for &profile in &profiles {
-            orders.extend(bindings.iter().map(|&binding| Order { binding, interpreter, profile }));
+            orders.extend(bindings.iter().map(|&binding| Order {
+                binding,
+                interpreter,
+                profile,
+                is_simulated: false,
+            }));
         }
     }
     let bar = printer.steps();

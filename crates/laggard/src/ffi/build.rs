@@ -12,6 +12,7 @@ use laggard_core::model::code::Code;
 use laggard_core::model::ffi::Library;
 use laggard_symbols::{Elf, inspect};
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,6 +55,12 @@ impl Profile {
             Profile::Fast => format!("{OPTIMISE} {LINKABLE}"),
             Profile::Instrumented => format!("{OPTIMISE} -fno-omit-frame-pointer {LINKABLE}"),
         }
+    }
+
+    /// What the library is called by those that are linked with it. Profiles differ in it, as one
+    /// process loads both.
+    fn soname(self) -> String {
+        format!("libbenchlib-{}.so", self.name())
     }
 
     fn rust_flags(self) -> &'static str {
@@ -148,6 +155,36 @@ pub(crate) struct Order<'a> {
     pub(crate) binding: Binding,
     pub(crate) interpreter: &'a Interpreter,
     pub(crate) profile: Profile,
+    /// Whether it is to run on valgrind's processor.
+    pub(crate) is_simulated: bool,
+}
+
+impl Order<'_> {
+    fn c_flags(&self) -> String {
+        c_flags(self.profile, self.is_simulated)
+    }
+
+    fn cpp_flags(&self) -> String {
+        format!("-std=c++17 {}", self.c_flags())
+    }
+
+    /// The way to build, as a name.
+    fn way(&self) -> String {
+        way(self.profile, self.is_simulated)
+    }
+}
+
+/// What valgrind does not know is left out where it is to run the code.
+pub(crate) const SIMULATED: &str = "-mno-avx512f";
+
+fn c_flags(profile: Profile, is_simulated: bool) -> String {
+    let flags = profile.c_flags();
+    if is_simulated { format!("{flags} {SIMULATED}") } else { flags }
+}
+
+fn way(profile: Profile, is_simulated: bool) -> String {
+    let simulated = if is_simulated { "-simulated" } else { "" };
+    format!("{}{simulated}", profile.name())
 }
 
 /// A program that builds, and its version.
@@ -210,6 +247,10 @@ impl Step {
 }
 
 fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_=+./,:@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
     shlex::try_quote(word).map_or_else(|_| word.to_owned(), |quoted| quoted.into_owned())
 }
 
@@ -226,7 +267,7 @@ struct Recipe {
     results: Vec<String>,
     /// The library, where it is to be there before anything is built.
     library: Option<PathBuf>,
-    /// What the library calls itself. Profiles differ in it, as one process loads both.
+    /// What the library calls itself.
     soname: String,
 }
 
@@ -266,11 +307,10 @@ impl Workshop {
         orders: &[Order],
         says: &(dyn Fn(&str) + Sync),
     ) -> Vec<Result<Built, NotBuilt>> {
-        let libraries: Vec<(Profile, Result<PathBuf, NotBuilt>)> = Profile::ALL
-            .into_iter()
-            .filter(|profile| orders.iter().any(|order| order.profile == *profile))
-            .map(|profile| (profile, self.library(profile, says)))
-            .collect();
+        let ways: BTreeSet<(Profile, bool)> =
+            orders.iter().map(|order| (order.profile, order.is_simulated)).collect();
+        let libraries: BTreeMap<(Profile, bool), Result<PathBuf, NotBuilt>> =
+            ways.into_iter().map(|way| (way, self.library(way.0, way.1, says))).collect();
         let waiting = Mutex::new(0..orders.len());
         let done = Mutex::new(vec![None; orders.len()]);
         let work = || {
@@ -278,10 +318,9 @@ impl Workshop {
                 let next = waiting.lock().ok().and_then(|mut waiting| waiting.next());
                 let Some(number) = next else { break };
                 let order = &orders[number];
-                let library = libraries.iter().find(|(profile, _)| *profile == order.profile);
-                let built = match library {
-                    Some((_, Ok(library))) => self.one(order, library, says),
-                    Some((_, Err(why))) => Err(why.clone()),
+                let built = match libraries.get(&(order.profile, order.is_simulated)) {
+                    Some(Ok(library)) => self.one(order, library, says),
+                    Some(Err(why)) => Err(why.clone()),
                     None => Err(NotBuilt::new("its library is not built", "")),
                 };
                 if let Ok(mut done) = done.lock() {
@@ -301,23 +340,27 @@ impl Workshop {
     }
 
     /// The directory of the library.
-    fn library(&self, profile: Profile, says: &dyn Fn(&str)) -> Result<PathBuf, NotBuilt> {
+    fn library(
+        &self,
+        profile: Profile,
+        is_simulated: bool,
+        says: &dyn Fn(&str),
+    ) -> Result<PathBuf, NotBuilt> {
         let c = self.c_compiler()?;
-        let soname = soname(profile);
-        let named = format!("-Wl,-soname,{soname}");
+        let named = format!("-Wl,-soname,{}", profile.soname());
         let mut words = c.words.clone();
-        words.extend(split(&profile.c_flags()));
+        words.extend(split(&c_flags(profile, is_simulated)));
         let more = ["-shared", &named, "-o", LIBRARY_FILE, "benchlib.c", "-lm"];
         words.extend(more.map(String::from));
         let recipe = Recipe {
-            name: format!("benchlib-{}", profile.name()),
+            name: format!("benchlib-{}", way(profile, is_simulated)),
             files: owned(&LIBRARY),
             steps: vec![Step::new(words)],
             made_with: format!("{}\n{}", c.version, self.processor),
             version: String::new(),
             results: vec![LIBRARY_FILE.into()],
             library: None,
-            soname,
+            soname: profile.soname(),
         };
         self.make(&recipe, says).map(|(directory, ..)| directory)
     }
@@ -331,7 +374,7 @@ impl Workshop {
     }
 
     fn recipe(&self, order: &Order, library: &Path) -> Result<Recipe, NotBuilt> {
-        let &Order { binding, interpreter, profile } = order;
+        let &Order { binding, interpreter, profile, .. } = order;
         let mut made_with = format!("{}\n{}\n", interpreter.identity(), library.display());
         let mut version = String::new();
         let mut include = vec!["-I.".to_owned()];
@@ -370,19 +413,17 @@ impl Workshop {
         let result = module_file(binding, interpreter);
         let mut results = vec![result.clone()];
         match binding {
-            Binding::Capi => {
-                steps.push(self.compile(profile, &include, "bench_capi.c", &result)?)
-            }
+            Binding::Capi => steps.push(self.compile(order, &include, "bench_capi.c", &result)?),
             Binding::Cython => {
                 let words = ["-m", "cython", "-3", "bench_cython.pyx", "-o", "bench_cython.c"];
                 steps.push(Step::new([&*python].into_iter().chain(words)));
-                steps.push(self.compile(profile, &include, "bench_cython.c", &result)?);
+                steps.push(self.compile(order, &include, "bench_cython.c", &result)?);
             }
             Binding::CffiApi => {
                 const SOURCE: &str = "_bench_cffi_api.c";
                 let compiled = format!("_bench_cffi_api{}", interpreter.suffix);
                 steps.push(Step::new([&*python, "emit.py", "cdef.h", SOURCE]));
-                steps.push(self.compile(profile, &include, SOURCE, &compiled)?);
+                steps.push(self.compile(order, &include, SOURCE, &compiled)?);
                 results.push(compiled);
             }
             Binding::Pybind11 => {
@@ -391,7 +432,7 @@ impl Workshop {
                 let cpp = self.cpp_compiler()?;
                 steps.push(compiled(
                     cpp,
-                    &cpp_flags(profile),
+                    &order.cpp_flags(),
                     &flags,
                     &["bench_pybind11.cpp"],
                     &result,
@@ -399,7 +440,7 @@ impl Workshop {
             }
             Binding::Nanobind => {
                 let package = package.map_or("", |package| &package.source);
-                steps.extend(self.nanobind(profile, &include, package, &result)?);
+                steps.extend(self.nanobind(order, &include, package, &result)?);
             }
             Binding::Pyo3 => {
                 let cargo = self.cargo.as_ref().ok_or_else(|| {
@@ -419,14 +460,14 @@ impl Workshop {
             .map_err(|error| NotBuilt::new(format!("its script cannot be written: {error}"), ""))?;
         files.push((script::name(binding), script));
         Ok(Recipe {
-            name: format!("{}-{}-{}", binding.name(), interpreter.tag, profile.name()),
+            name: format!("{}-{}-{}", binding.name(), interpreter.tag, order.way()),
             files,
             steps,
             made_with: made_with + &self.processor,
             version,
             results,
             library: Some(library.join(LIBRARY_FILE)),
-            soname: soname(profile),
+            soname: profile.soname(),
         })
     }
 
@@ -441,12 +482,12 @@ impl Workshop {
 
     fn compile(
         &self,
-        profile: Profile,
+        order: &Order,
         flags: &[String],
         source: &str,
         result: &str,
     ) -> Result<Step, NotBuilt> {
-        Ok(compiled(self.c_compiler()?, &profile.c_flags(), flags, &[source], result))
+        Ok(compiled(self.c_compiler()?, &order.c_flags(), flags, &[source], result))
     }
 
     fn cpp_compiler(&self) -> Result<&Tool, NotBuilt> {
@@ -462,17 +503,17 @@ impl Workshop {
     /// not used goes. The domain keeps modules of both profiles apart in a process that loads both.
     fn nanobind(
         &self,
-        profile: Profile,
+        order: &Order,
         include: &[String],
         source: &str,
         result: &str,
     ) -> Result<[Step; 3], NotBuilt> {
         let cpp = self.cpp_compiler()?;
-        let domain = format!("-DNB_DOMAIN={}", profile.name());
+        let domain = format!("-DNB_DOMAIN={}", order.profile.name());
         let sections = ["-ffunction-sections", "-fdata-sections"];
         let object = |aliasing: &[&str], from: &str, to: &str| {
             let mut words = cpp.words.clone();
-            words.extend(split(&cpp_flags(profile)));
+            words.extend(split(&order.cpp_flags()));
             words.extend(["-DNDEBUG", "-DNB_COMPACT_ASSERTIONS", &domain].map(String::from));
             words.extend(aliasing.iter().chain(&sections).map(|&flag| flag.to_owned()));
             words.extend(include.iter().cloned());
@@ -655,14 +696,6 @@ fn compiled(tool: &Tool, profile: &str, flags: &[String], sources: &[&str], resu
 /// The end of a command that links a module, which finds the library beside itself.
 fn linked(result: &str) -> [String; 5] {
     ["-o", result, "-L.", "-lbenchlib", "-Wl,-rpath,$ORIGIN"].map(String::from)
-}
-
-fn cpp_flags(profile: Profile) -> String {
-    format!("-std=c++17 {}", profile.c_flags())
-}
-
-fn soname(profile: Profile) -> String {
-    format!("libbenchlib-{}.so", profile.name())
 }
 
 /// The file that Python imports.

@@ -16,8 +16,10 @@ use crate::printer::Printer;
 use anyhow::ensure;
 use binding::Binding;
 use build::{Built, NotBuilt, Order, Profile, Workshop};
-use interpreter::Interpreter;
+use interpreter::{Interpreter, in_path};
 use laggard_core::model::ffi::{self, Build, Ffi, Skipped};
+use laggard_probe::bench::counts_instructions;
+use laggard_probe::host;
 use laggard_report::number::plural;
 pub(crate) use plan::{Own, loaded};
 use std::collections::BTreeMap;
@@ -42,6 +44,13 @@ pub(crate) struct Wanted {
     pub(crate) timeout: Duration,
     /// A function of the user's.
     pub(crate) own: Option<Own>,
+}
+
+impl Wanted {
+    /// Whether instructions are counted.
+    fn is_counted(&self) -> bool {
+        !self.is_quick
+    }
 }
 
 /// Time for all batches of the whole suite, for one interpreter; what is beside it, the start of
@@ -138,6 +147,8 @@ pub(crate) struct Stock {
     bindings: Vec<Binding>,
     /// By interpreter, in the order they were asked for.
     built: Vec<(usize, Built)>,
+    /// The same for a processor that knows less, where instructions are to be counted on one.
+    simulated: Vec<(usize, Built)>,
     profiles: Vec<Profile>,
     skipped: Vec<Skipped>,
 }
@@ -150,32 +161,38 @@ impl Stock {
         printer: &Printer,
     ) -> anyhow::Result<Stock> {
         let mut orders = vec![];
-        for interpreter in interpreters {
-            for &profile in &wanted.profiles {
-                for &binding in &wanted.bindings {
-                    orders.push(Order { binding, interpreter, profile });
+        let kinds: &[bool] = if must_simulate(wanted) { &[false, true] } else { &[false] };
+        for &is_simulated in kinds {
+            for (python, interpreter) in interpreters.iter().enumerate() {
+                for &profile in &wanted.profiles {
+                    let order =
+                        |&binding| (python, Order { binding, interpreter, profile, is_simulated });
+                    orders.extend(wanted.bindings.iter().map(order));
                 }
             }
         }
         let bar = printer.steps();
         let began = Instant::now();
-        let answers = workshop.build(&orders, &|what| bar.set_message(format!("building {what}")));
+        let all: Vec<Order> = orders.iter().map(|(_, order)| *order).collect();
+        let answers = workshop.build(&all, &|what| bar.set_message(format!("building {what}")));
         bar.finish_and_clear();
         let mut stock = Stock {
             bindings: vec![],
             built: vec![],
+            simulated: vec![],
             profiles: wanted.profiles.clone(),
             skipped: vec![],
         };
-        let each = wanted.profiles.len() * wanted.bindings.len();
-        for (number, (order, answer)) in orders.iter().zip(answers).enumerate() {
-            let python = number / each.max(1);
+        let mut new = 0;
+        for ((python, order), answer) in orders.into_iter().zip(answers) {
+            new += answer.iter().filter(|built| !built.is_cached).count();
             match answer {
+                Ok(built) if order.is_simulated => stock.simulated.push((python, built)),
                 Ok(built) => stock.built.push((python, built)),
-                Err(why) => stock.skip(order, python, why),
+                Err(_) if order.is_simulated => {}
+                Err(why) => stock.skip(&order, python, why),
             }
         }
-        let new = stock.built.iter().filter(|(_, built)| !built.is_cached).count();
         if new > 0 {
             let seconds = began.elapsed().as_secs_f64();
             printer.note(&format!("built {} in {seconds:.0} s", plural(new as u64, "module")));
@@ -207,10 +224,12 @@ impl Stock {
     }
 
     pub(crate) fn get(&self, python: usize, profile: Profile, binding: Binding) -> Option<&Built> {
-        let is_it = |(of, built): &&(usize, Built)| {
-            (*of, built.profile, built.binding) == (python, profile, binding)
-        };
-        self.built.iter().find(is_it).map(|(_, built)| built)
+        of(&self.built, python, profile, binding)
+    }
+
+    /// The one that a simulated processor can run, where there is one of its own for that.
+    fn simulated(&self, python: usize, profile: Profile, binding: Binding) -> Option<&Built> {
+        of(&self.simulated, python, profile, binding)
     }
 
     fn builds(&self) -> Vec<Build> {
@@ -251,6 +270,19 @@ impl Stock {
         warnings.sort();
         warnings.dedup();
     }
+}
+
+fn of(all: &[(usize, Built)], python: usize, profile: Profile, binding: Binding) -> Option<&Built> {
+    let is_it = |(of, built): &&(usize, Built)| {
+        (*of, built.profile, built.binding) == (python, profile, binding)
+    };
+    all.iter().find(is_it).map(|(_, built)| built)
+}
+
+/// Whether instructions are counted by valgrind, which knows fewer of them than this processor.
+fn must_simulate(wanted: &Wanted) -> bool {
+    let knows_more = || host::cpu_features().iter().any(|feature| feature.starts_with("avx512"));
+    wanted.is_counted() && in_path("valgrind").is_some() && knows_more() && !counts_instructions()
 }
 
 /// What `inspect` says of a library without any.

@@ -1,6 +1,7 @@
 //! From what is asked for and what is built to statements that are measured together.
 
 use super::binding::Binding;
+use super::build::{Built, SIMULATED};
 use super::interpreter::Interpreter;
 use super::suite::{Category, Statement, Suite};
 use super::{LAUNCHES, LAUNCHES_IF_QUICK, Stock, TIME, TIME_IF_QUICK, Wanted};
@@ -149,6 +150,10 @@ pub(super) fn measure(
     }
     ffi.cells = cells;
     ffi.facts.extend(measured.facts);
+    if !stock.simulated.is_empty() {
+        let words = format!("on builds with {SIMULATED}: valgrind does not know AVX-512");
+        ffi.facts.push(("instructions counted".into(), words));
+    }
     for (python, facts) in ffi.pythons.iter_mut().zip(measured.interpreters) {
         python.facts = facts;
     }
@@ -199,21 +204,10 @@ impl Planner<'_> {
             Some(size) => format!("{} of {size}", category.name),
             None => category.name.clone(),
         };
+        let is_counted = is_counted && self.wanted.is_counted();
         self.cases.push(CaseTogether { name, statements: vec![], is_counted });
         ffi.categories.push(category);
         ffi.categories.len() - 1
-    }
-
-    fn add(&mut self, python: usize, cell: Cell, statement: Statement) {
-        let Some(case) = self.cases.last_mut() else { return };
-        case.statements.push(StatementTogether {
-            name: String::new(),
-            interpreter: python,
-            setup: statement.setup,
-            code: statement.code,
-            check: statement.check,
-        });
-        self.cells.push(cell);
     }
 
     fn cell(&self, at: (usize, usize, usize), who: Who, statement: &Statement) -> Cell {
@@ -233,11 +227,31 @@ impl Planner<'_> {
     }
 
     fn put(&mut self, at: (usize, usize, usize), who: Who, name: &str, statement: Statement) {
-        let cell = self.cell(at, who, &statement);
-        self.add(at.1, cell, statement);
-        if let Some(last) = self.cases.last_mut().and_then(|case| case.statements.last_mut()) {
-            name.clone_into(&mut last.name);
-        }
+        self.cells.push(self.cell(at, who, &statement));
+        let simulated_setup = self.simulated(at, who, &statement.setup);
+        let Some(case) = self.cases.last_mut() else { return };
+        case.statements.push(StatementTogether {
+            name: name.to_owned(),
+            interpreter: at.1,
+            setup: statement.setup,
+            code: statement.code,
+            simulated_setup,
+            check: statement.check,
+        });
+    }
+
+    /// A set-up with the module that a simulated processor can run, where there is one.
+    fn simulated(&self, at: (usize, usize, usize), who: Who, setup: &str) -> Option<String> {
+        let binding = match who {
+            Who::Binding(place) => *self.stock.bindings.get(place)?,
+            Who::C => Binding::Capi,
+            Who::Loop | Who::Null => return None,
+        };
+        let (_, python, profile) = at;
+        let profile = self.wanted.profiles[profile];
+        let text = |built: &Built| python_text(&built.module.to_string_lossy());
+        let own = self.stock.simulated(python, profile, binding)?;
+        Some(setup.replace(&text(self.stock.get(python, profile, binding)?), &text(own)))
     }
 
     /// Lines that make a binding `m`, if it is built.
