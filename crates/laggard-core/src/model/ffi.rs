@@ -188,8 +188,10 @@ pub struct Overhead {
     pub method: String,
     /// What was run.
     pub workload: String,
-    /// CPU time with profiling over that without; none when it cannot be done here.
+    /// CPU time of a call with profiling over that without; none when it cannot be done here.
     pub ratio: Option<Interval>,
+    /// CPU time of whole runs, of the program and its recorder, over that of the program alone.
+    pub whole: f64,
     /// Pairs of runs.
     pub n: usize,
     /// Samples of one run.

@@ -191,8 +191,10 @@ struct ProfilingShape<'a> {
     build: &'a str,
     method: &'a str,
     workload: &'a str,
-    /// CPU time with profiling over that without.
-    cpu_ratio: Option<Range>,
+    /// CPU time of a call with profiling over that without.
+    call_ratio: Option<Range>,
+    /// CPU time of whole runs, of the program and its recorder, over that of the program alone.
+    whole_ratio: Option<f64>,
     n: u64,
     samples: u64,
     complete: Option<f64>,
@@ -357,7 +359,8 @@ pub fn json(report: &FfiReport) -> String {
                 build: profile(of.profile),
                 method: &of.method,
                 workload: &of.workload,
-                cpu_ratio: of.ratio.map(|ratio| Range {
+                whole_ratio: of.ratio.map(|_| of.whole),
+                call_ratio: of.ratio.map(|ratio| Range {
                     middle: ratio.middle,
                     low: Some(ratio.low),
                     high: Some(ratio.high),

@@ -174,43 +174,60 @@ pub(super) fn details(report: &FfiReport, document: &mut Document) {
             "{}: {}",
             ffi.categories[category].name, ffi.categories[category].about
         ));
-        let mut heads = vec![
-            Column::number("rank", ""),
-            Column::text("binding"),
-            Column::text("build").may_go(),
-            Column::text("Python").may_go(),
-            Column::number("median", "ns"),
-            Column::range("95 %", "ns"),
-            Column::number("best", "ns"),
-            Column::number("CPU", "ns"),
-            Column::number("first call", "ns"),
-            Column::number("× floor", ""),
-            Column::range("95 %", ""),
-        ];
-        heads.extend(counters.iter().map(|name| Column::number(name, "n")));
-        heads.push(Column::text("note").may_go());
-        let mut table = Table::new(heads);
-        let mut rows: Vec<_> =
-            of(report, |cell| cell.category == category && cell.who != Who::Loop).collect();
-        rows.sort_by_key(|(cell, figure)| {
-            (cell.python, cell.profile, figure.rank.unwrap_or(usize::MAX), cell.who)
-        });
-        for (cell, figure) in rows {
-            table.push(detail(ffi, cell, figure, &counters));
+        for python in 0..ffi.pythons.len() {
+            for profile in 0..ffi.profiles.len() {
+                one_detail(report, (category, python, profile), &counters, document);
+            }
         }
-        document.table(table);
     }
 }
 
+fn one_detail(
+    report: &FfiReport,
+    place_of: (usize, usize, usize),
+    counters: &[String],
+    document: &mut Document,
+) {
+    let ffi = report.ffi;
+    let (_, python, profile) = place_of;
+    let wanted = |cell: &Cell| {
+        (cell.category, cell.python, cell.profile) == place_of && cell.who != Who::Loop
+    };
+    let mut rows: Vec<_> = of(report, wanted).collect();
+    if rows.is_empty() {
+        return;
+    }
+    rows.sort_by_key(|(cell, figure)| (figure.rank.unwrap_or(usize::MAX), cell.who));
+    let place = place(ffi, python, profile);
+    if !place.is_empty() {
+        document.minor(place.trim_start_matches(", ").to_owned());
+    }
+    let mut heads = vec![
+        Column::number("rank", ""),
+        Column::text("binding"),
+        Column::number("median", "ns"),
+        Column::range("95 %", "ns"),
+        Column::number("best", "ns"),
+        Column::number("CPU", "ns"),
+        Column::number("first call", "ns"),
+        Column::number("× floor", ""),
+        Column::range("95 %", ""),
+    ];
+    heads.extend(counters.iter().map(|name| Column::number(name, "n")));
+    heads.push(Column::text("note").may_go());
+    let mut table = Table::new(heads);
+    for (cell, figure) in rows {
+        table.push(detail(ffi, cell, figure, counters));
+    }
+    document.table(table);
+}
+
 fn detail(ffi: &Ffi, cell: &Cell, figure: &Figure, counters: &[String]) -> Vec<String> {
-    let text = |is_told: bool, text: &str| if is_told { text.to_owned() } else { String::new() };
     let is_measured = figure.net.is_some();
     let number = |ns: f64| if is_measured { nanos(ns) } else { String::new() };
     let mut row = vec![
         figure.rank.map_or_else(String::new, |rank| rank.to_string()),
         name_of(ffi, cell.who).to_owned(),
-        text(ffi.profiles.len() > 1, &ffi.profiles[cell.profile].name),
-        text(ffi.pythons.len() > 1, &ffi.pythons[cell.python].name),
         known(figure.net, nanos),
         ranged(figure.net, nanos_range),
         number(figure.best_ns),
@@ -501,16 +518,22 @@ pub(super) fn overheads(report: &FfiReport, document: &mut Document) {
     let mut table = Table::new([
         Column::text("build"),
         Column::text("method"),
-        Column::number("CPU time", "%"),
+        Column::number("a call", "%"),
         Column::range("95 %", "%"),
+        Column::number("all CPU", "%"),
         Column::number("runs", "n"),
         Column::number("samples", "n"),
         Column::number("whole stacks", "%"),
         Column::number("recorded", "MB"),
-        Column::text("not here because"),
     ]);
+    let mut not_here: Vec<(String, &str)> = vec![];
     for of in &ffi.overheads {
-        let Overhead { profile, method, ratio, n, samples, complete, bytes, why_not, .. } = of;
+        let Overhead {
+            profile, method, ratio, whole, n, samples, complete, bytes, why_not, ..
+        } = of;
+        if !why_not.is_empty() && !not_here.iter().any(|(known, _)| known == method) {
+            not_here.push((method.clone(), why_not));
+        }
         let is_measured = ratio.is_some();
         let number = |n: u64| if is_measured { crate::number::count(n) } else { String::new() };
         table.push([
@@ -520,16 +543,19 @@ pub(super) fn overheads(report: &FfiReport, document: &mut Document) {
             ratio.map_or_else(String::new, |of| {
                 format!("{} to {}", change(of.low - 1.0), change(of.high - 1.0))
             }),
+            if is_measured { change(whole - 1.0) } else { String::new() },
             number(*n as u64),
             number(*samples),
             complete.map_or_else(String::new, percent),
             bytes.map_or_else(String::new, |bytes| significant(bytes as f64 / 1e6)),
-            why_not.clone(),
         ]);
     }
     document.table(table);
+    for (method, why) in not_here {
+        document.line(format!("{method} is not to be had here: {}", why.trim()));
+    }
     document.minor(format!(
-        "{}: CPU time of the program and its recorder over that of the program alone",
+        "{}. A call: CPU time of the program in its loop, as it measures itself. All CPU: whole runs, program and recorder. Stacks are whole that reach the program's start",
         first.workload
     ));
 }

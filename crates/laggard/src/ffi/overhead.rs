@@ -10,6 +10,7 @@ use laggard_core::model::profile::Profile as Samples;
 use laggard_core::profile::quality;
 use laggard_core::stats::ratio::Interval;
 use laggard_core::stats::repeats::Repeated;
+use laggard_core::stats::summary::Summary;
 use laggard_formats::Source;
 use laggard_formats::read::perf as reader;
 use laggard_probe::perf::{self, CallGraph, LARGEST_COPY, Target};
@@ -38,9 +39,17 @@ const METHODS: [(&str, Method); 4] = [
     ("lbr", Method::Perf(CallGraph::BranchRecords)),
 ];
 
+/// What a run took.
+struct Took {
+    /// CPU time of a call, as the program itself measured it.
+    call_ns: f64,
+    /// CPU time of the program and whatever records it.
+    whole_ns: f64,
+}
+
 /// A recording.
 struct Recorded {
-    cpu_ns: f64,
+    took: Took,
     samples: u64,
     complete: Option<f64>,
     bytes: Option<u64>,
@@ -62,7 +71,7 @@ pub(super) fn measure(
         let Some(built) = stock.get(0, profile, binding) else { continue };
         let workload =
             format!("{} through {}, {ITERATIONS} calls", suite.overhead.category, binding.name());
-        let command = command(interpreter, built, &suite.overhead.category);
+        let program = Program::new(interpreter, built, &suite.overhead.category);
         for (name, method) in METHODS {
             bar.set_message(format!("profiling the {} build: {name}", profile.name()));
             let blank = Overhead {
@@ -71,7 +80,11 @@ pub(super) fn measure(
                 workload: workload.clone(),
                 ..Overhead::default()
             };
-            found.push(match one(&command, method, wanted) {
+            let measured = match &program {
+                Ok(program) => one(program, method, wanted),
+                Err(error) => Err(failed(error)),
+            };
+            found.push(match measured {
                 Ok(measured) => measured.into(blank),
                 Err(error) => Overhead { why_not: error.to_string(), ..blank },
             });
@@ -81,19 +94,45 @@ pub(super) fn measure(
     found
 }
 
-fn command(interpreter: &Interpreter, built: &Built, category: &str) -> Vec<OsString> {
-    let script = built.directory.join(script::name(built.binding));
-    let mut words: Vec<OsString> = vec![interpreter.path.clone().into(), script.into()];
-    let iterations = ITERATIONS.to_string();
-    words.extend(
-        ["--quiet", "--iterations", &iterations, "--categories", category].map(OsString::from),
-    );
-    words
+/// The program, which leaves in a file what it measured.
+struct Program {
+    words: Vec<OsString>,
+    room: tempfile::TempDir,
+}
+
+impl Program {
+    fn new(interpreter: &Interpreter, built: &Built, category: &str) -> Result<Program, Error> {
+        let room = tempfile::tempdir().map_err(|error| failed(&error))?;
+        let script = built.directory.join(script::name(built.binding));
+        let mut words: Vec<OsString> = vec![interpreter.path.clone().into(), script.into()];
+        let iterations = ITERATIONS.to_string();
+        let flags = ["--iterations", &iterations, "--categories", category, "--result"];
+        words.extend(flags.map(OsString::from));
+        words.push(room.path().join(RESULT).into());
+        Ok(Program { words, room })
+    }
+
+    /// What the run that has just ended took.
+    fn took(&self, ended: &Ended) -> Result<Took, Error> {
+        let path = self.room.path().join(RESULT);
+        let text = std::fs::read_to_string(&path).map_err(|error| failed(&error))?;
+        let _ = std::fs::remove_file(path);
+        let last = text.split_whitespace().next_back().and_then(|number| number.parse().ok());
+        let call_ns: f64 = last.ok_or_else(|| failed(&"the program left no time"))?;
+        Ok(Took { call_ns, whole_ns: (ended.user_ns + ended.system_ns).max(1) as f64 })
+    }
+}
+
+const RESULT: &str = "result";
+
+fn failed(why: &dyn std::fmt::Display) -> Error {
+    Error::Nothing(why.to_string())
 }
 
 /// What came of all rounds.
 struct Measured {
     ratios: Vec<f64>,
+    wholes: Vec<f64>,
     last: Recorded,
 }
 
@@ -108,6 +147,7 @@ impl Measured {
         };
         Overhead {
             ratio: interval.map(exp),
+            whole: Summary::of(&self.wholes).median,
             n: self.ratios.len(),
             samples: self.last.samples,
             complete: self.last.complete,
@@ -117,23 +157,24 @@ impl Measured {
     }
 }
 
-fn one(command: &[OsString], method: Method, wanted: &Wanted) -> Result<Measured, Error> {
-    let mut ratios = vec![];
+fn one(program: &Program, method: Method, wanted: &Wanted) -> Result<Measured, Error> {
+    let (mut ratios, mut wholes) = (vec![], vec![]);
     let mut last = None;
     for round in 0..ROUNDS {
         // The order changes, so that what drifts falls on both.
         let (bare, recorded) = if round % 2 == 0 {
-            let bare = bare(command, wanted)?;
-            (bare, record(command, method, wanted)?)
+            let bare = bare(program, wanted)?;
+            (bare, record(program, method, wanted)?)
         } else {
-            let recorded = record(command, method, wanted)?;
-            (bare(command, wanted)?, recorded)
+            let recorded = record(program, method, wanted)?;
+            (bare(program, wanted)?, recorded)
         };
-        ratios.push(recorded.cpu_ns / bare);
+        ratios.push(recorded.took.call_ns / bare.call_ns);
+        wholes.push(recorded.took.whole_ns / bare.whole_ns);
         last = Some(recorded);
     }
-    let last = last.ok_or_else(|| Error::Nothing("nothing was recorded".into()))?;
-    Ok(Measured { ratios, last })
+    let last = last.ok_or_else(|| failed(&"nothing was recorded"))?;
+    Ok(Measured { ratios, wholes, last })
 }
 
 fn options(wanted: &Wanted) -> sample::Options {
@@ -145,46 +186,41 @@ fn options(wanted: &Wanted) -> sample::Options {
     }
 }
 
-fn cpu(ended: &Ended) -> f64 {
-    (ended.user_ns + ended.system_ns).max(1) as f64
+fn bare(program: &Program, wanted: &Wanted) -> Result<Took, Error> {
+    sample::bare(&program.words, &options(wanted)).and_then(|ended| program.took(&ended))
 }
 
-fn bare(command: &[OsString], wanted: &Wanted) -> Result<f64, Error> {
-    sample::bare(command, &options(wanted)).map(|ended| cpu(&ended))
-}
-
-fn record(command: &[OsString], method: Method, wanted: &Wanted) -> Result<Recorded, Error> {
+fn record(program: &Program, method: Method, wanted: &Wanted) -> Result<Recorded, Error> {
     let call_graph = match method {
         Method::Agent => {
-            let (profile, ended) = sample::record(command, &options(wanted), &mut |_| ())?;
-            return Ok(recorded(&profile, cpu(&ended), None));
+            let (profile, ended) = sample::record(&program.words, &options(wanted), &mut |_| ())?;
+            return Ok(recorded(&profile, program.took(&ended)?, None));
         }
         Method::Perf(call_graph) => call_graph,
     };
     // Branch records come with events of the processor only.
     let event = if call_graph == CallGraph::BranchRecords { "cycles" } else { "cpu-clock" };
     let options = perf::Options {
-        target: Target::Command(command.to_vec()),
+        target: Target::Command(program.words.clone()),
         events: vec![event.into()],
         rate: RATE,
         call_graph,
         cpus: wanted.cpus.clone(),
         duration: None,
     };
-    let failed = |error: &dyn std::fmt::Display| Error::Nothing(error.to_string());
-    let room = tempfile::tempdir().map_err(|error| failed(&error))?;
-    let data = room.path().join("perf.data");
+    let data = program.room.path().join("perf.data");
     let ended = perf::record(&options, &data)?;
     let profile = read(&data).map_err(|error| failed(&error))?;
-    Ok(recorded(&profile, cpu(&ended), data.metadata().ok().map(|file| file.len())))
+    let bytes = data.metadata().ok().map(|file| file.len());
+    Ok(recorded(&profile, program.took(&ended)?, bytes))
 }
 
 fn read(data: &Path) -> Result<Samples, laggard_formats::Error> {
     reader::read(Source::open(data)?, &|_| ())
 }
 
-fn recorded(profile: &Samples, cpu_ns: f64, bytes: Option<u64>) -> Recorded {
+fn recorded(profile: &Samples, took: Took, bytes: Option<u64>) -> Recorded {
     let sum = quality(profile);
     let complete = (sum.samples > 0).then(|| sum.complete as f64 / sum.samples as f64);
-    Recorded { cpu_ns, samples: sum.samples, complete, bytes }
+    Recorded { took, samples: sum.samples, complete, bytes }
 }
