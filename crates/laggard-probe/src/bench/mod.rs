@@ -431,6 +431,38 @@ mod tests {
     ];
 
     #[test]
+    fn events_of_a_shared_process_belong_to_the_statement_that_ran() {
+        let statement = |code: &str| StatementTogether {
+            name: code.into(),
+            code: code.into(),
+            ..StatementTogether::default()
+        };
+        let plan = Together {
+            interpreters: vec![Interpreter { python: "python3".into(), env: vec![] }],
+            cases: vec![CaseTogether {
+                name: "case".into(),
+                statements: vec![statement("pass"), statement("sum(range(1000))")],
+                is_counted: false,
+            }],
+            launches: 1,
+            effort: Effort::Calls(2000),
+            cpus: vec![],
+            seed: 1,
+            timeout: std::time::Duration::from_secs(20),
+        };
+        let measured = together::measure_with(&plan, &SOFTWARE, &mut |_| ()).unwrap();
+        if measured.facts.iter().any(|(name, _)| name == "hardware counters") {
+            return;
+        }
+        let clock = |at: usize| {
+            let counter = &measured.cases[0][at].counters[0];
+            assert_eq!(counter.name, "task-clock");
+            counter.per_call
+        };
+        assert!(clock(1) > 20.0 * clock(0), "{} and {}", clock(0), clock(1));
+    }
+
+    #[test]
     fn events_are_counted_for_a_call() {
         let limits = Limits { rounds: Rounds::Exactly(5), ..Limits::default() };
         let commands = Runs::Command { words: vec!["true".into()], prepare: None };

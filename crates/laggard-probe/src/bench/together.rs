@@ -143,7 +143,7 @@ pub fn measure_together(
     measure_with(plan, &HARDWARE, progress)
 }
 
-fn measure_with(
+pub(super) fn measure_with(
     plan: &Together,
     events: &[counters::Event],
     progress: &mut dyn FnMut(StepTogether),

@@ -13,6 +13,8 @@ const TEXT: &str = include_str!("../../../../subjects/ffi/suite.toml");
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Suite {
+    /// Functions that values may call.
+    helpers: String,
     #[serde(rename = "category")]
     pub(crate) categories: Vec<Category>,
     pub(crate) crossover: Crossover,
@@ -28,6 +30,9 @@ pub(crate) struct Category {
     pub(crate) about: String,
     /// How many the function takes.
     arguments: usize,
+    /// The suite's, where it calls any.
+    #[serde(skip)]
+    helpers: String,
     /// A variable before all else.
     n: Option<u64>,
     #[serde(default)]
@@ -108,7 +113,12 @@ fn one() -> u64 {
 
 impl Suite {
     pub(crate) fn load() -> anyhow::Result<Suite> {
-        toml::from_str(TEXT).context("the suite that is built in cannot be read")
+        let mut suite: Suite =
+            toml::from_str(TEXT).context("the suite that is built in cannot be read")?;
+        for category in suite.categories.iter_mut().filter(|of| of.values.contains("aligned(")) {
+            category.helpers.clone_from(&suite.helpers);
+        }
+        Ok(suite)
     }
 
     /// The categories that fit any of the patterns; names of groups fit too. All if there is none.
@@ -199,7 +209,7 @@ impl Category {
             format!("{name} = __import__('sys').__dict__.setdefault({key:?}, {name})")
         });
         let shared = shared.collect::<Vec<_>>().join("\n");
-        let parts = [n.as_str(), &self.values, &shared, more[0], more[1]];
+        let parts = [&self.helpers, n.as_str(), &self.values, &shared, more[0], more[1]];
         let parts: Vec<&str> =
             parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect();
         parts.join("\n")
@@ -248,7 +258,7 @@ mod tests {
         assert_eq!(text.of(Binding::CtypesPydll, "m = 1").unwrap().code, "f(text.encode())");
         assert!(of("nogil").of(Binding::CtypesPydll, "").is_err());
         let sum = of("sum_double").sized(8).of(Binding::Capi, "m = 1").unwrap();
-        assert!(sum.setup.starts_with("n = 8\nfrom array"), "{}", sum.setup);
+        assert!(sum.setup.contains("\nn = 8\ndata = aligned("), "{}", sum.setup);
         assert!(of("add_int32").null().setup.contains("def f(a0, a1): pass"));
         assert_eq!(suite.chosen(&["buffers".into()]).unwrap().len(), 4);
         assert!(suite.chosen(&["nope".into()]).is_err());

@@ -1,0 +1,463 @@
+//! The FFI suite from the command line: what is built and kept, what is left out and why, what is
+//! measured. How long a call takes decides nothing. All bindings are tested in tests/python/test_ffi.py.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
+mod common;
+
+use common::{Place, Ran, names};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// Little, so that it is over soon.
+const FEW: [&str; 4] = ["--iterations", "2000", "--launches", "2"];
+
+fn place() -> Place {
+    Place::with(&[])
+}
+
+/// Interpreters to test with, the newest first.
+fn pythons() -> Vec<String> {
+    let list = std::env::var("LAGGARD_PYTHONS").unwrap_or_default();
+    let all: Vec<String> =
+        list.split(':').filter(|path| !path.is_empty()).map(Into::into).collect();
+    if all.is_empty() { vec!["python3".into()] } else { all }
+}
+
+fn cache(place: &Place) -> PathBuf {
+    place.cache().with_file_name("ffi")
+}
+
+/// The program in this place, with variables of its environment.
+fn run_with(place: &Place, args: &[&str], env: &[(&str, &str)]) -> Ran {
+    let mut command = place.command(args);
+    // A bench of cargo's own has them set.
+    for name in ["CC", "CXX", "CARGO", "RUSTC"] {
+        command.env_remove(name);
+    }
+    Ran::from(command.envs(env.iter().copied()).output().unwrap())
+}
+
+fn ran(place: &Place, args: &[&str]) -> Ran {
+    run_with(place, args, &[])
+}
+
+fn json(ran: &Ran) -> Value {
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    serde_json::from_str(&ran.stdout).unwrap()
+}
+
+/// A program of ours that stands in for a compiler.
+fn compiler(place: &Place, name: &str, script: &str) -> String {
+    let path = place.path(name);
+    fs::write(&path, format!("#!/bin/sh\n{script}\nexec cc \"$@\"\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// A module that is there instead of the real one.
+fn module(place: &Place, name: &str, text: &str) -> String {
+    let directory = place.path("modules");
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join(format!("{name}.py")), text).unwrap();
+    directory.to_str().unwrap().to_owned()
+}
+
+fn unfinished(place: &Place) -> Vec<String> {
+    let all = names(&cache(place)).into_iter();
+    all.filter(|name| name.starts_with('.')).collect()
+}
+
+#[test]
+fn what_is_built_once_is_not_built_again() {
+    let place = place();
+    let python = &pythons()[0];
+    let build = ["ffi", "build", "--bindings", "capi,ctypes", "--python", python];
+    let first = ran(&place, &build);
+    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    assert_eq!(first.stdout.matches("  built: ").count(), 6, "{}", first.stdout);
+    assert!(first.stdout.contains("$ cc -O3 -march=native -mtune=native -g1 -fno-omit-frame-pointer -fvisibility=hidden -fPIC -Wall -Wextra"), "{}", first.stdout);
+    let there = names(&cache(&place));
+    // A compiler that says its version and does nothing else.
+    let lazy =
+        compiler(&place, "lazy", "case \"$*\" in *--version*) exec cc --version;; esac; exit 7");
+    let second = run_with(&place, &build, &[("CC", "cc"), ("RUSTFLAGS", "-C opt-level=0")]);
+    assert_eq!(second.stdout.matches("was built before").count(), 6, "{}", second.stdout);
+    assert_eq!(names(&cache(&place)), there);
+    // Another compiler makes something else, or as here nothing.
+    let other = run_with(&place, &build, &[("CC", &lazy)]);
+    assert_eq!(other.code, Some(2));
+    assert!(other.stdout.contains("left out: lazy failed"), "{}", other.stdout);
+    let cleared = ran(&place, &["ffi", "clear"]);
+    assert!(cleared.stderr.starts_with("removed "), "{}", cleared.stderr);
+    assert!(!cache(&place).exists());
+}
+
+#[test]
+fn every_binding_gives_the_same_and_has_its_figures() {
+    let place = place();
+    let python = &pythons()[0];
+    let mut args = vec!["ffi", "--bindings", "ctypes", "--json", "--quick", "--python", python];
+    args.extend(FEW);
+    let found = json(&ran(&place, &args));
+    assert_eq!(found["schema"], "laggard.ffi/1");
+    assert_eq!(found["floor"], "capi", "it is measured whatever is asked for");
+    assert_eq!(found["warnings"].as_array().unwrap().len(), 1, "{}", found["warnings"]);
+    assert!(found["warnings"][0].as_str().unwrap().contains("PyDLL never releases the GIL"));
+    let cells = found["cells"].as_array().unwrap();
+    for cell in cells {
+        assert_eq!(cell["trouble"], Value::Null, "{cell}");
+        assert_eq!(cell["launches"].as_array().unwrap().len(), 2, "{cell}");
+        assert!(cell["gross_ns"].as_f64().unwrap() > 0.0, "{cell}");
+    }
+    let who = |name: &str| {
+        let is_it = |cell: &&Value| {
+            cell["who"] == name && cell["build"] == "fast" && cell["size"].is_null()
+        };
+        cells.iter().filter(is_it).count()
+    };
+    assert_eq!((who("capi"), who("ctypes"), who("ctypes-pydll"), who("null")), (33, 33, 32, 33));
+    assert_eq!(found["crossovers"].as_array().unwrap().len(), 3);
+    let ratio = |cell: &&Value| cell["who"] == "capi" && cell["ratio"]["middle"] != 1.0;
+    assert_eq!(cells.iter().filter(|cell| cell["size"].is_null()).find(ratio), None);
+    // The null control is the same code in both builds.
+    let nulls = found["differences"].as_array().unwrap().iter().filter(|of| of["who"] == "null");
+    assert!(nulls.clone().count() == 33 && nulls.into_iter().all(|of| of["cost"] == "none"));
+}
+
+#[test]
+fn a_binding_that_gives_another_result_is_not_timed() {
+    let place = place();
+    let python = &pythons()[0];
+    // One compiler adds a little to a sum, but only for the C API.
+    let wrong = compiler(
+        &place,
+        "wrong",
+        "case \"$*\" in *bench_capi.c*) sed -i 's/bl_add_int32(a, b)/(bl_add_int32(a, b) + 1)/' bench_capi.c; grep -q '+ 1' bench_capi.c || exit 9;; esac",
+    );
+    let mut args = vec!["ffi", "--bindings", "ctypes", "--categories", "add_int32,noop"];
+    args.extend(["--profile", "fast", "--json", "--quick", "--python", python]);
+    args.extend(FEW);
+    let found = json(&run_with(&place, &args, &[("CC", &wrong)]));
+    let text = found["warnings"].to_string();
+    assert!(text.contains("gives 667 where capi gives 668"), "{text}");
+    let has_times = |cell: &&Value| !cell["launches"].as_array().unwrap().is_empty();
+    let cells = found["cells"].as_array().unwrap();
+    let timed = |category: &str, who: &str| {
+        let is_it = |cell: &&Value| cell["category"] == category && cell["who"] == who;
+        cells.iter().filter(is_it).all(|cell| has_times(&cell))
+    };
+    assert!(timed("noop", "ctypes") && timed("add_int32", "capi") && !timed("add_int32", "ctypes"));
+}
+
+#[test]
+fn what_is_missing_is_said_with_what_helps() {
+    let place = place();
+    let python = pythons()[0].as_str();
+    let pybind11 = "__version__ = '3'\ndef get_include(): return '/nonexistent'\n";
+    let modules = module(&place, "pybind11", pybind11);
+    let nothing = ("PYTHONPATH", modules.as_str());
+    let check = |bindings: &str, env: &[(&str, &str)], expected: &[&str]| {
+        let args =
+            ["ffi", "build", "--profile", "fast", "--bindings", bindings, "--python", python];
+        let ran = run_with(&place, &args, env);
+        for words in expected {
+            assert!(ran.stdout.contains(words), "{words} is not in\n{}{}", ran.stdout, ran.stderr);
+        }
+        assert!(unfinished(&place).is_empty());
+        ran.code
+    };
+    let no_cpp = [nothing, ("CXX", "/nonexistent")];
+    let code = check(
+        "ctypes,pybind11",
+        &no_cpp,
+        &["left out: there is no C++ compiler", "hint: install one"],
+    );
+    assert_eq!(code, Some(0), "what is there is built");
+    let code = check(
+        "pybind11",
+        &[nothing],
+        &["left out: c++ failed: bench_pybind11.cpp", "hint: c++ -std=c++17"],
+    );
+    assert_eq!(code, Some(2), "nothing is");
+    check("pyo3", &[("CARGO", "/nonexistent")], &["left out: there is no cargo"]);
+    check("capi,ctypes", &[("CC", "/nonexistent")], &["left out: there is no C compiler"]);
+    let modules = module(&place, "nanobind", "raise ImportError('not here')");
+    check(
+        "nanobind",
+        &[("PYTHONPATH", &modules)],
+        &["has no package nanobind", "-m pip install nanobind"],
+    );
+    let no_headers = "import sysconfig\nreal = sysconfig.get_paths\nsysconfig.get_paths = lambda *a: dict(real(*a), include='/nonexistent', platinclude='/nonexistent')\n";
+    let modules = module(&place, "sitecustomize", no_headers);
+    let env = [("PYTHONPATH", modules.as_str())];
+    check(
+        "capi,ctypes",
+        &env,
+        &["has no headers: there is no /nonexistent/Python.h", "apt-get install python3-dev"],
+    );
+    // Without the floor, the fastest kind of what is left is held against.
+    let mut args = vec![
+        "ffi",
+        "--bindings",
+        "ctypes",
+        "--categories",
+        "noop",
+        "--json",
+        "--quick",
+        "--python",
+        python,
+    ];
+    args.extend(FEW);
+    let found = json(&run_with(&place, &args, &env));
+    assert_eq!(found["floor"], "ctypes-pydll");
+    assert_eq!(found["skipped"][0]["binding"], "capi");
+    let ran = run_with(&place, &args, &[("CC", "/nonexistent")]);
+    assert_eq!(ran.code, Some(2));
+    assert!(
+        ran.stderr.starts_with("error: no binding could be built: capi: there is no C compiler"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn an_interrupted_build_leaves_nothing_half_built() {
+    let place = place();
+    let python = pythons()[0].as_str();
+    let slow = compiler(
+        &place,
+        "slow",
+        "case \"$*\" in *bench_capi.c*) touch begun; exec sleep 60;; esac",
+    );
+    for signal in ["-INT", "-KILL"] {
+        let args = ["ffi", "build", "--profile", "fast", "--bindings", "capi", "--python", python];
+        let mut command = place.command(&args);
+        let mut child = command.env("CC", &slow).spawn().unwrap();
+        let has_begun = || {
+            let all = unfinished(&place).into_iter();
+            all.into_iter().any(|name| cache(&place).join(name).join("begun").exists())
+        };
+        for _ in 0..600 {
+            if has_begun() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        assert!(has_begun(), "{signal}");
+        Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        assert!(!child.wait().unwrap().success());
+        let is_built = |name: &String| name.starts_with("capi-");
+        assert!(!names(&cache(&place)).iter().any(is_built), "{signal}");
+    }
+    let built = ran(
+        &place,
+        &["ffi", "build", "--profile", "fast", "--bindings", "capi", "--python", python],
+    );
+    assert!(built.stdout.contains("  built: "), "{}{}", built.stdout, built.stderr);
+    assert!(unfinished(&place).is_empty(), "what others left is removed");
+    let _ = Command::new("pkill").args(["-f", "sleep 60"]).status();
+}
+
+#[test]
+fn a_function_of_ones_own_is_held_against_the_floor() {
+    let place = place();
+    let python = pythons()[0].as_str();
+    let text = "class Box:\n  def get(a, b): return a + b\ndef none(): pass\ndef one(x): return len(x)\ndef raises(): 1 / 0\n";
+    let modules = module(&place, "mymodule", text);
+    let env = [("PYTHONPATH", modules.as_str())];
+    let measure = |function: &str, args: &[&str]| {
+        let mut all = vec!["ffi", "--fn", function, "--python", python, "--quick"];
+        all.extend(FEW);
+        all.extend(args);
+        run_with(&place, &all, &env)
+    };
+    let found = json(&measure("mymodule:Box.get", &["--args", "(1, 2)", "--json"]));
+    let own = found["cells"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|cell| cell["who"] == "mymodule:Box.get")
+        .unwrap();
+    assert_eq!(own["statement"], "f(a0, a1)");
+    assert!(own["ratio"]["middle"].as_f64().unwrap() > 0.0);
+    let said = measure("mymodule:none", &[]).stdout;
+    assert!(said.starts_with("mymodule:none takes ") && said.contains("x the floor"), "{said}");
+    let with_setup = measure("mymodule:one", &["--setup", "x = [1, 2]", "--args", "x"]);
+    assert_eq!(with_setup.code, Some(0), "{}", with_setup.stderr);
+    let check = |function: &str, args: &[&str], expected: &str| {
+        let ran = measure(function, args);
+        assert_eq!(ran.code, Some(2), "{function}");
+        assert!(ran.stderr.contains(expected), "{expected} is not in {}", ran.stderr);
+    };
+    check("nowhere:f", &[], "No module named 'nowhere'");
+    check("nowhere:f", &[], "hint: the module is looked for as Python does");
+    check("mymodule:nothing", &[], "has no attribute 'nothing'");
+    check("mymodule:raises", &[], "ZeroDivisionError");
+    check("mymodule:one", &[], "missing 1 required positional argument");
+    check("mymodule:one", &["--args", "(1,"], "error: --args (1, is not valid Python: SyntaxError");
+    check("mymodule", &[], "give it as MODULE:NAME");
+}
+
+#[test]
+fn a_binding_alone_can_be_recorded() {
+    let place = place();
+    let python = pythons()[0].as_str();
+    let alone = ["ffi", "run", "ctypes", "--python", python, "--iterations", "3000"];
+    let said = ran(&place, &[&alone[..], &["--categories", "noop,nogil"]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let lines: Vec<&str> = said.stdout.lines().collect();
+    assert!(
+        lines.len() == 2
+            && lines[0].starts_with("noop ")
+            && lines[0].ends_with("ns a call, with the loop"),
+        "{lines:?}"
+    );
+    let program = env!("CARGO_BIN_EXE_laggard");
+    let recorded =
+        ["record", "-o", "run.lag", "--", program, "ffi", "run", "capi", "--python", python];
+    let more =
+        ["--profile", "instrumented", "--categories", "callback_100", "--iterations", "100000"];
+    let done = ran(&place, &[&recorded[..], &more].concat());
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let report = ran(&place, &["report", "--json", "--all", "run.lag"]);
+    assert_eq!(report.code, Some(0), "{}", report.stderr);
+    assert!(report.stdout.contains("bl_call_many"), "C is seen: {}", done.stderr);
+    assert!(report.stdout.contains("<lambda>"), "and the Python that it calls");
+    let wrong = ran(&place, &["ffi", "run", "ctypes", "--profile", "both", "--python", python]);
+    assert!(wrong.stderr.contains("give one profile"), "{}", wrong.stderr);
+}
+
+#[test]
+fn why_takes_two_bindings() {
+    let place = place();
+    let python = pythons()[0].as_str();
+    let why =
+        ["ffi", "why", "capi", "ctypes", "add_int32", "--python", python, "--time", "4s", "--json"];
+    let found = json(&ran(&place, &why));
+    assert_eq!(found["sides"][0]["name"], "capi");
+    assert_eq!(
+        (&found["sides"][1]["name"], &found["sides"][1]["runs"]),
+        (&"ctypes".into(), &"f(a, b)".into())
+    );
+    assert_eq!(found["verdict"], "slower", "{found}");
+    assert!(!found["culprits"].as_array().unwrap().is_empty(), "{found}");
+    let check = |args: &[&str], expected: &str| {
+        let ran = ran(&place, &[&["ffi", "why", "--python", python], args].concat());
+        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{args:?}: {}", ran.stderr);
+    };
+    check(&["capi", "capi", "noop"], "A and B are the same binding");
+    check(&["capi", "ctypes", "add_*"], "add_* is several categories");
+    check(
+        &["capi", "ctypes-pydll", "nogil"],
+        "ctypes-pydll cannot do nogil: PyDLL never releases the GIL",
+    );
+}
+
+#[test]
+fn pythons_stand_side_by_side() {
+    let place = place();
+    let all = pythons();
+    let [newest, .., oldest] = &all[..] else { return };
+    let mut args = vec![
+        "ffi",
+        "--bindings",
+        "capi,ctypes",
+        "--categories",
+        "noop,concat",
+        "--profile",
+        "fast",
+    ];
+    args.extend(["--quick", "--python", oldest, "--python", newest]);
+    args.extend(FEW);
+    let shown = ran(&place, &args);
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    assert!(shown.stdout.contains("Pythons, side by side"), "{}", shown.stdout);
+    assert_eq!(shown.stderr.matches("warning").count(), 0, "{}", shown.stderr);
+    let found = json(&ran(&place, &[&args[..], &["--json"]].concat()));
+    let versions: Vec<&str> = found["pythons"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|of| of["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(versions.len(), 2);
+    assert_ne!(versions[0], versions[1]);
+    for cell in found["cells"].as_array().unwrap() {
+        assert_eq!(cell["trouble"], Value::Null, "{cell}");
+    }
+    let twice = ran(&place, &["ffi", "--python", newest, "--python", newest]);
+    assert!(twice.stderr.contains("is given twice"), "{}", twice.stderr);
+}
+
+#[test]
+fn wrong_words_are_told_before_anything_is_built() {
+    let place = place();
+    let check = |args: &[&str], expected: &str| {
+        let ran = ran(&place, &[&["ffi"], args].concat());
+        assert_eq!(ran.code, Some(2), "{args:?}");
+        assert!(ran.stderr.contains(expected), "{args:?}: {}", ran.stderr);
+    };
+    check(
+        &["--bindings", "swig"],
+        "error: there is no binding swig\n\nhint: bindings are capi, cython",
+    );
+    check(&["--categories", "nope"], "error: there is no category nope");
+    check(&["--python", "9.99"], "error: there is no program python9.99");
+    check(&["--python", "/nonexistent/python"], "error: there is no file /nonexistent/python");
+    check(&["--python", "/bin/true"], "does not answer as Python does");
+    check(&["--python", "/bin/false"], "does not run");
+    check(
+        &["--cpus", "4000", "--bindings", "ctypes", "--categories", "noop"],
+        "cannot run on CPU 4000",
+    );
+    check(&["-o", "x.pdf"], "cannot tell the form of x.pdf");
+    fs::write(place.path("mine.html"), "my diary").unwrap();
+    check(&["-o", "mine.html"], "mine.html");
+    assert_eq!(fs::read_to_string(place.path("mine.html")).unwrap(), "my diary");
+    fs::write(place.path("file"), "").unwrap();
+    check(&["build", "--to", "somewhere"], "--to takes one profile and one interpreter");
+    let python = pythons()[0].as_str();
+    check(
+        &["build", "--profile", "fast", "--bindings", "ctypes", "--python", python, "--to", "file"],
+        "cannot write to file",
+    );
+    assert!(!Path::new("somewhere").exists());
+}
+
+#[test]
+fn reports_come_in_every_form() {
+    let place = place();
+    let python = pythons()[0].as_str();
+    let mut args = vec![
+        "ffi",
+        "--bindings",
+        "ctypes",
+        "--categories",
+        "noop,sum_double",
+        "--quick",
+        "--python",
+        python,
+    ];
+    args.extend(FEW);
+    for (file, starts, has) in [
+        ("f.txt", "noop through capi: ", "What instrumented builds cost over fast ones"),
+        ("f.md", "## noop through capi: ", "| rank |"),
+        ("f.csv", "category,group,size,binding,", "sum_double,buffers,262144,C to C,fast"),
+        ("f.html", "<!doctype html>", "<polyline"),
+        ("f.json", "{\n  \"schema\": \"laggard.ffi/1\"", "\"crossing\": "),
+    ] {
+        // Twice, as a result of the same kind may be overwritten.
+        for _ in 0..2 {
+            let ran = ran(&place, &[&args[..], &["-o", file]].concat());
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        }
+        let text = fs::read_to_string(place.path(file)).unwrap();
+        assert!(text.starts_with(starts), "{file}: {}", &text[..200.min(text.len())]);
+        assert!(text.contains(has), "{file}: {text}");
+    }
+}
