@@ -85,6 +85,21 @@ fn make_subject(base: &Path, environment: &Path) -> Result<()> {
         .with_context(|| format!("cannot write to {}", environment.display()))
 }
 
+/// What makes bindings; names of packages, and what is imported.
+const BINDING_PACKAGES: [(&str, &str); 4] =
+    [("cffi", "cffi"), ("pybind11", "pybind11"), ("nanobind", "nanobind"), ("cython", "Cython")];
+
+/// Installs what makes bindings. What cannot be had is said: bindings that need it are left out.
+pub(crate) fn install_bindings(python: &Path) {
+    for (package, module) in BINDING_PACKAGES {
+        if !has_packages(python, &[module])
+            && let Err(error) = install(python, package)
+        {
+            eprintln!("skipped: bindings made by {package}: {error:#}");
+        }
+    }
+}
+
 /// Installs a package that comes ready made.
 pub(crate) fn install(python: &Path, package: &str) -> Result<()> {
     let mut pip = Command::new(python);

@@ -23,6 +23,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     };
     let interpreters = std::env::join_paths(interpreters)?;
     ensure_browser(&python);
+    python::install_bindings(&python);
     subjects::install_raptors(&python)?;
     let culprits = subjects::build_culprits()?;
     let program = project::laggard()?;

@@ -57,12 +57,32 @@ pub(super) fn judge_waiting(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     }
     let lock = pair.b.work.iter().filter(|work| work.role == Role::Sync);
     let lock = lock.max_by(|x, y| x.ns.total_cmp(&y.ns));
-    Finding::new(
-        Kind::Waiting,
-        lock.map(Work::at).unwrap_or_default(),
-        "look at what it waits for with `laggard record --clock wall`: a lock, Python's global lock, sleep, input or output",
-    )
-    .fact("time without a thread at work", [pair.a.waiting_ns(), pair.b.waiting_ns()], Unit::Nanos, pair.b.rounds)
-    .fact("waits of a thread", [pair.a.waits, pair.b.waits], Unit::Count, pair.b.rounds)
-    .guilty()
+    // Locks that nobody holds cost time too: as Python's, given back and taken again around a call.
+    let is_free = slice.is(Role::Sync) && pair.b.waits < SELDOM;
+    let advice = match is_free {
+        true => {
+            "nobody waits: locks are taken and given back, as Python's global lock around every call; do it once around more work"
+        }
+        false => {
+            "look at what it waits for with `laggard record --clock wall`: a lock, Python's global lock, sleep, input or output"
+        }
+    };
+    let mut finding = Finding::new(Kind::Waiting, lock.map(Work::at).unwrap_or_default(), advice);
+    if slice.is(Role::Sync) {
+        let samples = slice.b.iter().map(|work| work.samples).sum();
+        let locking = [slice.a_ns, slice.b_ns];
+        finding = finding.fact("time in functions that lock", locking, Unit::Nanos, samples);
+    }
+    if is_free {
+        return finding.guilty();
+    }
+    finding
+        .fact(
+            "time without a thread at work",
+            [pair.a.waiting_ns(), pair.b.waiting_ns()],
+            Unit::Nanos,
+            pair.b.rounds,
+        )
+        .fact("waits of a thread", [pair.a.waits, pair.b.waits], Unit::Count, pair.b.rounds)
+        .guilty()
 }

@@ -100,6 +100,18 @@ fn time_of_one_role_names_its_cause() {
 }
 
 #[test]
+fn locks_that_nobody_waits_for_are_told_by_their_time() {
+    let compute = || work(Role::Compute, "kernel", 1000.0);
+    let (a, b) = (side(vec![compute()]), side(vec![compute(), work(Role::Sync, "lock", 2000.0)]));
+    let found = judge(&Pair { a: &a, b: &b });
+    let finding = &found.culprits[0].finding;
+    let facts: Vec<(&str, [f64; 2])> =
+        finding.facts.iter().map(|fact| (&*fact.what, [fact.a, fact.b])).collect();
+    assert_eq!(facts, [("time in functions that lock", [0.0, 2000.0])]);
+    assert!(finding.advice.starts_with("nobody waits"), "{}", finding.advice);
+}
+
+#[test]
 fn crossing_the_border_often_is_told_from_a_slow_interpreter() {
     let calls = |count| {
         Some(vec![Called { name: "add".into(), library: LIBRARY.into(), count, ns: 10.0 * count }])

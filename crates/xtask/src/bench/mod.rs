@@ -5,6 +5,8 @@ mod capture;
 mod child;
 mod compare;
 mod document;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod ffi;
 mod inputs;
 mod machine;
 mod peers;
@@ -30,6 +32,8 @@ pub(crate) enum Verb {
     Verdicts(verdicts::Args),
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     Profiles(profiles::Args),
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    Ffi(ffi::Args),
 }
 
 pub(crate) fn run(verb: &Verb) -> Result<ExitCode> {
@@ -42,5 +46,7 @@ pub(crate) fn run(verb: &Verb) -> Result<ExitCode> {
         Verb::Verdicts(args) => verdicts::run(args),
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         Verb::Profiles(args) => profiles::run(args),
+        #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+        Verb::Ffi(args) => ffi::run(args),
     }
 }
