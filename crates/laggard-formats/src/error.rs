@@ -41,6 +41,14 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// The file was to have a run of `laggard ffi` and has none that can be read.
+    #[error("{} is not a run of laggard ffi: {why}", path.display())]
+    NotFfi {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The file was to have results of a benchmark and has none.
     #[error("{} has no results of a benchmark: it looks like {looks_like}", path.display())]
     NotABench {

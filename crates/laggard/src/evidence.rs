@@ -6,11 +6,12 @@ use crate::failure;
 use crate::printer::Printer;
 use crate::profile;
 use laggard_core::model::counters::Counters;
+use laggard_core::model::ffi::Ffi;
 use laggard_core::model::timings::Timings;
 use laggard_formats::Source;
 use laggard_formats::lag::{self, Run};
 use laggard_formats::read::{Kind, ProfileKind, kind_of, read_profile};
-use laggard_formats::read::{dtruss, perf_stat};
+use laggard_formats::read::{dtruss, ffi, perf_stat};
 use laggard_symbols::FileSystem;
 use std::path::Path;
 
@@ -24,6 +25,8 @@ pub(crate) enum Evidence {
     Bench(Box<Timings>),
     /// Counters of a run.
     Counters(Box<Counters>),
+    /// What calls across a language border cost.
+    Ffi(Box<Ffi>),
     /// A verdict, to be read.
     Why(Box<Source>),
     /// A trace, or what its reader will say that it is. Standard input comes with it, because it
@@ -60,6 +63,7 @@ impl Evidence {
                 let found = dtruss::read(source, &|_| ())?;
                 Evidence::Calls(Box::new(calls::Loaded::new(found, vec![])))
             }
+            Kind::Ffi => Evidence::Ffi(Box::new(ffi::read(source)?)),
             Kind::Why => Evidence::Why(Box::new(source)),
             // What is no file can be opened only once.
             Kind::Lag | Kind::Trace => Evidence::Trace((!path.is_file()).then_some(source)),
@@ -82,6 +86,7 @@ impl Evidence {
             Evidence::Calls(_) => "a record of calls",
             Evidence::Bench(_) => "a bench",
             Evidence::Counters(_) => "a file of counters",
+            Evidence::Ffi(_) => "a run of laggard ffi",
             Evidence::Why(_) => "a verdict",
             Evidence::Trace(_) => "a trace, or nothing that laggard knows",
         }

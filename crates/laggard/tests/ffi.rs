@@ -463,3 +463,52 @@ fn reports_come_in_every_form() {
         assert!(text.contains(has), "{file}: {text}");
     }
 }
+
+#[test]
+fn a_run_that_was_kept_is_shown_again() {
+    let place = place();
+    let python = &pythons()[0];
+    let mut args =
+        vec!["ffi", "--bindings", "ctypes", "--categories", "noop,sum_double,dispatch_100"];
+    args.extend(["--python", python, "-o", "run.json", "--quick"]);
+    args.extend(FEW);
+    assert_eq!(ran(&place, &args).code, Some(0));
+    let first = fs::read_to_string(place.path("run.json")).unwrap();
+    let again = ran(&place, &["report", "--json", "run.json"]);
+    let (a, b) = (serde_json::from_str::<Value>(&first).unwrap(), json(&again));
+    for (a, b) in a["cells"].as_array().unwrap().iter().zip(b["cells"].as_array().unwrap()) {
+        let [a_ns, b_ns] = [a, b].map(|cell| cell["gross_ns"].as_f64().unwrap());
+        assert!((a_ns / b_ns - 1.0).abs() < 1e-3, "{a} {b}");
+        assert_eq!(
+            (&a["who"], &a["statement"], &a["note"]),
+            (&b["who"], &b["statement"], &b["note"])
+        );
+    }
+    assert_eq!(
+        (&a["builds"], &a["facts"], &a["command"]),
+        (&b["builds"], &b["facts"], &b["command"])
+    );
+    // What was rounded once stays as it is.
+    fs::write(place.path("again.json"), &again.stdout).unwrap();
+    assert_eq!(ran(&place, &["report", "--json", "again.json"]).stdout, again.stdout);
+    let text = ran(&place, &["report", "--all", "run.json"]).stdout;
+    assert!(text.contains("dispatch_100: 100 functions"), "{text}");
+    assert_eq!(ran(&place, &["view", "run.json", "-o", "page.html"]).code, Some(0));
+    assert!(fs::read_to_string(place.path("page.html")).unwrap().contains("<polyline"));
+    let check = |args: &[&str], expected: &str| {
+        let ran = ran(&place, args);
+        assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{args:?}: {}", ran.stderr);
+    };
+    check(&["compare", "run.json", "again.json"], "run.json is a run of laggard ffi");
+    check(&["report", "--by", "library", "run.json"], "run.json is a run of laggard ffi");
+    for (from, to, expected) in [
+        ("\"who\": \"capi\"", "\"who\": \"swig\"", "it has no binding \"swig\""),
+        ("\"cells\": [", "\"sells\": [", "missing field `cells`"),
+        ("\"calls\": 1,", "\"calls\": -1,", "invalid value"),
+    ] {
+        fs::write(place.path("bad.json"), first.replace(from, to)).unwrap();
+        check(&["report", "bad.json"], expected);
+    }
+    fs::write(place.path("bad.json"), &first[..first.len() / 2]).unwrap();
+    check(&["view", "bad.json"], "bad.json is not a run of laggard ffi: EOF");
+}

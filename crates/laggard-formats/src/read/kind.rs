@@ -1,8 +1,8 @@
 //! What a file is, by its content: every verb takes any file and asks here.
 
 use super::{
-    bench, callgrind, collapsed, dtrace, dtruss, firefox, massif, perf_script, perf_stat, pprof,
-    speedscope, why,
+    bench, callgrind, collapsed, dtrace, dtruss, ffi, firefox, massif, perf_script, perf_stat,
+    pprof, speedscope, why,
 };
 
 /// What a file holds.
@@ -20,6 +20,8 @@ pub enum Kind {
     Dtruss,
     /// A verdict of `laggard why`.
     Why,
+    /// A run of `laggard ffi`.
+    Ffi,
     /// A PyTorch trace, or something that its reader names when it refuses it.
     Trace,
 }
@@ -72,6 +74,7 @@ pub fn kind_of(head: &[u8]) -> Kind {
         () if head.starts_with(&[0xff; 4]) => Kind::Lag,
         () if bench::kind_of(head).is_some() => Kind::Bench,
         () if why::is_why(head) => Kind::Why,
+        () if ffi::is_ffi(head) => Kind::Ffi,
         () if perf_stat::is_perf_stat(head) => Kind::Counters,
         () if dtruss::is_dtruss(head) => Kind::Dtruss,
         () => profile_kind(head).map_or(Kind::Trace, Kind::Profile),
@@ -88,6 +91,7 @@ impl Kind {
             Kind::Counters => "a file of counters",
             Kind::Dtruss => "a record of system calls",
             Kind::Why => "a verdict",
+            Kind::Ffi => "a run of laggard ffi",
             Kind::Trace => "a trace",
         }
     }

@@ -5,6 +5,7 @@ pub mod callgrind;
 pub mod collapsed;
 pub mod dtrace;
 pub mod dtruss;
+pub mod ffi;
 pub mod firefox;
 mod json;
 mod kind;

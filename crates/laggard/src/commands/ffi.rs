@@ -1,7 +1,7 @@
 //! `laggard ffi`: what a call from Python costs, through every binding, in both build profiles.
 
 use super::why;
-use crate::cli::{FfiArgs, FfiBuildArgs, FfiRunArgs, FfiVerb, FfiWhyArgs, Format, ProfileArg};
+use crate::cli::{FfiArgs, FfiBuildArgs, FfiRunArgs, FfiVerb, FfiWhyArgs, ProfileArg};
 use crate::failure;
 use crate::ffi::binding::Binding;
 use crate::ffi::build::{self, Built, Order, Profile, Workshop};
@@ -11,7 +11,6 @@ use crate::ffi::{self, Own, Wanted, interpreters, loaded, script};
 use crate::output::Destination;
 use crate::printer::Printer;
 use anyhow::{Context, ensure};
-use laggard_core::ffi::figures;
 use laggard_probe::bench::{Plan, Runs, SidePlan};
 use laggard_report::ffi as show;
 use laggard_report::number::{bytes, plural};
@@ -76,15 +75,7 @@ fn measure(args: &FfiArgs, printer: &Printer) -> anyhow::Result<()> {
             "the module is looked for as Python does: set PYTHONPATH, or give its interpreter with --python".into(),
         ));
     }
-    let figures = figures(&ffi);
-    let report = show::FfiReport { ffi: &ffi, figures: &figures, is_whole: args.all };
-    let page = || show::page(&report);
-    destination.write(printer, page, |form, style| match form {
-        Format::Text => show::text(&report, style),
-        Format::Json => show::json(&report),
-        Format::Csv => show::csv(&report),
-        Format::Md => show::markdown(&report),
-    })
+    ffi::show(&ffi, args.all, &destination, printer)
 }
 
 fn or_usual(pythons: &[String]) -> Vec<String> {

@@ -6,6 +6,7 @@ use crate::cli::{BY_TREE, Format, ReportArgs, is_interpreters};
 use crate::counters;
 use crate::evidence::Evidence;
 use crate::failure;
+use crate::ffi;
 use crate::output::Places;
 use crate::printer::Printer;
 use crate::profile;
@@ -40,6 +41,7 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> anyhow::Result<()> {
             Evidence::Calls(loaded) => calls::report(args, &places, printer, path, &loaded),
             Evidence::Bench(timings) => bench::report(args, &places, printer, path, &timings),
             Evidence::Counters(found) => counters::report(args, &places, printer, path, &found),
+            Evidence::Ffi(found) => ffi::report(args, &places, printer, path, &found),
             Evidence::Why(_) => Err(failure::with_hint(
                 format!("{} is a verdict", path.display()),
                 format!("show it again: laggard why --from {}", path.display()),

@@ -9,7 +9,7 @@ use crate::page::{self, ROWS};
 use crate::printer::Printer;
 use crate::profile::{Loaded, ensure_replaceable, ensure_some, form_of, missing, name_of};
 use crate::trace::{Loader, Need};
-use crate::{bench, calls, compare_profile, compare_trace, counters};
+use crate::{bench, calls, compare_profile, compare_trace, counters, ffi};
 use anyhow::{Context, bail};
 use laggard_core::classify::Rules;
 use laggard_core::profile::View;
@@ -81,6 +81,7 @@ fn one(file: &Path, args: &ViewArgs, printer: &Printer) -> anyhow::Result<String
         Evidence::Counters(found) => {
             html(&Page { title: &title, report: counters::section(&found), ..Page::default() })
         }
+        Evidence::Ffi(found) => ffi::page(&found),
         Evidence::Why(source) => why::page_of(*source)?,
         Evidence::Trace(source) => of_trace_file(file, source, printer)?,
     })

@@ -9,6 +9,7 @@ pub(crate) mod interpreter;
 mod overhead;
 mod plan;
 pub(crate) mod script;
+mod show;
 pub(crate) mod suite;
 
 use crate::failure;
@@ -22,6 +23,7 @@ use laggard_probe::bench::counts_instructions;
 use laggard_probe::host;
 use laggard_report::number::plural;
 pub(crate) use plan::{Own, loaded};
+pub(crate) use show::{page, report, show};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
