@@ -46,12 +46,12 @@ pub fn markdown(report: &FfiReport) -> String {
 /// One page, with pictures.
 pub fn page(report: &FfiReport) -> String {
     let whole = FfiReport { is_whole: true, ..*report };
-    let sections = format!("{}{}", charts::html(&whole), body(&whole).html());
-    let lead = lead(report);
+    let mut document = Document::default();
+    sections(&whole, &mut document);
     html(&Page {
         title: "What a call from Python costs",
-        lead: &lead,
-        report: sections,
+        lead: &lead(report),
+        report: charts::html(&whole) + &document.html(),
         is_read_first: true,
         ..Page::default()
     })
@@ -68,17 +68,12 @@ pub fn build_text(commands: &[String], libraries: &[Library]) -> String {
 fn document(report: &FfiReport) -> Document {
     let mut document = Document::default();
     document.lead(lead(report));
-    body_into(report, &mut document);
+    sections(report, &mut document);
     document
 }
 
-fn body(report: &FfiReport) -> Document {
-    let mut document = Document::default();
-    body_into(report, &mut document);
-    document
-}
-
-fn body_into(report: &FfiReport, document: &mut Document) {
+/// All but the lead, which a page has in its head.
+fn sections(report: &FfiReport, document: &mut Document) {
     tables::standings(report, document);
     tables::times(report, document);
     tables::details(report, document);

@@ -2,7 +2,7 @@
 
 use crate::failure;
 
-/// A binding. The first is the floor: nothing calls C with less.
+/// A binding. The first is the floor: all others are made of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Binding {
     Capi,

@@ -169,10 +169,13 @@ fn agreement(lab: &Lab) -> Result<String> {
 /// What a tool found for a no-op through every binding, in nanoseconds.
 type Found = BTreeMap<&'static str, f64>;
 
+/// Measures all of them, given where they are built; says how many seconds it took.
+type Tool = fn(&Lab, &BTreeMap<&str, PathBuf>) -> Result<(Found, f64)>;
+
 /// The same no-op through ours, timeit and pyperf, in turns.
 fn peers(lab: &Lab, rounds: u32) -> Result<String> {
     let directories = directories(lab)?;
-    let tools: [(&str, fn(&Lab, &BTreeMap<&str, PathBuf>) -> Result<(Found, f64)>); 3] = [
+    let tools: [(&str, Tool); 3] = [
         ("`laggard ffi --quick`", ours),
         ("`python -m timeit`", timeit),
         ("`python -m pyperf timeit --fast`", pyperf),
