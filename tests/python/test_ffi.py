@@ -212,7 +212,7 @@ def test_ratios_are_to_the_floor_of_the_same_build(whole):
         if expected:
             assert cell["ratio"]["middle"] == pytest.approx(math.exp(median(expected)), rel=within(floor, own))
             compared += 1
-    assert compared > 600
+    assert compared > 60 * len(THERE)
 
 
 def test_ranks_are_the_order_of_times(whole):
@@ -422,7 +422,8 @@ def in_python():
     """The same in plain Python."""
     data = [1.5 * i for i in range(40)]
     left, right = ([float((i * k) % 7) for i in range(16)] for k in (2, 3))
-    product = [sum(left[4 * row + k] * right[4 * k + column] for k in range(4)) for row, column in pairs(range(4), repeat=2)]
+    places = pairs(range(4), repeat=2)
+    product = [sum(left[4 * row + k] * right[4 * k + column] for k in range(4)) for row, column in places]
     return {
         "noop": None,
         "returned": [42, 2**40 + 7, True, 2.5],
@@ -462,7 +463,7 @@ def test_a_binding_gives_what_python_gives(whole, binding, build):
 
 def test_csv_has_the_figures_of_the_json(whole):
     rows = list(csv.DictReader(MEASURED["csv"].splitlines()))
-    assert len(rows) == len(whole["cells"]) > 700
+    assert len(rows) == len(whole["cells"]) > 60 * len(THERE)
     groups = {of["name"]: of["group"] for of in whole["categories"]}
 
     def number(value):

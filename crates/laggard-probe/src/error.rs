@@ -102,6 +102,9 @@ pub enum Error {
         /// The version, as far as known.
         version: String,
     },
+    /// The user has ended it.
+    #[error("interrupted")]
+    Interrupted,
     /// A program that does the work is not there.
     #[error("there is no {tool} here: install the package {package}")]
     NoTool {

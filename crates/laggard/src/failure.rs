@@ -15,6 +15,28 @@ pub(crate) fn with_hint(what: String, hint: String) -> anyhow::Error {
     anyhow::Error::new(Failure { what, hint })
 }
 
+/// The user has ended what was going on.
+#[derive(Debug)]
+struct Interrupted;
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("interrupted")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+/// The error of work that the user has ended.
+pub(crate) fn interrupted() -> anyhow::Error {
+    anyhow::Error::new(Interrupted)
+}
+
+/// Whether it is that error.
+pub(crate) fn is_interrupted(error: &anyhow::Error) -> bool {
+    error.is::<Interrupted>()
+}
+
 /// The same of an error that has its own words.
 pub(crate) fn caused(error: impl fmt::Display, hint: String) -> anyhow::Error {
     with_hint(error.to_string(), hint)
@@ -31,7 +53,7 @@ impl std::error::Error for Failure {}
 /// What helps against this error, if anything is known to.
 pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
     if let Some(failure) = error.chain().find_map(|cause| cause.downcast_ref::<Failure>()) {
-        return Some(failure.hint.clone());
+        return Some(failure.hint.clone()).filter(|hint| !hint.is_empty());
     }
     let formats = error.chain().find_map(|cause| cause.downcast_ref::<Error>())?;
     match formats {

@@ -31,6 +31,9 @@ use std::process::ExitCode;
 /// Exit code of verbs that otherwise pass on that of another program.
 const TOOL_FAILED: u8 = 125;
 
+/// Exit code of work that the user has ended.
+const INTERRUPTED: u8 = 130;
+
 /// Runs the program with these arguments, of which the first is its name.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(args) {
@@ -61,6 +64,10 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     match done {
         Ok(code) => code,
         Err(error) if failure::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if failure::is_interrupted(&error) => {
+            printer.error(&error, None);
+            ExitCode::from(INTERRUPTED)
+        }
         Err(error) => {
             printer.error(&error, failure::hint(&error).as_deref());
             ExitCode::from(failed)

@@ -1,6 +1,7 @@
 //! Where results go: standard output, or a file that is not to be lost by accident.
 
 use crate::cli::{Format, Output, ProfileForm};
+use crate::commands::record::ensure_writable;
 use crate::printer::Printer;
 use crate::profile::{self, ensure_replaceable};
 use anyhow::{Context, bail};
@@ -49,6 +50,10 @@ impl Destination<'_> {
         let page = output.output.as_deref().filter(is_page);
         if let Some(path) = page {
             ensure_replaceable(path, ProfileForm::Html, output.force)?;
+        }
+        let is_new = |path: &&Path| *path != Path::new("-") && (!path.exists() || path.is_file());
+        if let Some(path) = output.output.as_deref().filter(is_new) {
+            ensure_writable(path)?;
         }
         let file = output.output.clone().filter(|_| page.is_none());
         let rest = Output { output: file, ..output.clone() };

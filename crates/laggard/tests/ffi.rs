@@ -88,6 +88,15 @@ fn what_is_built_once_is_not_built_again() {
     let second = run_with(&place, &build, &[("CC", "cc"), ("RUSTFLAGS", "-C opt-level=0")]);
     assert_eq!(second.stdout.matches("was built before").count(), 6, "{}", second.stdout);
     assert_eq!(names(&cache(&place)), there);
+    // What is damaged is built again.
+    let broken = names(&cache(&place)).into_iter().find(|name| name.starts_with("capi-")).unwrap();
+    for file in names(&cache(&place).join(&broken)) {
+        if file.starts_with("bench_capi.cpython") {
+            fs::remove_file(cache(&place).join(&broken).join(file)).unwrap();
+        }
+    }
+    let mended = ran(&place, &build);
+    assert_eq!(mended.stdout.matches("  built: ").count(), 1, "{}", mended.stdout);
     // Another compiler makes something else, or as here nothing.
     let other = run_with(&place, &build, &[("CC", &lazy)]);
     assert_eq!(other.code, Some(2));
@@ -217,6 +226,11 @@ fn what_is_missing_is_said_with_what_helps() {
     args.extend(FEW);
     let found = json(&run_with(&place, &args, &env));
     assert_eq!(found["floor"], "ctypes-pydll");
+    assert!(
+        found["warnings"].to_string().contains("ratios are to ctypes-pydll"),
+        "{}",
+        found["warnings"]
+    );
     assert_eq!(found["skipped"][0]["binding"], "capi");
     let ran = run_with(&place, &args, &[("CC", "/nonexistent")]);
     assert_eq!(ran.code, Some(2));
@@ -285,12 +299,16 @@ fn a_function_of_ones_own_is_held_against_the_floor() {
         .iter()
         .find(|cell| cell["who"] == "mymodule:Box.get")
         .unwrap();
-    assert_eq!(own["statement"], "f(a0, a1)");
+    assert_eq!(own["statement"], "_laggard_f(_laggard_a0, _laggard_a1)");
     assert!(own["ratio"]["middle"].as_f64().unwrap() > 0.0);
     let said = measure("mymodule:none", &[]).stdout;
     assert!(said.starts_with("mymodule:none takes ") && said.contains("x the floor"), "{said}");
     let with_setup = measure("mymodule:one", &["--setup", "x = [1, 2]", "--args", "x"]);
     assert_eq!(with_setup.code, Some(0), "{}", with_setup.stderr);
+    // A name of the user's is not mistaken for the function.
+    let setup = "def f(x): raise ValueError('not this one')\ndef _(): pass";
+    let found = json(&measure("mymodule:one", &["--setup", setup, "--args", "([],)", "--json"]));
+    assert_eq!(found["profiles"].as_array().unwrap().len(), 1, "it is built as it is");
     let check = |function: &str, args: &[&str], expected: &str| {
         let ran = measure(function, args);
         assert_eq!(ran.code, Some(2), "{function}");
@@ -330,6 +348,9 @@ fn a_binding_alone_can_be_recorded() {
     assert_eq!(report.code, Some(0), "{}", report.stderr);
     assert!(report.stdout.contains("bl_call_many"), "C is seen: {}", done.stderr);
     assert!(report.stdout.contains("<lambda>"), "and the Python that it calls");
+    let cannot =
+        ran(&place, &["ffi", "run", "ctypes-pydll", "--categories", "nogil", "--python", python]);
+    assert!(cannot.stderr.contains("ctypes-pydll cannot do nogil: PyDLL"), "{}", cannot.stderr);
     let wrong = ran(&place, &["ffi", "run", "ctypes", "--profile", "both", "--python", python]);
     assert!(wrong.stderr.contains("give one profile"), "{}", wrong.stderr);
 }
@@ -418,6 +439,8 @@ fn wrong_words_are_told_before_anything_is_built() {
         "cannot run on CPU 4000",
     );
     check(&["-o", "x.pdf"], "cannot tell the form of x.pdf");
+    check(&["-o", "nowhere/x.json"], "there is no directory nowhere");
+    check(&["-o", "nowhere/x.html"], "there is no directory nowhere");
     fs::write(place.path("mine.html"), "my diary").unwrap();
     check(&["-o", "mine.html"], "mine.html");
     assert_eq!(fs::read_to_string(place.path("mine.html")).unwrap(), "my diary");
@@ -511,4 +534,54 @@ fn a_run_that_was_kept_is_shown_again() {
     }
     fs::write(place.path("bad.json"), &first[..first.len() / 2]).unwrap();
     check(&["view", "bad.json"], "bad.json is not a run of laggard ffi: EOF");
+}
+
+#[test]
+fn what_is_put_into_a_directory_is_of_one_profile() {
+    let place = place();
+    let python = &pythons()[0];
+    for profile in ["fast", "instrumented"] {
+        let to = ["--to", "out", "--bindings", "ctypes", "--python", python, "--profile", profile];
+        let done = ran(&place, &[&["ffi", "build"], &to[..]].concat());
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        let there = names(&place.path("out/ctypes_impl"));
+        let soname = format!("libbenchlib-{profile}.so");
+        let libraries: Vec<&String> =
+            there.iter().filter(|name| name.starts_with("libbenchlib-")).collect();
+        assert_eq!(libraries, [&soname], "{there:?}");
+    }
+    let script = place.path("out/ctypes_impl/ctypes_bench.py");
+    let said = Command::new(python).arg(script).args(["--iterations", "100"]).output().unwrap();
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+}
+
+#[test]
+fn two_interpreters_of_one_version_share_what_is_built() {
+    let place = place();
+    let python = &pythons()[0];
+    let ask = "import sys; print(sys.executable)";
+    let real = Command::new(python).args(["-c", ask]).output().unwrap();
+    let real = String::from_utf8(real.stdout).unwrap();
+    let made = Command::new(real.trim())
+        .args(["-m", "venv", "--without-pip", "other"])
+        .current_dir(place.path(""))
+        .status();
+    assert!(made.unwrap().success());
+    let other = place.path("other/bin/python");
+    let other = other.to_str().unwrap();
+    let args = [
+        "ffi",
+        "build",
+        "--bindings",
+        "capi",
+        "--profile",
+        "fast",
+        "--python",
+        python,
+        "--python",
+        other,
+    ];
+    let done = ran(&place, &args);
+    assert_eq!(done.stdout.matches("left out").count(), 0, "{}", done.stdout);
+    assert!(unfinished(&place).is_empty());
 }

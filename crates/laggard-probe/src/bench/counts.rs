@@ -116,7 +116,9 @@ fn simulator(room: &Path, flags: &[&str]) -> Result<Vec<OsString>, Trouble> {
     let path = room.to_string_lossy().replace('%', "%%");
     let mut words: Vec<OsString> = vec![valgrind.into(), "--tool=callgrind".into()];
     // An interpreter may be a script that finds the right one.
-    words.extend(["--trace-children=yes", "--quiet", "--demangle=no"].map(OsString::from));
+    words.extend(
+        ["--trace-children=yes", "--quiet", "--demangle=no", "--vgdb=no"].map(OsString::from),
+    );
     words.extend(flags.iter().map(OsString::from));
     words.push(format!("--callgrind-out-file={path}/counts.%p").into());
     Ok(words)

@@ -29,7 +29,7 @@ pub struct FfiReport<'a> {
     pub ffi: &'a Ffi,
     /// What was found in it.
     pub figures: &'a Figures,
-    /// Whether every row is shown, and every command that built something.
+    /// Whether every row is shown.
     pub is_whole: bool,
 }
 

@@ -56,7 +56,12 @@ fn measure(args: &FfiArgs, printer: &Printer) -> anyhow::Result<()> {
     let wanted = Wanted {
         bindings,
         categories: args.categories.clone(),
-        profiles: profiles(args.profile),
+        // A function of the user's is built as it is.
+        profiles: if own.is_some() {
+            vec![profiles(args.profile)[0]]
+        } else {
+            profiles(args.profile)
+        },
         pythons,
         is_quick: args.quick,
         iterations: args.iterations,
@@ -66,13 +71,16 @@ fn measure(args: &FfiArgs, printer: &Printer) -> anyhow::Result<()> {
         own,
     };
     let ffi = ffi::run(&wanted, printer)?;
-    // What was asked for and could not be measured at all is an error, after what could is shown.
+    // What was asked for and could not be measured is an error.
     let lost = ffi.cells.iter().find(|cell| wanted.own.is_some() && cell.trouble.is_some());
     if let Some(trouble) = lost.and_then(|cell| cell.trouble.as_ref()) {
         let name = wanted.own.as_ref().map(Own::name).unwrap_or_default();
         return Err(failure::with_hint(
             format!("{name} {trouble}"),
-            "the module is looked for as Python does: set PYTHONPATH, or give its interpreter with --python".into(),
+            match trouble.contains("ModuleNotFoundError") {
+                true => "the module is looked for as Python does: set PYTHONPATH, or give its interpreter with --python".into(),
+                false => String::new(),
+            },
         ));
     }
     ffi::show(&ffi, args.all, &destination, printer)
@@ -161,6 +169,11 @@ fn run_alone(args: &FfiRunArgs, printer: &Printer) -> anyhow::Result<()> {
     if !args.categories.is_empty() {
         let able = categories.iter().filter(|category| category.of(binding, "").is_ok());
         let names: Vec<&str> = able.map(|category| category.name.as_str()).collect();
+        if let (true, Some(Err(why))) =
+            (names.is_empty(), categories.first().map(|of| of.of(binding, "")))
+        {
+            anyhow::bail!("{} cannot do {}: {why}", binding.name(), categories[0].name);
+        }
         command.args(["--categories", &names.join(",")]);
     }
     // In place of this process, so that a profiler sees that program alone.
@@ -210,7 +223,16 @@ fn build_only(args: &FfiBuildArgs, printer: &Printer) -> anyhow::Result<()> {
                 let how = if built.is_cached { "was built before" } else { "built" };
                 text += &format!("  {how}: {}\n", directory.display());
             }
-            Err(not) => text += &format!("  left out: {}\n  hint: {}\n", not.why, not.hint),
+            Err(not) => {
+                text += &format!("  left out: {}\n", not.why);
+                if !not.hint.is_empty() {
+                    text += &format!("  hint: {}\n", not.hint);
+                }
+                if let Some(to) = &args.to {
+                    ffi::clear_copy(order.binding, to)
+                        .with_context(|| format!("cannot write to {}", to.display()))?;
+                }
+            }
         }
     }
     printer.data(&text)?;

@@ -120,7 +120,7 @@ pub(super) fn default_output(program: &OsStr) -> PathBuf {
 }
 
 /// Finds out before the program runs that there is no place for what it leaves.
-pub(super) fn ensure_writable(path: &Path) -> anyhow::Result<()> {
+pub(crate) fn ensure_writable(path: &Path) -> anyhow::Result<()> {
     if path.is_dir() {
         bail!("cannot write {}: it is a directory", path.display());
     }

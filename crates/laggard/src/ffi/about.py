@@ -25,6 +25,7 @@ paths = sysconfig.get_paths()
 include = list(dict.fromkeys([paths["include"], paths["platinclude"]]))
 json.dump(
     {
+        "executable": sys.executable or "",
         "version": sys.version.split()[0],
         "implementation": sys.implementation.name,
         "tag": sys.implementation.cache_tag or "",

@@ -137,6 +137,14 @@ impl Binding {
         matches!(self.family(), "ctypes" | "cffi")
     }
 
+    /// The version of a crate that its lock file has.
+    pub(crate) fn locked_version(self, name: &str) -> String {
+        let lock = self.sources().iter().find(|(file, _)| *file == "Cargo.lock");
+        let wanted = format!("name = \"{name}\"\nversion = \"");
+        let after = lock.and_then(|(_, text)| text.split(&wanted).nth(1));
+        after.and_then(|rest| rest.split('"').next()).unwrap_or_default().to_owned()
+    }
+
     pub(crate) fn sources(self) -> &'static [File] {
         match self {
             Binding::Capi => &[("bench_capi.c", source!("bindings/capi/bench_capi.c"))],
@@ -190,5 +198,7 @@ mod tests {
         assert_eq!(names(&["ctypes"]).unwrap(), ["ctypes-pydll", "ctypes"]);
         assert_eq!(names(&[]).unwrap().len(), 9);
         assert!(names(&["swig"]).is_err());
+        assert!(Binding::Pyo3.locked_version("pyo3").starts_with("0."));
+        assert_eq!(Binding::Capi.locked_version("pyo3"), "");
     }
 }

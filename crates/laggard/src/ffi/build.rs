@@ -18,10 +18,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// The file that says how a directory was made. It is written last.
-const RECORD: &str = "built.json";
+pub(crate) const RECORD: &str = "built.json";
 /// What directories are called while they are made.
 const UNFINISHED: &str = ".unfinished-";
 /// The library's file, whichever the profile.
@@ -447,6 +448,7 @@ impl Workshop {
                     NotBuilt::new("there is no cargo", "install Rust, which brings cargo")
                 })?;
                 let _ = write!(made_with, "{}\n{}\n", cargo.version, rustc_version());
+                version = binding.locked_version("pyo3");
                 steps.extend(self.with_cargo(cargo, order, &result));
             }
             Binding::Ctypes | Binding::CtypesPydll | Binding::CffiAbi => {}
@@ -559,12 +561,15 @@ impl Workshop {
         says: &dyn Fn(&str),
     ) -> Result<(PathBuf, Record, bool), NotBuilt> {
         let directory = self.place.join(format!("{}-{:016x}", recipe.name, recipe.number()));
-        if let Some(record) = recorded(&directory) {
+        if let Some(record) = recipe.is_there(&directory).then(|| recorded(&directory)).flatten() {
             return Ok((directory, record, true));
         }
         says(&recipe.name);
-        let unfinished =
-            self.place.join(format!("{UNFINISHED}{}-{}", recipe.name, std::process::id()));
+        // Two orders may be for the same: interpreters of one version in two places.
+        static BEGUN: AtomicUsize = AtomicUsize::new(0);
+        let number = BEGUN.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{UNFINISHED}{}-{number}-{}", recipe.name, std::process::id());
+        let unfinished = self.place.join(name);
         let made = recipe.follow(&unfinished).and_then(|record| {
             let text = serde_json::to_vec_pretty(&record).map_err(std::io::Error::other)?;
             fs::write(unfinished.join(RECORD), text)?;
@@ -573,7 +578,7 @@ impl Workshop {
         let made = made.and_then(|record| match fs::rename(&unfinished, &directory) {
             Ok(()) => Ok(record),
             // Somebody else was faster, or it was damaged.
-            Err(_) if recorded(&directory).is_some() => Ok(record),
+            Err(_) if recipe.is_there(&directory) && recorded(&directory).is_some() => Ok(record),
             Err(_) => {
                 fs::remove_dir_all(&directory)?;
                 fs::rename(&unfinished, &directory)?;
@@ -597,6 +602,13 @@ impl Recipe {
             let _ = writeln!(all, "{}", step.text());
         }
         xxh3_128(all.as_bytes()) as u64
+    }
+
+    /// Whether all is there that it makes.
+    fn is_there(&self, directory: &Path) -> bool {
+        let library = self.library.as_ref().map(|_| LIBRARY_FILE);
+        let mut results = self.results.iter().map(String::as_str).chain(library);
+        results.all(|name| directory.join(name).is_file())
     }
 
     /// Makes the directory and says how.
@@ -642,13 +654,20 @@ impl Recipe {
     }
 }
 
+/// How variables begin that change what cargo builds.
+const OF_OTHER_BUILDS: [&str; 4] =
+    ["CARGO_PROFILE_", "CARGO_BUILD_", "CARGO_TARGET_", "CARGO_ENCODED_"];
+
 /// Runs a command to its end; what it said is part of why it failed.
 fn run(step: &Step, directory: &Path) -> Result<(), NotBuilt> {
     let mut command = Command::new(&step.words[0]);
     command.args(&step.words[1..]).current_dir(directory).stdin(Stdio::null());
     // What the user set for other builds is no part of this one.
-    for name in ["CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET", "CARGO_BUILD_RUSTFLAGS"] {
-        command.env_remove(name);
+    for (name, _) in std::env::vars_os() {
+        let is_for_cargo = |start: &&str| name.to_string_lossy().starts_with(*start);
+        if OF_OTHER_BUILDS.iter().any(|start| is_for_cargo(&start)) {
+            command.env_remove(&name);
+        }
     }
     command.envs(step.env.iter().map(|(name, value)| (name, value)));
     let program = Path::new(&step.words[0]).file_name().unwrap_or_default().to_string_lossy();

@@ -14,8 +14,8 @@ const OLDEST: (u32, u32) = (3, 9);
 /// An interpreter, and what it says of itself.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Interpreter {
-    /// The program, as it was found.
-    #[serde(skip)]
+    /// The program.
+    #[serde(rename = "executable")]
     pub(crate) path: PathBuf,
     /// As `3.11.7`.
     pub(crate) version: String,
@@ -64,7 +64,11 @@ impl Interpreter {
             .with_context(|| format!("cannot run {}", path.display()))?;
         if !about.status.success() {
             let said = String::from_utf8_lossy(&about.stderr);
-            let said = said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("");
+            let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+            let first = lines.next().unwrap_or("it ends with a failure and says nothing");
+            // Of a traceback the end counts.
+            let said =
+                if first.starts_with("Traceback") { lines.last().unwrap_or(first) } else { first };
             return Err(failure::with_hint(
                 format!("{} does not run: {said}", path.display()),
                 "give the path of an interpreter: --python /path/to/bin/python3".into(),
@@ -80,7 +84,9 @@ impl Interpreter {
             path.display(),
             said.version
         );
-        Ok(Interpreter { path, ..said })
+        // What was found may be a script that chooses another one in another directory.
+        let is_known = said.path.is_absolute() && said.path.is_file();
+        Ok(Interpreter { path: if is_known { said.path.clone() } else { path }, ..said })
     }
 
     fn version(&self) -> (u32, u32) {

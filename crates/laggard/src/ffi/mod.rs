@@ -18,6 +18,7 @@ use anyhow::ensure;
 use binding::Binding;
 use build::{Built, NotBuilt, Order, Profile, Workshop};
 use interpreter::{Interpreter, in_path};
+use laggard_core::ffi::figures;
 use laggard_core::model::ffi::{self, Build, Ffi, Skipped};
 use laggard_probe::bench::counts_instructions;
 use laggard_probe::host;
@@ -93,7 +94,13 @@ pub(crate) fn run(wanted: &Wanted, printer: &Printer) -> anyhow::Result<Ffi> {
     }
     plan::measure(wanted, &suite, &categories, &interpreters, &stock, &mut ffi, printer)?;
     if !wanted.is_quick && wanted.own.is_none() && wanted.iterations.is_none() {
-        ffi.overheads = overhead::measure(wanted, &suite, &interpreters[0], &stock, printer);
+        let measured = overhead::measure(wanted, &suite, &interpreters[0], &stock, printer);
+        ffi.overheads = measured.ok_or_else(failure::interrupted)?;
+    }
+    let floor = figures(&ffi).floor.map(|at| ffi.bindings[at].name.clone());
+    if let Some(floor) = floor.filter(|name| name != Binding::Capi.name()) {
+        let capi = Binding::Capi.name();
+        ffi.warnings.push(format!("the floor, {capi}, is not measured: ratios are to {floor}"));
     }
     stock.warn(&mut ffi.warnings);
     Ok(ffi)
@@ -292,7 +299,7 @@ const NO_DEBUG_INFO: &str = "none";
 
 /// Puts what is built where the user wants it: a directory a binding, with its program.
 pub(crate) fn copy_to(built: &Built, directory: &std::path::Path) -> std::io::Result<PathBuf> {
-    let place = directory.join(format!("{}_impl", script::identifier(built.binding)));
+    let place = clear_copy(built.binding, directory)?;
     std::fs::create_dir_all(&place)?;
     for entry in std::fs::read_dir(&built.directory)? {
         let entry = entry?;
@@ -303,6 +310,19 @@ pub(crate) fn copy_to(built: &Built, directory: &std::path::Path) -> std::io::Re
             std::fs::copy(entry.path(), &coming)?;
             std::fs::rename(&coming, &to)?;
         }
+    }
+    Ok(place)
+}
+
+/// Removes what was put there of a binding before: it may be of another profile. Says where that is.
+pub(crate) fn clear_copy(
+    binding: Binding,
+    directory: &std::path::Path,
+) -> std::io::Result<PathBuf> {
+    let place = directory.join(format!("{}_impl", script::identifier(binding)));
+    // What has no record is not ours to remove.
+    if place.join(build::RECORD).is_file() {
+        std::fs::remove_dir_all(&place)?;
     }
     Ok(place)
 }

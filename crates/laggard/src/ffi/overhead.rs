@@ -55,14 +55,14 @@ struct Recorded {
     bytes: Option<u64>,
 }
 
-/// Runs one binding bare and in every way recorded, in turns.
+/// Runs one binding bare and in every way recorded, in turns; none when the user ends it.
 pub(super) fn measure(
     wanted: &Wanted,
     suite: &Suite,
     interpreter: &Interpreter,
     stock: &Stock,
     printer: &Printer,
-) -> Vec<Overhead> {
+) -> Option<Vec<Overhead>> {
     let bar = printer.steps();
     let mut found = vec![];
     // The floor has the deepest of stacks for its time: C calls Python that C called.
@@ -86,12 +86,13 @@ pub(super) fn measure(
             };
             found.push(match measured {
                 Ok(measured) => measured.into(blank),
+                Err(Error::Interrupted) => return None,
                 Err(error) => Overhead { why_not: error.to_string(), ..blank },
             });
         }
     }
     bar.finish_and_clear();
-    found
+    Some(found)
 }
 
 /// The program, which leaves in a file what it measured.
@@ -114,6 +115,11 @@ impl Program {
 
     /// What the run that has just ended took.
     fn took(&self, ended: &Ended) -> Result<Took, Error> {
+        // Ctrl-C reaches the program; who records it lives on, to keep what there is.
+        const BY_CTRL_C: i32 = 130;
+        if ended.code() == BY_CTRL_C {
+            return Err(Error::Interrupted);
+        }
         let path = self.room.path().join(RESULT);
         let text = std::fs::read_to_string(&path).map_err(|error| failed(&error))?;
         let _ = std::fs::remove_file(path);

@@ -32,19 +32,25 @@ impl Own {
         format!("{}:{}", self.module, self.function)
     }
 
-    /// A call of `f`, which these lines make, with every argument in a variable, as the suite's own.
+    /// The names of its arguments, parted by commas.
+    fn names(&self) -> String {
+        let name = |at: usize| format!("_laggard_a{at}");
+        (0..self.count.unwrap_or(1)).map(name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// A call of `_laggard_f`, which these lines make, with every argument in a variable, as the suite's own.
     fn called(&self, makes_f: &str) -> Statement {
-        let names: Vec<String> = (0..self.count.unwrap_or(1)).map(|at| format!("a{at}")).collect();
-        let names = names.join(", ");
+        let names = self.names();
         let taken = match self.count {
             Some(0) => String::new(),
             Some(_) => format!("{names}, = {}", self.arguments),
             None => format!("{names} = {}", self.arguments),
         };
-        let parts = [makes_f, self.setup.as_str(), &taken];
+        // Last, so that no name of the user's comes in its place.
+        let parts = [self.setup.as_str(), &taken, makes_f];
         Statement {
             setup: parts.join("\n"),
-            code: format!("f({names})"),
+            code: format!("_laggard_f({names})"),
             check: None,
             calls: 1,
             note: String::new(),
@@ -336,17 +342,17 @@ impl Planner<'_> {
                     here,
                     Who::Null,
                     "the null control",
-                    own.called("def f(*arguments): pass"),
+                    own.called(&format!("def _laggard_f({}): pass", own.names())),
                 );
                 let floor = self.stock.bindings.iter().position(|of| *of == Binding::Capi);
                 let load = self.load(python, number, Binding::Capi);
                 if let (Some(place), Some(load)) = (floor, load) {
-                    let statement = own.called(&format!("{load}\nf = m.anything"));
+                    let statement = own.called(&format!("{load}\n_laggard_f = m.anything"));
                     self.put(here, Who::Binding(place), Binding::Capi.name(), statement);
                 }
                 if number == 0 {
                     let load = format!(
-                        "import importlib\nf = importlib.import_module({})\nfor _laggard_part in {}.split('.'): f = getattr(f, _laggard_part)",
+                        "import importlib\n_laggard_f = importlib.import_module({})\nfor _laggard_part in {}.split('.'): _laggard_f = getattr(_laggard_f, _laggard_part)",
                         python_text(&own.module),
                         python_text(&own.function)
                     );
