@@ -665,7 +665,7 @@ fn run(step: &Step, directory: &Path) -> Result<(), NotBuilt> {
     // What the user set for other builds is no part of this one.
     for (name, _) in std::env::vars_os() {
         let is_for_cargo = |start: &&str| name.to_string_lossy().starts_with(*start);
-        if OF_OTHER_BUILDS.iter().any(|start| is_for_cargo(&start)) {
+        if OF_OTHER_BUILDS.iter().any(|start| is_for_cargo(start)) {
             command.env_remove(&name);
         }
     }

@@ -67,8 +67,11 @@ impl Interpreter {
             let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
             let first = lines.next().unwrap_or("it ends with a failure and says nothing");
             // Of a traceback the end counts.
-            let said =
-                if first.starts_with("Traceback") { lines.last().unwrap_or(first) } else { first };
+            let said = if first.starts_with("Traceback") {
+                lines.next_back().unwrap_or(first)
+            } else {
+                first
+            };
             return Err(failure::with_hint(
                 format!("{} does not run: {said}", path.display()),
                 "give the path of an interpreter: --python /path/to/bin/python3".into(),
