@@ -664,8 +664,8 @@ fn run(step: &Step, directory: &Path) -> Result<(), NotBuilt> {
     command.args(&step.words[1..]).current_dir(directory).stdin(Stdio::null());
     // What the user set for other builds is no part of this one.
     for (name, _) in std::env::vars_os() {
-        let is_for_cargo = |start: &&str| name.to_string_lossy().starts_with(*start);
-        if OF_OTHER_BUILDS.iter().any(|start| is_for_cargo(start)) {
+        let text = name.to_string_lossy();
+        if OF_OTHER_BUILDS.iter().any(|start| text.starts_with(start)) {
             command.env_remove(&name);
         }
     }
