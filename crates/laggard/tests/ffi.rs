@@ -9,6 +9,7 @@ use common::{Place, Ran, names};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -253,7 +254,8 @@ fn an_interrupted_build_leaves_nothing_half_built() {
     for signal in ["-INT", "-KILL"] {
         let args = ["ffi", "build", "--profile", "fast", "--bindings", "capi", "--python", python];
         let mut command = place.command(&args);
-        let mut child = command.env("CC", &slow).spawn().unwrap();
+        // As a terminal does it: the whole group gets the signal, the compiler too.
+        let mut child = command.env("CC", &slow).process_group(0).spawn().unwrap();
         let has_begun = || {
             let all = unfinished(&place).into_iter();
             all.into_iter().any(|name| cache(&place).join(name).join("begun").exists())
@@ -265,7 +267,8 @@ fn an_interrupted_build_leaves_nothing_half_built() {
             std::thread::sleep(Duration::from_millis(50));
         }
         assert!(has_begun(), "{signal}");
-        Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        let group = format!("-{}", child.id());
+        Command::new("kill").args([signal, "--", &group]).status().unwrap();
         assert!(!child.wait().unwrap().success());
         let is_built = |name: &String| name.starts_with("capi-");
         assert!(!names(&cache(&place)).iter().any(is_built), "{signal}");
@@ -276,7 +279,6 @@ fn an_interrupted_build_leaves_nothing_half_built() {
     );
     assert!(built.stdout.contains("  built: "), "{}{}", built.stdout, built.stderr);
     assert!(unfinished(&place).is_empty(), "what others left is removed");
-    let _ = Command::new("pkill").args(["-f", "sleep 60"]).status();
 }
 
 #[test]
