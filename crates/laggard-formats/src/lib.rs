@@ -11,6 +11,7 @@ pub mod lag;
 mod map;
 pub mod read;
 mod source;
+pub mod tables;
 pub mod write;
 
 pub use error::Error;

@@ -166,13 +166,50 @@ fn waits(name: &str) -> bool {
 
 /// Why nothing ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Cause {
+pub enum Cause {
     /// The next work was launched after the device had run dry.
     HostBound,
     /// The same, and the host had been waiting for the device.
     Synchronisation,
     /// The next work was launched before, or its launch is not known.
     Other,
+}
+
+impl Cause {
+    /// All causes, in the order of their numbers.
+    pub const ALL: [Cause; 3] = [Cause::HostBound, Cause::Synchronisation, Cause::Other];
+
+    /// Its word in tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Cause::HostBound => "host-bound",
+            Cause::Synchronisation => "synchronisation",
+            Cause::Other => "other",
+        }
+    }
+}
+
+/// A stretch between two pieces of work in which a device did nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The row of the device table that ended it.
+    pub next: u32,
+    /// Its length.
+    pub dur_ns: i64,
+    /// Why it was there.
+    pub cause: Cause,
+}
+
+/// The gaps of all devices, by when they ended.
+pub fn all_gaps(analysis: &Analysis) -> Vec<Gap> {
+    let waits = Waits::new(analysis.timeline);
+    let mut all = vec![];
+    for rows in by_device(analysis.timeline).values() {
+        let gap = |(next, dur_ns, cause)| Gap { next, dur_ns, cause };
+        all.extend(gaps(analysis, &waits, rows).map(gap));
+    }
+    all.sort_by_key(|gap| (analysis.timeline.gpu.spans.ts[gap.next as usize], gap.next));
+    all
 }
 
 /// Gaps in the work of a device, each with the row that ended it and why it was there, by the launch

@@ -1,0 +1,129 @@
+//! Columns of evidence as Arrow arrays: as they are where that is possible.
+
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int64Array, LargeStringArray,
+    StringArray, UInt32Array,
+};
+use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
+use arrow_schema::DataType;
+use laggard_core::model::timeline::{FIRST_WIDE_ID, Ids, Strings};
+use laggard_core::model::{Column, NONE};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// The type of whole numbers and times.
+pub(super) const NUMBER: DataType = DataType::Int64;
+/// The type of numbers that have fractions.
+pub(super) const REAL: DataType = DataType::Float64;
+/// The type of what is or is not so.
+pub(super) const FLAG: DataType = DataType::Boolean;
+
+/// The type of names of a trace: a number a row, into all of the trace's strings.
+pub(super) fn name() -> DataType {
+    DataType::Dictionary(Box::new(DataType::UInt32), Box::new(DataType::LargeUtf8))
+}
+
+/// The type of texts of which there are few distinct ones.
+pub(super) fn word() -> DataType {
+    DataType::Dictionary(Box::new(DataType::UInt32), Box::new(DataType::Utf8))
+}
+
+/// A column as it is.
+pub(super) fn times(column: &Column<i64>) -> ArrayRef {
+    Arc::new(Int64Array::new(column.clone(), None))
+}
+
+/// Numbers, one a row.
+pub(super) fn numbers(values: impl Iterator<Item = i64>) -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values(values))
+}
+
+/// Numbers that may be missing.
+pub(super) fn maybe_numbers(values: impl Iterator<Item = Option<i64>>) -> ArrayRef {
+    Arc::new(values.collect::<Int64Array>())
+}
+
+/// Numbers with fractions that may be missing.
+pub(super) fn reals(values: impl Iterator<Item = Option<f64>>) -> ArrayRef {
+    Arc::new(values.collect::<Float64Array>())
+}
+
+/// What is so or not.
+pub(super) fn flags(values: impl Iterator<Item = bool>) -> ArrayRef {
+    Arc::new(values.map(Some).collect::<BooleanArray>())
+}
+
+/// The numbers behind codes of ids; none where there is none, or it is no number.
+pub(super) fn ids(codes: impl ExactSizeIterator<Item = u32>, ids: &Ids) -> ArrayRef {
+    let number = |code: u32| {
+        if code < FIRST_WIDE_ID { Some(i64::from(code)) } else { ids.number(code) }
+    };
+    Arc::new(codes.map(number).collect::<Int64Array>())
+}
+
+/// All strings of a trace.
+pub(super) fn strings(strings: &Strings) -> Arc<LargeStringArray> {
+    let offsets = OffsetBuffer::new(strings.offsets.clone());
+    // A damaged index may hold what is no text: then names are missing, not wrong.
+    let made = LargeStringArray::try_new(offsets, strings.bytes.clone(), None);
+    Arc::new(made.unwrap_or_else(|_| LargeStringArray::from(Vec::<&str>::new())))
+}
+
+/// Names by number. The numbers are those of the trace; one that names nothing is null.
+pub(super) fn names(codes: &Column<u32>, strings: &Arc<LargeStringArray>) -> ArrayRef {
+    dictionary(codes, strings.clone())
+}
+
+/// Names of rows of another table, by the number of the row.
+pub(super) fn names_of(
+    rows: &Column<u32>,
+    names: &Column<u32>,
+    strings: &Arc<LargeStringArray>,
+) -> ArrayRef {
+    let name = |&row: &u32| names.get(row as usize).copied().unwrap_or(NONE);
+    self::names(&rows.iter().map(name).collect(), strings)
+}
+
+/// Texts by number; a number beyond them is null.
+fn dictionary(codes: &Column<u32>, values: ArrayRef) -> ArrayRef {
+    let known = values.len();
+    let is_known = BooleanBuffer::collect_bool(codes.len(), |row| (codes[row] as usize) < known);
+    let nulls = Some(NullBuffer::new(is_known)).filter(|nulls| nulls.null_count() > 0);
+    // Every number that is not null was just found to be inside.
+    Arc::new(DictionaryArray::new(UInt32Array::new(codes.clone(), nulls), values))
+}
+
+/// Texts, each kept once.
+pub(super) fn words<T: AsRef<str>>(texts: impl Iterator<Item = Option<T>>) -> ArrayRef {
+    let mut known: FxHashMap<String, u32> = FxHashMap::default();
+    let mut values: Vec<String> = vec![];
+    let mut code = |text: Option<T>| {
+        let Some(text) = text else { return NONE };
+        if let Some(&code) = known.get(text.as_ref()) {
+            return code;
+        }
+        let code = values.len() as u32;
+        values.push(text.as_ref().to_owned());
+        known.insert(text.as_ref().to_owned(), code);
+        code
+    };
+    let codes: Column<u32> = texts.map(&mut code).collect();
+    dictionary(&codes, Arc::new(StringArray::from(values)))
+}
+
+/// Texts by number, where several numbers may mean the same text.
+pub(super) fn coded(codes: impl Iterator<Item = usize>, texts: &[String]) -> ArrayRef {
+    let mut places: FxHashMap<&str, u32> = FxHashMap::default();
+    let mut values: Vec<&str> = vec![];
+    let of_code: Vec<u32> = texts
+        .iter()
+        .map(|text| {
+            *places.entry(text).or_insert_with(|| {
+                values.push(text);
+                values.len() as u32 - 1
+            })
+        })
+        .collect();
+    let codes: Column<u32> = codes.map(|code| of_code.get(code).copied().unwrap_or(NONE)).collect();
+    dictionary(&codes, Arc::new(StringArray::from(values)))
+}
