@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// The seed of what is drawn at random, so that a file always says the same.
-pub(crate) const SEED: u64 = 1;
+pub const SEED: u64 = 1;
 /// The exit code when a case got too slow.
 pub(crate) const TRIPPED: u8 = 1;
 /// Rows of a table when nothing else is asked for.
@@ -47,6 +47,7 @@ pub(crate) fn show(
         Format::Json => show::json(&report),
         Format::Csv => show::csv(&report),
         Format::Md => show::markdown(&report),
+        Format::Html => show::html(&report),
     })
 }
 
@@ -88,6 +89,7 @@ pub(crate) fn compare_two(
         Format::Json => show_two::json(&report),
         Format::Csv => show_two::csv(&report),
         Format::Md => show_two::markdown(&report),
+        Format::Html => show_two::html(&report),
     })?;
     two.verdict(args.fail_above)
 }

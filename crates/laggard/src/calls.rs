@@ -96,6 +96,7 @@ pub(crate) fn report(
         Format::Json => show::json(&report),
         Format::Csv => show::csv(&report),
         Format::Md => show::markdown(&report),
+        Format::Html => show::html(&report),
     })
 }
 

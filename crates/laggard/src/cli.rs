@@ -2,6 +2,7 @@
 
 mod compare;
 mod ffi;
+mod package;
 mod sides;
 mod suites;
 mod traces;
@@ -10,6 +11,10 @@ pub use compare::{
     BY_FUNCTION, BY_LIBRARY, Calls, CompareArgs, CompareSamples, CompareTraces, ScaleArg, SideArg,
 };
 pub use ffi::{FfiArgs, FfiBuildArgs, FfiRunArgs, FfiVerb, FfiWhyArgs, ProfileArg};
+pub use package::{
+    Engine, FleetArgs, FleetCompareArgs, FleetFormat, FleetIngestArgs, FleetOutput,
+    FleetReportArgs, FleetVerb, QueryArgs, QueryFormat,
+};
 pub use sides::{EachSideArgs, EffortArgs, Parameter, Set, Setting, SidesArgs};
 pub use suites::{CaseArgs, CaseSideArgs, LayoutArg, SimdArg, SuiteArgs};
 pub use traces::TraceArgs;
@@ -56,6 +61,10 @@ pub enum Verb {
     View(ViewArgs),
     /// Measure what a call from Python costs: every binding, every category, with frame pointers and without
     Ffi(Box<FfiArgs>),
+    /// Ask any file in SQL (in the Python package)
+    Query(Box<QueryArgs>),
+    /// Many ranks: their traces into Parquet, and who lags among them (in the Python package)
+    Fleet(Box<FleetArgs>),
     /// Turn a profile into another format: collapsed stacks, speedscope, pprof, Firefox Profiler, …
     Convert(ConvertArgs),
     /// List the indexes that make later loads of traces instant, or clear them
@@ -125,6 +134,9 @@ pub enum Format {
     /// For a web page or an issue
     #[value(alias = "markdown")]
     Md,
+    /// Part of a page, for notebooks
+    #[value(skip)]
+    Html,
 }
 
 /// Arguments of `record`.

@@ -124,6 +124,7 @@ pub(crate) fn run(
         Format::Json => show::json(&report),
         Format::Csv => show::csv(&report),
         Format::Md => show::markdown(&report),
+        Format::Html => show::html(&report),
     })?;
     Ok(verdict.unwrap_or(ExitCode::SUCCESS))
 }

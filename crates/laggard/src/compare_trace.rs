@@ -1,6 +1,7 @@
 //! Two traces, or the ranks of two jobs: what of each is loaded, and what is shown of how they differ.
 
 use crate::cli::{BY_FUNCTION, BY_LIBRARY, CompareArgs, Format, TraceArgs};
+use crate::evidence::TraceFrom;
 use crate::failure;
 use crate::output::Places;
 use crate::page::ROWS;
@@ -12,7 +13,6 @@ use laggard_core::compare::trace::found::{Finding, TraceComparison, Verdict};
 use laggard_core::compare::trace::{self as core, Run};
 use laggard_core::trace::summary::Summary;
 use laggard_core::trace::{Analysis, By};
-use laggard_formats::Source;
 use laggard_formats::read::kineto;
 use laggard_report::compare_trace::{self as show, CompareTrace, Shown};
 use laggard_report::page::{Distribution, Page, Times, html};
@@ -23,8 +23,8 @@ use std::thread;
 /// Rows of a table when nothing else is asked for.
 const USUAL_ROWS: usize = 10;
 
-/// A file of a side; what comes through a pipe is opened already.
-pub(crate) type File = (PathBuf, Option<Source>);
+/// A file of a side.
+pub(crate) type File = (PathBuf, TraceFrom);
 
 /// Compares, and shows it.
 pub(crate) fn run(
@@ -57,6 +57,7 @@ pub(crate) fn run(
         Format::Json => show::json(&CompareTrace { top: args.top, ..report }),
         Format::Csv => show::csv(&CompareTrace { top: args.top, ..report }),
         Format::Md => show::markdown(&report),
+        Format::Html => show::html(&report),
     })?;
     Ok(verdict.unwrap_or(ExitCode::SUCCESS))
 }
@@ -88,14 +89,14 @@ fn load_and_compare(
 /// The page of two traces, or of the ranks of two jobs.
 pub(crate) fn page(
     files: [&Path; 2],
-    sources: [Option<Source>; 2],
+    sources: [TraceFrom; 2],
     printer: &Printer,
     title: &str,
 ) -> anyhow::Result<String> {
     let reading = Reading::new(&TraceArgs::default())?;
     let loader = reading.loader(printer);
-    let mut sources = sources.into_iter();
-    let sides = files.map(|path| vec![(path.to_owned(), sources.next().flatten())]);
+    let [a, b] = sources;
+    let sides = [vec![(files[0].to_owned(), a)], vec![(files[1].to_owned(), b)]];
     let [a, b] = load_both(sides, &loader, None, None)?;
     let labels = labels(&[], [&a, &b])?;
     let given = |label, runs| core::Given { label, runs };
@@ -158,13 +159,13 @@ fn load(
         loader.save(path, &trace, &run.summary);
         Ok(run)
     };
-    let is_one_stream = matches!(&files[..], [(_, Some(_))]);
-    if is_one_stream {
-        let runs = files.into_iter().filter_map(|(path, source)| Some((path, source?)));
-        return runs.map(|(path, source)| of(loader.of_stream(source)?, &path, loader)).collect();
+    let is_file = |(_, from): &File| matches!(from, TraceFrom::File);
+    if files.len() == 1 && !files.iter().all(is_file) {
+        let run = |(path, from): File| of(loader.take(&path, from, Need::Tables)?, &path, loader);
+        return files.into_iter().map(run).collect();
     }
     anyhow::ensure!(
-        files.iter().all(|(_, source)| source.is_none()),
+        files.iter().all(is_file),
         "several traces of one side cannot come through pipes: give files"
     );
     let paths: Vec<PathBuf> = files.into_iter().map(|(path, _)| path).collect();

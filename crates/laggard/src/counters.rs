@@ -31,6 +31,7 @@ pub(crate) fn report(
         Format::Json => show::json(&report),
         Format::Csv => show::csv(&report),
         Format::Md => show::markdown(&report),
+        Format::Html => show::html(&report),
     })
 }
 
@@ -63,6 +64,7 @@ pub(crate) fn compare_two(
         Format::Json => show_two::json(&report),
         Format::Csv => show_two::csv(&report),
         Format::Md => show_two::markdown(&report),
+        Format::Html => show_two::html(&report),
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,6 +5,7 @@ use crate::calls;
 use crate::failure;
 use crate::printer::Printer;
 use crate::profile;
+use crate::trace::Trace;
 use laggard_core::model::counters::Counters;
 use laggard_core::model::ffi::Ffi;
 use laggard_core::model::timings::Timings;
@@ -29,9 +30,18 @@ pub(crate) enum Evidence {
     Ffi(Box<Ffi>),
     /// A verdict, to be read.
     Why(Box<Source>),
-    /// A trace, or what its reader will say that it is. Standard input comes with it, because it
-    /// can be opened only once.
-    Trace(Option<Source>),
+    /// A trace, or what its reader will say that it is.
+    Trace(TraceFrom),
+}
+
+/// Where a trace is to be had.
+pub(crate) enum TraceFrom {
+    /// In its file.
+    File,
+    /// Here: what is no file can be opened only once.
+    Stream(Source),
+    /// In memory already.
+    Memory(Box<Trace>),
 }
 
 impl Evidence {
@@ -65,8 +75,8 @@ impl Evidence {
             }
             Kind::Ffi => Evidence::Ffi(Box::new(ffi::read(source)?)),
             Kind::Why => Evidence::Why(Box::new(source)),
-            // What is no file can be opened only once.
-            Kind::Lag | Kind::Trace => Evidence::Trace((!path.is_file()).then_some(source)),
+            Kind::Lag | Kind::Trace if path.is_file() => Evidence::Trace(TraceFrom::File),
+            Kind::Lag | Kind::Trace => Evidence::Trace(TraceFrom::Stream(source)),
         })
     }
 

@@ -13,6 +13,7 @@ mod counters;
 mod evidence;
 mod failure;
 mod ffi;
+pub mod library;
 mod output;
 mod page;
 mod printer;
@@ -21,6 +22,8 @@ mod ranks;
 mod sides;
 mod suite;
 mod trace;
+
+pub use commands::package::Package;
 
 use clap::Parser;
 use cli::{Cli, Verb};
@@ -36,6 +39,11 @@ const INTERRUPTED: u8 = 130;
 
 /// Runs the program with these arguments, of which the first is its name.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
+    main_in(None, args)
+}
+
+/// The same within the Python package, which runs some verbs itself.
+pub fn main_in(package: Option<Package>, args: impl Iterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(help) => {
@@ -59,6 +67,8 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Verb::Index(args) => (commands::index::run(&args, &printer).map(fine), 2),
         Verb::Inspect(args) => (commands::inspect::run(&args, &printer).map(fine), 2),
         Verb::Dump(args) => (commands::dump::run(&args, &printer).map(fine), 2),
+        Verb::Query(args) => (commands::package::run("query", &args, cli.talk, package), 2),
+        Verb::Fleet(args) => (commands::package::run("fleet", &args, cli.talk, package), 2),
         Verb::Doctor(args) => (commands::doctor::run(&args, &printer), 2),
     };
     match done {

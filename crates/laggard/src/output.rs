@@ -6,6 +6,7 @@ use crate::printer::Printer;
 use crate::profile::{self, ensure_replaceable};
 use anyhow::{Context, bail};
 use laggard_report::Style;
+use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
@@ -15,6 +16,15 @@ pub(crate) struct Places<'a> {
     file: Option<(&'a Path, Format)>,
     stdout: Option<Format>,
     force: bool,
+    /// In place of standard output, for those who call us as a library.
+    kept: Option<&'a RefCell<String>>,
+}
+
+impl<'a> Places<'a> {
+    /// A text that is kept and not shown.
+    pub(crate) fn kept(form: Format, text: &'a RefCell<String>) -> Places<'a> {
+        Places { file: None, stdout: Some(form), force: false, kept: Some(text) }
+    }
 }
 
 impl Output {
@@ -24,7 +34,7 @@ impl Output {
         let asked = if self.json { Some(Format::Json) } else { self.format };
         let Some(path) = self.output.as_deref().filter(|path| *path != Path::new("-")) else {
             let stdout = Some(asked.unwrap_or(Format::Text));
-            return Ok(Places { file: None, stdout, force: self.force });
+            return Ok(Places { file: None, stdout, force: self.force, kept: None });
         };
         let (form, stdout) = match (form_of(path), asked) {
             (Some(form), asked) => (form, asked),
@@ -33,7 +43,7 @@ impl Output {
                 bail!("cannot tell the form of {} by its suffix: give --format", path.display())
             }
         };
-        Ok(Places { file: Some((path, form)), stdout, force: self.force })
+        Ok(Places { file: Some((path, form)), stdout, force: self.force, kept: None })
     }
 }
 
@@ -111,6 +121,10 @@ impl Places<'_> {
             printer.note(&format!("wrote {}", path.display()));
         }
         if let Some(form) = self.stdout {
+            if let Some(kept) = self.kept {
+                *kept.borrow_mut() = render(form, &Style::default());
+                return Ok(());
+            }
             let style = Style { color: printer.colors_stdout(), width: printer.width() };
             printer.data(&render(form, &style))?;
         }
@@ -213,6 +227,7 @@ fn looks_like(text: &str, form: Format) -> bool {
         Format::Csv => TABLES.iter().any(|header| text.starts_with(header)),
         Format::Md => text.starts_with("## ") && has_heading("## "),
         Format::Text => has_heading(""),
+        Format::Html => false,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Loading a trace: by its index when there is a good one, from its text otherwise.
 
 use crate::cli::TraceArgs;
+use crate::evidence::TraceFrom;
 use crate::printer::Printer;
 use anyhow::Context;
 use laggard_core::classify::Rules;
@@ -91,6 +92,11 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
+    /// A trace that is in memory already, with a summary by the built-in rules and phases.
+    pub(crate) fn in_memory(timeline: Timeline, summary: Summary) -> Trace {
+        Trace { summary: Some(summary), timeline: Some(timeline), unsaved: None, index: None }
+    }
+
     /// Fails when the index that the tables lie in was cut short meanwhile, so that what was made
     /// of them means nothing.
     pub(crate) fn ensure_whole(&self) -> Result<(), Error> {
@@ -123,6 +129,15 @@ impl Loader<'_> {
         }
         let timeline = self.read(Source::open(path)?)?;
         Ok(Trace { summary: None, timeline: Some(timeline), unsaved: binding, index: None })
+    }
+
+    /// A trace, wherever it is to be had.
+    pub(crate) fn take(&self, path: &Path, from: TraceFrom, need: Need) -> anyhow::Result<Trace> {
+        match from {
+            TraceFrom::File => self.load(path, need),
+            TraceFrom::Stream(source) => self.of_stream(source),
+            TraceFrom::Memory(trace) => Ok(*trace),
+        }
     }
 
     /// Loads a trace that can be read only once, and so has no index.

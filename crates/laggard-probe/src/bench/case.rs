@@ -107,7 +107,8 @@ impl<'a> Field<'a> {
     /// happens to all of them. On two processors, one side may be slower for seconds by where it
     /// runs alone: the same statement against itself read ±5 to 100 %, and ±1 % on one.
     fn share_processor(&mut self) {
-        let has_own = self.plan.sides.iter().any(|side| !side.cpus.is_empty());
+        let has_own = self.plan.sides.iter().any(|side| !side.cpus.is_empty())
+            || self.runners.iter().any(|runner| !runner.is_apart());
         if has_own || self.runners.len() < 2 || !self.series.iter().all(works_alone) {
             return;
         }

@@ -14,6 +14,7 @@ mod compare;
 mod counters;
 mod counts;
 mod groups;
+mod here;
 mod order;
 mod pin;
 mod plan;
@@ -34,6 +35,7 @@ mod worker;
 pub use alone::{Repeat, alone};
 pub use counters::counts_instructions;
 pub use counts::count_side;
+pub use here::{Here, measure_here};
 pub use plan::{CasePlan, Limits, Own, Plan, Rounds, Runs, SidePlan, WarmUp};
 pub use progress::{Progress, Stage};
 pub use together::{

@@ -28,6 +28,11 @@ pub(super) trait Runner {
     /// Whether several calls can be timed as one.
     fn is_batched(&self) -> bool;
 
+    /// Whether it runs in a process of its own, which can be bound to a processor while we keep off.
+    fn is_apart(&self) -> bool {
+        true
+    }
+
     /// Its process, if it has one that stays.
     fn pid(&self) -> Option<i32>;
 }

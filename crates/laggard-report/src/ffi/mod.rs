@@ -16,7 +16,7 @@ pub use json::json;
 use crate::document::Document;
 use crate::escape;
 use crate::number::{moment, percent, plural};
-use crate::page::{Page, html};
+use crate::page::{self, Page};
 use crate::profile::about::{LONGEST_COMMAND, command};
 use crate::table::Style;
 use laggard_core::ffi::{Figure, Figures};
@@ -43,15 +43,20 @@ pub fn markdown(report: &FfiReport) -> String {
     document(&FfiReport { is_whole: true, ..*report }).markdown()
 }
 
-/// One page, with pictures.
-pub fn page(report: &FfiReport) -> String {
+/// Sections of a page, with pictures.
+pub fn html(report: &FfiReport) -> String {
     let whole = FfiReport { is_whole: true, ..*report };
     let mut document = Document::default();
     sections(&whole, &mut document);
-    html(&Page {
+    charts::html(&whole) + &document.html()
+}
+
+/// One page, with pictures.
+pub fn page(report: &FfiReport) -> String {
+    page::html(&Page {
         title: "What a call from Python costs",
         lead: &lead(report),
-        report: charts::html(&whole) + &document.html(),
+        report: html(report),
         is_read_first: true,
         ..Page::default()
     })

@@ -9,7 +9,7 @@ mod page;
 mod tests;
 
 pub use json::json;
-pub use page::{Beyond, page};
+pub use page::{Beyond, html, page};
 
 use crate::bench::{difference, sentence_of};
 use crate::culprits::{self, how_to_get};

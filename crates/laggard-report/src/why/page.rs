@@ -3,7 +3,7 @@
 use super::{WhyReport, calls, document_of, functions, paths, remarks, verdict};
 use crate::culprits;
 use crate::document::Document;
-use crate::escape::xml as html;
+use crate::escape::xml;
 use crate::flame::Graph;
 use crate::number::percent;
 use crate::page::{self, Distribution, Page};
@@ -27,13 +27,28 @@ const MOST_MIXES: usize = 6;
 
 /// The page.
 pub fn page(report: &WhyReport, beyond: Beyond) -> String {
-    let head = verdict(report);
+    page::html(&Page {
+        title: &verdict(report),
+        report: body(report, &beyond.loops),
+        graph: beyond.graph,
+        distributions: beyond.distributions,
+        is_read_first: true,
+        ..Page::default()
+    })
+}
+
+/// The verdict as sections of a page.
+pub fn html(report: &WhyReport) -> String {
+    format!("<h2>{}</h2>\n{}", xml(&verdict(report)), body(report, &[]))
+}
+
+fn body(report: &WhyReport, loops: &[(String, String)]) -> String {
     let mut body = String::new();
     for side in &report.timings.sides {
         body += &format!(
             "<p class=\"line\"><b>{}</b> <code>{}</code></p>\n",
-            html(&side.name),
-            html(&side.runs)
+            xml(&side.name),
+            xml(&side.runs)
         );
     }
     if let Some(judgement) = report.judgement {
@@ -46,34 +61,27 @@ pub fn page(report: &WhyReport, beyond: Beyond) -> String {
             mixes(pair, document);
         });
     }
-    let loops = beyond.loops.iter().filter(|(_, table)| !table.is_empty());
+    let loops = loops.iter().filter(|(_, table)| !table.is_empty());
     for (number, (side, table)) in loops.enumerate() {
         if number == 0 {
             body += "<h2>The hottest loop of each side</h2>\n";
         }
-        body += &format!("<p class=\"line\"><b>{}</b></p>\n{table}", html(side));
+        body += &format!("<p class=\"line\"><b>{}</b></p>\n{table}", xml(side));
     }
     if let Some(pair) = &report.pair {
         body += &document_of(|document| paths(report, pair, document));
     }
     for remark in remarks(report) {
-        body += &format!("<p class=\"notice\">{}</p>\n", html(remark));
+        body += &format!("<p class=\"notice\">{}</p>\n", xml(remark));
     }
     if !report.timings.facts.is_empty() {
         let fact = |(name, value): &(String, String)| {
-            format!("<dt>{}</dt><dd>{}</dd>", html(name), html(value))
+            format!("<dt>{}</dt><dd>{}</dd>", xml(name), xml(value))
         };
         let facts: String = report.timings.facts.iter().map(fact).collect();
         body += &format!("<h2>Machine</h2>\n<dl class=\"facts\">{facts}</dl>\n");
     }
-    page::html(&Page {
-        title: &head,
-        report: body,
-        graph: beyond.graph,
-        distributions: beyond.distributions,
-        is_read_first: true,
-        ..Page::default()
-    })
+    body
 }
 
 /// What the hottest functions of each side executed.

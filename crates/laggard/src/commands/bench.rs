@@ -18,28 +18,9 @@ pub(crate) fn run(args: &BenchArgs, printer: &Printer) -> anyhow::Result<ExitCod
     let places = args.output.places()?;
     // Before anything is measured for nothing.
     let baseline = args.baseline.as_deref().map(load).transpose()?;
-    let mut plan = Plan {
-        check: !args.shared.no_check,
-        tolerance: args.shared.tolerance,
-        seed: SEED,
-        instructions: args.instructions,
-        allocations: true,
-        ..Plan::default()
-    };
-    if args.sides.is_empty() || args.suite.is_given() {
-        ensure!(args.param.is_empty(), "--param is for sides that are given here, not for a suite");
-        plan.cases = suite::cases(&args.suite, &args.sides, &args.shared)?;
-        if args.suite.list {
-            return printer.data(&suite::list(&plan.cases)).map(|()| ExitCode::SUCCESS);
-        }
-    } else {
-        plan.cases = scans(&args.param)?;
-        plan.sides = sides(&args.sides, &args.shared)?;
-    }
-    plan.limits = limits(&args.effort, plan.cases.len());
-    let own = plan.cases.iter_mut().flat_map(|case| &mut case.own);
-    for side in own.flat_map(|own| &mut own.sides).chain(&mut plan.sides) {
-        side.cpus = args.cpus.clone().map_or(vec![], |cpus| cpus.0);
+    let plan = planned(args)?;
+    if args.suite.list {
+        return printer.data(&suite::list(&plan.cases)).map(|()| ExitCode::SUCCESS);
     }
     let timings = timed(&plan, printer)?;
     let rows = (!args.all).then_some(args.top.unwrap_or(USUAL_ROWS));
@@ -54,6 +35,31 @@ pub(crate) fn run(args: &BenchArgs, printer: &Printer) -> anyhow::Result<ExitCod
         }
         _ => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// What the flags ask to be measured.
+pub(crate) fn planned(args: &BenchArgs) -> anyhow::Result<Plan> {
+    let mut plan = Plan {
+        check: !args.shared.no_check,
+        tolerance: args.shared.tolerance,
+        seed: SEED,
+        instructions: args.instructions,
+        allocations: true,
+        ..Plan::default()
+    };
+    if args.sides.is_empty() || args.suite.is_given() {
+        ensure!(args.param.is_empty(), "--param is for sides that are given here, not for a suite");
+        plan.cases = suite::cases(&args.suite, &args.sides, &args.shared)?;
+    } else {
+        plan.cases = scans(&args.param)?;
+        plan.sides = sides(&args.sides, &args.shared)?;
+    }
+    plan.limits = limits(&args.effort, plan.cases.len());
+    let own = plan.cases.iter_mut().flat_map(|case| &mut case.own);
+    for side in own.flat_map(|own| &mut own.sides).chain(&mut plan.sides) {
+        side.cpus = args.cpus.clone().map_or(vec![], |cpus| cpus.0);
+    }
+    Ok(plan)
 }
 
 /// Measures, and says how far it is between rounds.

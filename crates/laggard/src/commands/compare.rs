@@ -6,7 +6,7 @@ use crate::cli::{CompareArgs, Format};
 use crate::compare_profile::{self, Named};
 use crate::compare_trace;
 use crate::counters;
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, TraceFrom};
 use crate::failure;
 use crate::output::Places;
 use crate::page::ROWS;
@@ -22,7 +22,9 @@ pub(crate) fn run(args: &CompareArgs, printer: &Printer) -> anyhow::Result<ExitC
     let places = args.output.places()?;
     // A directory holds the ranks of a job.
     if args.files().iter().flatten().any(|path| path.is_dir()) {
-        let sides = args.files().map(|files| files.into_iter().map(|path| (path, None)).collect());
+        let sides = args
+            .files()
+            .map(|files| files.into_iter().map(|path| (path, TraceFrom::File)).collect());
         return compare_trace::run(args, &places, printer, sides);
     }
     let mut sides = [vec![], vec![]];
@@ -31,6 +33,16 @@ pub(crate) fn run(args: &CompareArgs, printer: &Printer) -> anyhow::Result<ExitC
             side.push((path.display().to_string(), Evidence::load(&path, printer)?));
         }
     }
+    show(args, &places, printer, sides)
+}
+
+/// Compares what was loaded.
+pub(crate) fn show(
+    args: &CompareArgs,
+    places: &Places,
+    printer: &Printer,
+    sides: [Vec<(String, Evidence)>; 2],
+) -> anyhow::Result<ExitCode> {
     if sides.iter().flatten().all(|(_, evidence)| matches!(evidence, Evidence::Profile(_))) {
         let named = |(path, evidence)| match evidence {
             Evidence::Profile(loaded) => Some(Named { path, loaded: *loaded }),
@@ -38,15 +50,15 @@ pub(crate) fn run(args: &CompareArgs, printer: &Printer) -> anyhow::Result<ExitC
         };
         args.ensure_only_for("recordings of samples", true)?;
         let sides = sides.map(|side| side.into_iter().filter_map(named).collect());
-        return compare_profile::run(args, &places, printer, sides);
+        return compare_profile::run(args, places, printer, sides);
     }
     if sides.iter().flatten().all(|(_, evidence)| matches!(evidence, Evidence::Trace(_))) {
-        let file = |(path, evidence): (String, Evidence)| match evidence {
-            Evidence::Trace(source) => (PathBuf::from(path), source),
-            _ => (PathBuf::from(path), None),
+        let file = |(path, evidence)| match evidence {
+            Evidence::Trace(from) => Some((PathBuf::from(path), from)),
+            _ => None,
         };
-        let sides = sides.map(|side| side.into_iter().map(file).collect());
-        return compare_trace::run(args, &places, printer, sides);
+        let sides = sides.map(|side| side.into_iter().filter_map(file).collect());
+        return compare_trace::run(args, places, printer, sides);
     }
     if let ([(_, Evidence::Calls(a))], [(_, Evidence::Calls(b))]) = (&sides[0][..], &sides[1][..]) {
         args.ensure_only_for("records of calls", false)?;
@@ -54,17 +66,17 @@ pub(crate) fn run(args: &CompareArgs, printer: &Printer) -> anyhow::Result<ExitC
             args.fail_above.is_none(),
             "--fail-above is for benches and recordings of samples; these are records of calls"
         );
-        return calls(args, &places, printer, a, b).map(|()| ExitCode::SUCCESS);
+        return calls(args, places, printer, a, b).map(|()| ExitCode::SUCCESS);
     }
     if let ([(_, Evidence::Bench(a))], [(_, Evidence::Bench(b))]) = (&sides[0][..], &sides[1][..]) {
         args.ensure_only_for("benches", false)?;
-        return bench::compare_two(args, &places, printer, a, b);
+        return bench::compare_two(args, places, printer, a, b);
     }
     if let ([(_, Evidence::Counters(a))], [(_, Evidence::Counters(b))]) =
         (&sides[0][..], &sides[1][..])
     {
         args.ensure_only_for("counters", false)?;
-        return counters::compare_two(args, &places, printer, a, b);
+        return counters::compare_two(args, places, printer, a, b);
     }
     Err(refused(&sides))
 }
@@ -146,5 +158,6 @@ fn calls(
         Format::Json => show::json(&report),
         Format::Csv => show::csv(&report),
         Format::Md => show::markdown(&report),
+        Format::Html => show::html(&report),
     })
 }

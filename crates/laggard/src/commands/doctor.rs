@@ -18,7 +18,7 @@ pub(crate) fn run(args: &DoctorArgs, printer: &Printer) -> anyhow::Result<ExitCo
         Format::Text => show::text(&diagnosis, style),
         Format::Json => show::json(&host, &diagnosis),
         Format::Csv => show::csv(&diagnosis),
-        Format::Md => show::markdown(&diagnosis),
+        Format::Md | Format::Html => show::markdown(&diagnosis),
     })?;
     let tripped = match args.strict {
         None => false,

@@ -54,7 +54,7 @@ pub(crate) fn run(args: &InspectArgs, printer: &Printer) -> anyhow::Result<()> {
         Format::Text => show::text(&report, style),
         Format::Json => show::json(&report),
         Format::Csv => show::csv(&report),
-        Format::Md => show::markdown(&report),
+        Format::Md | Format::Html => show::markdown(&report),
     })
 }
 

@@ -10,6 +10,7 @@ pub(crate) mod ffi;
 pub(crate) mod flame;
 pub(crate) mod index;
 pub(crate) mod inspect;
+pub(crate) mod package;
 pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod view;

@@ -4,7 +4,7 @@ use crate::bench;
 use crate::calls;
 use crate::cli::{BY_TREE, Format, ReportArgs, is_interpreters};
 use crate::counters;
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, TraceFrom};
 use crate::failure;
 use crate::ffi;
 use crate::output::Places;
@@ -32,25 +32,7 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> anyhow::Result<()> {
     let loader = reading.loader(printer);
     let files = ranks::files(&args.files)?;
     if let [Given { path, .. }] = &files[..] {
-        let evidence = Evidence::load(path, printer)?;
-        if !matches!(evidence, Evidence::Trace(_)) {
-            ensure_no_trace_flags(args, evidence.words())?;
-        }
-        return match evidence {
-            Evidence::Profile(mut loaded) => samples(args, &places, printer, path, &mut loaded),
-            Evidence::Calls(loaded) => calls::report(args, &places, printer, path, &loaded),
-            Evidence::Bench(timings) => bench::report(args, &places, printer, path, &timings),
-            Evidence::Counters(found) => counters::report(args, &places, printer, path, &found),
-            Evidence::Ffi(found) => ffi::report(args, &places, printer, path, &found),
-            Evidence::Why(_) => Err(failure::with_hint(
-                format!("{} is a verdict", path.display()),
-                format!("show it again: laggard why --from {}", path.display()),
-            )),
-            Evidence::Trace(source) => {
-                ensure_no_profile_flags(args, path)?;
-                one(args, &places, &loader, path, source)
-            }
-        };
+        return show_one(args, &places, &loader, path, Evidence::load(path, printer)?);
     }
     let of_one = [
         ("--by", args.by.is_some()),
@@ -85,7 +67,37 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> anyhow::Result<()> {
         Format::Json => show_ranks::json(&report),
         Format::Csv => show_ranks::csv(&report),
         Format::Md => show_ranks::markdown(&report),
+        Format::Html => show_ranks::html(&report),
     })
+}
+
+/// Reports on one file.
+pub(crate) fn show_one(
+    args: &ReportArgs,
+    places: &Places,
+    loader: &Loader,
+    path: &Path,
+    evidence: Evidence,
+) -> anyhow::Result<()> {
+    let printer = &loader.printer;
+    if !matches!(evidence, Evidence::Trace(_)) {
+        ensure_no_trace_flags(args, evidence.words())?;
+    }
+    match evidence {
+        Evidence::Profile(mut loaded) => samples(args, places, printer, path, &mut loaded),
+        Evidence::Calls(loaded) => calls::report(args, places, printer, path, &loaded),
+        Evidence::Bench(timings) => bench::report(args, places, printer, path, &timings),
+        Evidence::Counters(found) => counters::report(args, places, printer, path, &found),
+        Evidence::Ffi(found) => ffi::report(args, places, printer, path, &found),
+        Evidence::Why(_) => Err(failure::with_hint(
+            format!("{} is a verdict", path.display()),
+            format!("show it again: laggard why --from {}", path.display()),
+        )),
+        Evidence::Trace(from) => {
+            ensure_no_profile_flags(args, path)?;
+            one(args, places, loader, path, from)
+        }
+    }
 }
 
 /// Flags that show a trace, which this file is not.
@@ -165,6 +177,7 @@ fn samples(
         Format::Json => show_profile::json(&report),
         Format::Csv => show_profile::csv(&report),
         Format::Md => show_profile::markdown(&report),
+        Format::Html => show_profile::html(&report),
     })
 }
 
@@ -209,7 +222,7 @@ fn one(
     places: &Places,
     loader: &Loader,
     path: &Path,
-    source: Option<Source>,
+    from: TraceFrom,
 ) -> anyhow::Result<()> {
     let narrowed =
         args.by.is_some() || args.trace.phase.is_some() || args.stacks || args.unclassified;
@@ -218,10 +231,7 @@ fn one(
     } else {
         Need::Summary
     };
-    let mut trace = match source {
-        Some(source) => loader.of_stream(source)?,
-        None => loader.load(path, need)?,
-    };
+    let mut trace = loader.take(path, from, need)?;
     let mut summary = loader.summary(&trace);
     if args.all && trace.timeline.is_none() && !is_whole(&summary) {
         trace = loader.load(path, Need::Tables)?;
@@ -244,6 +254,7 @@ fn one(
         Format::Json => show::json(&view),
         Format::Csv => show::csv(&view),
         Format::Md => show::markdown(&view),
+        Format::Html => show::html(&view),
     });
     // The answer comes first; the index is for the next time.
     loader.save(path, &trace, &whole);

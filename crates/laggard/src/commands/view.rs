@@ -2,7 +2,7 @@
 
 use crate::cli::{ProfileForm, ViewArgs};
 use crate::commands::{compare, why};
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, TraceFrom};
 use crate::failure;
 use crate::output::put;
 use crate::page::{self, ROWS};
@@ -15,7 +15,6 @@ use laggard_core::classify::Rules;
 use laggard_core::profile::View;
 use laggard_core::trace::Analysis;
 use laggard_core::trace::phase::Phases;
-use laggard_formats::Source;
 use laggard_formats::lag::user_cache;
 use laggard_formats::read::kineto::Options;
 use laggard_report::page::{MOST_FRAMES, Page, html, of_trace};
@@ -62,8 +61,17 @@ pub(crate) fn run(args: &ViewArgs, printer: &Printer) -> anyhow::Result<()> {
 }
 
 fn one(file: &Path, args: &ViewArgs, printer: &Printer) -> anyhow::Result<String> {
+    page_of(file, Evidence::load(file, printer)?, args, printer)
+}
+
+/// The page of one file.
+pub(crate) fn page_of(
+    file: &Path,
+    evidence: Evidence,
+    args: &ViewArgs,
+    printer: &Printer,
+) -> anyhow::Result<String> {
     let title = file.display().to_string();
-    let evidence = Evidence::load(file, printer)?;
     if !matches!(evidence, Evidence::Profile(_))
         && let Some(flag) = args.narrow.given().chain(args.time.given()).next()
     {
@@ -83,19 +91,34 @@ fn one(file: &Path, args: &ViewArgs, printer: &Printer) -> anyhow::Result<String
         }
         Evidence::Ffi(found) => ffi::page(&found),
         Evidence::Why(source) => why::page_of(*source)?,
-        Evidence::Trace(source) => of_trace_file(file, source, printer)?,
+        Evidence::Trace(from) => of_trace_file(file, from, printer)?,
     })
 }
 
 /// How B differs from A.
 fn two(files: [&PathBuf; 2], args: &ViewArgs, printer: &Printer) -> anyhow::Result<String> {
-    let names = files.map(|file| file.display().to_string());
-    let title = format!("{} against {}", names[1], names[0]);
     // A directory holds the ranks of a job.
     if files.iter().any(|file| file.is_dir()) {
-        return compare_trace::page([files[0], files[1]], [None, None], printer, &title);
+        let from = [TraceFrom::File, TraceFrom::File];
+        return compare_trace::page([files[0], files[1]], from, printer, &title_of(files));
     }
     let evidence = [Evidence::load(files[0], printer)?, Evidence::load(files[1], printer)?];
+    page_of_two(files, evidence, args, printer)
+}
+
+fn title_of(files: [&PathBuf; 2]) -> String {
+    format!("{} against {}", files[1].display(), files[0].display())
+}
+
+/// The page of how B differs from A.
+pub(crate) fn page_of_two(
+    files: [&PathBuf; 2],
+    evidence: [Evidence; 2],
+    args: &ViewArgs,
+    printer: &Printer,
+) -> anyhow::Result<String> {
+    let names = files.map(|file| file.display().to_string());
+    let title = title_of(files);
     if !matches!(evidence, [Evidence::Profile(_), Evidence::Profile(_)])
         && let Some(flag) = args.narrow.given().chain(args.time.given()).next()
     {
@@ -155,15 +178,12 @@ fn of_profiles(
 }
 
 /// A trace: the report's tables, and what ran on each stream when.
-fn of_trace_file(file: &Path, source: Option<Source>, printer: &Printer) -> anyhow::Result<String> {
+fn of_trace_file(file: &Path, from: TraceFrom, printer: &Printer) -> anyhow::Result<String> {
     let phases = Phases::default();
     let rules = Rules::builtin();
     let options = Options::default();
     let loader = Loader { index: true, options, rules, phases: &phases, printer: *printer };
-    let loaded = match source {
-        Some(source) => loader.of_stream(source)?,
-        None => loader.load(file, Need::Tables)?,
-    };
+    let loaded = loader.take(file, from, Need::Tables)?;
     let summary = loader.summary(&loaded);
     let title = file.display().to_string();
     let report = TraceReport {

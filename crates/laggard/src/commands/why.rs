@@ -26,6 +26,7 @@ use laggard_formats::Source;
 use laggard_formats::lag::Run;
 use laggard_probe::bench::{CasePlan, Limits, Plan, count_side, record_side, trace_side};
 use laggard_probe::{calls, sample};
+use laggard_report::Style;
 use laggard_report::code::hot_loop;
 use laggard_report::flame::Graph;
 use laggard_report::page::MOST_FRAMES;
@@ -48,15 +49,19 @@ const RATE: f64 = 1999.0;
 /// Runs the verb.
 pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
     let destination = Destination::of(&args.output)?;
-    let found = match &args.from[..] {
-        [] => measured(planned(args)?, args.time, args.timeout, printer)?,
+    show_verdict(&found(args, printer)?, &destination, printer)
+}
+
+/// What the flags ask to be judged.
+pub(crate) fn found(args: &WhyArgs, printer: &Printer) -> anyhow::Result<Found> {
+    match &args.from[..] {
+        [] => measured(planned(args)?, args.time, args.timeout, printer),
         [verdict] => {
             ensure_no_recording(verdict)?;
-            kept(Source::open(verdict)?)?
+            kept(Source::open(verdict)?)
         }
-        recordings => recorded(recordings, printer)?,
-    };
-    show_verdict(&found, &destination, printer)
+        recordings => recorded(recordings, printer),
+    }
 }
 
 /// Says why the second of two sides lags.
@@ -73,25 +78,39 @@ pub(crate) fn of_sides(
 
 /// Judges, and shows the verdict.
 fn show_verdict(found: &Found, destination: &Destination, printer: &Printer) -> anyhow::Result<()> {
-    let Found { timings, lag, seen, notes, looks } = found;
-    let pair = seen.as_ref().map(|[a, b]| Pair { a, b });
-    let judgement = pair.as_ref().map(judge);
-    let report = WhyReport { timings, lag: *lag, pair, judgement: judgement.as_ref(), notes };
-    let page = || {
-        let graph = graph(looks);
+    let page = || found.page();
+    destination.write(printer, page, |form, style| found.render(form, style))
+}
+
+impl Found {
+    /// The verdict in some form.
+    pub(crate) fn render(&self, form: Format, style: &Style) -> String {
+        self.judged(|report| match form {
+            Format::Json => show::json(report),
+            Format::Md => show::markdown(report),
+            Format::Html => show::html(report),
+            Format::Csv => show::csv(report),
+            Format::Text => show::text(report, style),
+        })
+    }
+
+    /// The verdict as a page.
+    pub(crate) fn page(&self) -> String {
+        let graph = graph(&self.looks);
         let beyond = Beyond {
             graph: graph.as_ref(),
-            distributions: distributions(timings),
-            loops: looks.iter().map(Look::hot_loop).collect(),
+            distributions: distributions(&self.timings),
+            loops: self.looks.iter().map(Look::hot_loop).collect(),
         };
-        show::page(&report, beyond)
-    };
-    destination.write(printer, page, |form, style| match form {
-        Format::Json => show::json(&report),
-        Format::Md => show::markdown(&report),
-        Format::Csv => show::csv(&report),
-        Format::Text => show::text(&report, style),
-    })
+        self.judged(|report| show::page(report, beyond))
+    }
+
+    fn judged<T>(&self, show: impl FnOnce(&WhyReport) -> T) -> T {
+        let Found { timings, lag, seen, notes, .. } = self;
+        let pair = seen.as_ref().map(|[a, b]| Pair { a, b });
+        let judgement = pair.as_ref().map(judge);
+        show(&WhyReport { timings, lag: *lag, pair, judgement: judgement.as_ref(), notes })
+    }
 }
 
 /// The calls of both sides in one tree, by call.
@@ -105,18 +124,12 @@ fn graph(looks: &[Look]) -> Option<Graph> {
 
 /// The page of an earlier verdict.
 pub(crate) fn page_of(source: Source) -> anyhow::Result<String> {
-    let Found { timings, lag, seen, notes, .. } = kept(source)?;
-    let pair = seen.as_ref().map(|[a, b]| Pair { a, b });
-    let judgement = pair.as_ref().map(judge);
-    let report =
-        WhyReport { timings: &timings, lag, pair, judgement: judgement.as_ref(), notes: &notes };
-    let distributions = distributions(&timings);
-    Ok(show::page(&report, Beyond { distributions, ..Beyond::default() }))
+    Ok(kept(source)?.page())
 }
 
 /// What is to be judged.
-struct Found {
-    timings: Timings,
+pub(crate) struct Found {
+    pub(crate) timings: Timings,
     lag: Lag,
     seen: Option<[Seen; 2]>,
     notes: Vec<String>,
@@ -185,7 +198,7 @@ fn ensure_no_recording(path: &Path) -> anyhow::Result<()> {
 }
 
 /// What an earlier verdict was made from.
-fn kept(source: Source) -> anyhow::Result<Found> {
+pub(crate) fn kept(source: Source) -> anyhow::Result<Found> {
     let evidence = laggard_formats::read::why::read(source)?;
     let lag = match evidence.single_ratio {
         Some(ratio) => Lag::Recorded(ratio),

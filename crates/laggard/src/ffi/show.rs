@@ -52,5 +52,6 @@ fn render(report: &FfiReport, form: Format, style: &Style) -> String {
         Format::Json => show::json(report),
         Format::Csv => show::csv(report),
         Format::Md => show::markdown(report),
+        Format::Html => show::html(report),
     }
 }

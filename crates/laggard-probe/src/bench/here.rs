@@ -1,0 +1,164 @@
+//! Sides that run in this very process: calls that whoever asks for the bench makes for us.
+#![allow(unsafe_code, reason = "the system's count of a process's time has no safe interface")]
+
+use super::case::Field;
+use super::order::Order;
+use super::pin::Cpus;
+use super::plan::{CasePlan, Limits, Plan, Runs, SidePlan};
+use super::progress::{Progress, Teller};
+use super::runner::{About, Runner};
+use super::trouble::Trouble;
+use super::value::Value;
+use super::{add_facts, begin};
+use crate::error::Error;
+use laggard_core::model::timings::{Batch, Timings};
+use std::time::Instant;
+
+/// A side of this process.
+pub struct Here {
+    /// What it is called: `A`, `B`, or a name the user gave.
+    pub name: String,
+    /// What it runs, for people.
+    pub runs: String,
+    /// Makes so many calls; an error is what Python, or whoever it is, said.
+    pub call: Box<dyn FnMut(u64) -> Result<(), String>>,
+}
+
+/// Measures sides of this process against each other. Sides share the process, so that nothing is
+/// known of the memory and the threads of each; CPU time is that of the whole process.
+pub fn measure_here(
+    sides: Vec<Here>,
+    limits: Limits,
+    seed: u64,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<Timings, Error> {
+    let (mut plans, mut runners) = (vec![], vec![]);
+    for Here { name, runs, call } in sides {
+        plans.push(SidePlan::new(name, Runs::statement(runs)));
+        runners.push(Box::new(InProcess { call }) as Box<dyn Runner>);
+    }
+    let plan = Plan { sides: plans, limits, seed, ..Plan::default() };
+    super::check_plan(&plan)?;
+    let mut timings = begin(&plan);
+    let case = CasePlan::default();
+    let mut teller = Teller::new(1, progress);
+    let budget = plan.limits.time;
+    teller.case(0, "", budget);
+    let counters = runners.iter().map(|_| None).collect();
+    let field = Field::new(&plan, &case, runners, counters, Instant::now());
+    let (mut measured, abouts, warnings) =
+        field.measure(budget, &mut Order::new(seed), &mut teller)?;
+    timings.warnings.extend(warnings);
+    add_facts(&mut timings.sides, &mut measured, abouts);
+    timings.cases.push(measured);
+    Ok(timings)
+}
+
+/// A side whose calls are made here.
+struct InProcess {
+    call: Box<dyn FnMut(u64) -> Result<(), String>>,
+}
+
+impl InProcess {
+    fn make(&mut self, calls: u64) -> Result<(), Trouble> {
+        (self.call)(calls).map_err(|traceback| {
+            let last = traceback.trim_end().rsplit('\n').next().unwrap_or_default().to_owned();
+            Trouble::Raised { place: "a call", last, traceback }
+        })
+    }
+}
+
+impl Runner for InProcess {
+    fn value(&mut self) -> Result<Value, Trouble> {
+        Err(Trouble::Plan("has results that are not compared here".into()))
+    }
+
+    fn run(&mut self, calls: u64, lead: u64) -> Result<Batch, Trouble> {
+        self.make(lead)?;
+        let before = usage();
+        let began = Instant::now();
+        self.make(calls)?;
+        let wall_ns = began.elapsed().as_nanos() as u64;
+        let after = usage();
+        let ns =
+            |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+        let since = |after: libc::c_long, before: libc::c_long| (after - before).max(0) as u64;
+        Ok(Batch {
+            calls,
+            wall_ns,
+            user_ns: ns(after.ru_utime).saturating_sub(ns(before.ru_utime)),
+            system_ns: ns(after.ru_stime).saturating_sub(ns(before.ru_stime)),
+            minor_faults: since(after.ru_minflt, before.ru_minflt),
+            major_faults: since(after.ru_majflt, before.ru_majflt),
+            waits: since(after.ru_nvcsw, before.ru_nvcsw),
+            preemptions: since(after.ru_nivcsw, before.ru_nivcsw),
+            ..Batch::default()
+        })
+    }
+
+    fn bind(&mut self, _: Cpus) {}
+
+    fn about(&mut self) -> Result<About, Trouble> {
+        Ok(About { facts: vec![("process".into(), "this one".into())], ..About::default() })
+    }
+
+    fn is_batched(&self) -> bool {
+        true
+    }
+
+    fn is_apart(&self) -> bool {
+        false
+    }
+
+    fn pid(&self) -> Option<i32> {
+        None
+    }
+}
+
+/// What this process has used so far.
+fn usage() -> libc::rusage {
+    // SAFETY: the kernel fills in the structure.
+    unsafe {
+        let mut usage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        usage
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::plan::{Rounds, WarmUp};
+    use std::time::Duration;
+
+    fn side(name: &str, mut call: impl FnMut() -> Result<(), String> + 'static) -> Here {
+        let call = Box::new(move |calls| (0..calls).try_for_each(|_| call()));
+        Here { name: name.into(), runs: name.into(), call }
+    }
+
+    fn limits() -> Limits {
+        Limits {
+            time: Duration::from_millis(200),
+            rounds: Rounds::Exactly(5),
+            warm_up: WarmUp::Rounds(1),
+            ..Limits::default()
+        }
+    }
+
+    #[test]
+    fn every_side_has_a_batch_in_every_round() {
+        let sides = vec![side("A", || Ok(())), side("B", || Ok(()))];
+        let timings = measure_here(sides, limits(), 1, &mut |_| ()).expect("it is measured");
+        let [a, b] = &timings.cases[0].series[..] else { panic!("two sides") };
+        assert_eq!((a.batches.len(), b.batches.len()), (5, 5));
+        assert!(a.batches.iter().all(|batch| batch.calls > 0));
+    }
+
+    #[test]
+    fn a_side_that_fails_is_named_with_what_it_said() {
+        let failing = side("B", || Err("Traceback\nValueError: no".into()));
+        let error = measure_here(vec![side("A", || Ok(())), failing], limits(), 1, &mut |_| ());
+        let words = error.expect_err("it fails").to_string();
+        assert!(words.contains('B') && words.contains("ValueError: no"), "{words}");
+    }
+}

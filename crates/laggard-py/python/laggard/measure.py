@@ -1,0 +1,157 @@
+"""Timing sides against each other, and asking why one lags."""
+
+from __future__ import annotations
+
+import gc
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from . import _laggard, evidence
+from .errors import ResultsDiffer, UsageError
+from .evidence import Bench, Verdict, words
+
+__all__ = ["bench", "why"]
+
+Side = str | Callable[[], object]
+
+
+def bench(
+    *sides: Side,
+    setup: str = "",
+    time: float = 5.0,
+    precision: float = 0.01,
+    rounds: int | None = None,
+    check: bool = True,
+    tolerance: float | None = None,
+    **flags: Any,
+) -> Bench:
+    """Times sides against each other, alternating in random order. The first is the reference.
+
+    Statements run in a process of their own each, of this interpreter unless `python=` (or
+    `a_python=`, `b_python=`) names another; other flags are those of `laggard bench`, as
+    `param="n=10,100"`. Callables take no arguments and run here, where their state is; `gc` is off
+    meanwhile. `time` is seconds for all, `precision` the width of the ratio's interval at which it is
+    enough. Results are compared first, unless `check=False`.
+    """
+    if not sides:
+        raise UsageError("give a side to time", "laggard.bench('sum(x)', 'max(x)', setup='x = [1, 2]')")
+    if all(callable(side) for side in sides):
+        _no_flags(setup, flags)
+        return _here(sides, time, precision, rounds, check, tolerance)
+    given = {"time": time, "precision": precision, "rounds": rounds, **flags}
+    return evidence.of(_laggard.bench(_statements(sides, setup, check, tolerance, given)))  # type: ignore[no-any-return]
+
+
+def why(
+    a: Side,
+    b: Side,
+    *,
+    setup: str = "",
+    time: float = 10.0,
+    check: bool = True,
+    tolerance: float | None = None,
+    **flags: Any,
+) -> Verdict:
+    """Says why `b` takes longer than `a`: times both, samples both, looks at their code, names culprits.
+
+    Statements run in processes of their own, and their calls into libraries are traced too; flags are
+    those of `laggard why`. Callables run here.
+    """
+    if callable(a) and callable(b):
+        _no_flags(setup, flags)
+        from .recording import why_here
+
+        return why_here(a, b, time, lambda: _check([a, b], check, tolerance))
+    return evidence.of(_laggard.why(_statements((a, b), setup, check, tolerance, {"time": time, **flags})))  # type: ignore[no-any-return]
+
+
+def _statements(
+    sides: tuple[Side, ...], setup: str, check: bool, tolerance: float | None, flags: dict[str, Any]
+) -> list[str]:
+    """Sides and flags as words of the command line."""
+    if not all(isinstance(side, str) for side in sides):
+        raise UsageError("sides are statements, or callables; not some of each")
+    flags = {"python": None if flags.get("commands") else sys.executable, **flags}
+    flags |= {"setup": setup or None, "no_check": not check, "tolerance": tolerance}
+    return [*words(flags), "--", *map(str, sides)]
+
+
+def _no_flags(setup: str, flags: dict[str, Any]) -> None:
+    if setup or flags:
+        name = "setup" if setup else next(iter(flags))
+        raise UsageError(f"{name} is for statements; these are callables", "do it before, in this process")
+
+
+def _here(
+    sides: tuple[Any, ...], time: float, precision: float, rounds: int | None, check: bool, tolerance: float | None
+) -> Bench:
+    _check(list(sides), check, tolerance)
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        found = _laggard.bench_here([name_of(side) for side in sides], list(sides), time, rounds, precision)
+    finally:
+        if was_on:
+            gc.enable()
+    return evidence.of(found)  # type: ignore[no-any-return]
+
+
+def name_of(call: Callable[[], object]) -> str:
+    """What a callable is called, for people."""
+    name = getattr(call, "__qualname__", None) or getattr(getattr(call, "func", None), "__qualname__", None)
+    return f"{name}()" if name else repr(call)
+
+
+def _check(sides: list[Any], check: bool, tolerance: float | None) -> None:
+    """Calls every side once, and compares what they give with what the first gives."""
+    first, *others = (side() for side in sides)
+    for letter, other in zip("BCDEFGHIJKLMNOPQRSTUVWXYZ", others):
+        if check and not _same(first, other, tolerance):
+            raise ResultsDiffer(
+                f"sides A and {letter} give different results: {_short(first)} and {_short(other)}",
+                "if that is as it should be: tolerance=1e-3, or check=False",
+            )
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else text[:199] + "…"
+
+
+#: Largest relative difference of numbers that are no whole ones.
+_TOLERANCE = 1e-6
+
+
+def _same(a: Any, b: Any, tolerance: float | None) -> bool:
+    if isinstance(a, (float, complex)) or isinstance(b, (float, complex)):
+        return _close(a, b, tolerance)
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(_same(x, y, tolerance) for x, y in zip(a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same(a[key], b[key], tolerance) for key in a)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and any(hasattr(value, "__array__") for value in (a, b)):
+        a, b = numpy.asarray(a), numpy.asarray(b)
+        if a.shape != b.shape:
+            return False
+        if a.dtype.kind in "fc" or b.dtype.kind in "fc":
+            short = any(value.dtype.itemsize < 8 for value in (a, b) if value.dtype.kind == "f")
+            bound = tolerance if tolerance is not None else (1e-3 if short else _TOLERANCE)
+            return bool(numpy.allclose(a, b, rtol=bound, atol=bound, equal_nan=True))
+        return bool(numpy.array_equal(a, b))
+    # What has no equality of its own cannot be compared.
+    if type(a).__eq__ is object.__eq__ or type(b).__eq__ is object.__eq__:
+        return True
+    return bool(a == b)
+
+
+def _close(a: Any, b: Any, tolerance: float | None) -> bool:
+    bound = _TOLERANCE if tolerance is None else tolerance
+    try:
+        if a != a and b != b:
+            return True
+        return abs(a - b) <= bound * max(abs(a), abs(b), sys.float_info.min) or math.isinf(a) and a == b
+    except TypeError:
+        return False

@@ -1,0 +1,243 @@
+//! A table of evidence as a Python object, which any Arrow library takes without a copy.
+
+use arrow_array::cast::AsArray;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::types::{Float64Type, Int64Type, UInt32Type};
+use arrow_array::{Array, RecordBatch, RecordBatchReader};
+use arrow_schema::ffi::FFI_ArrowSchema;
+use arrow_schema::{ArrowError, DataType, SchemaRef};
+use laggard_formats::tables;
+use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyList};
+
+/// Rows of a batch that is handed over: engines work on several at a time.
+const BATCH: usize = 1 << 17;
+
+/// A table of evidence: named columns that are made when they are asked for.
+#[pyclass(frozen, module = "laggard")]
+pub(crate) struct Table {
+    table: tables::Table,
+    /// Places of the columns that it shows.
+    places: Vec<usize>,
+}
+
+impl Table {
+    pub(crate) fn new(table: tables::Table) -> Table {
+        let places = (0..table.columns().len()).collect();
+        Table { table, places }
+    }
+
+    fn columns(&self) -> impl Iterator<Item = &tables::Column> {
+        self.places.iter().map(|&place| &self.table.columns()[place])
+    }
+
+    fn batch(&self) -> Result<RecordBatch, ArrowError> {
+        self.table.batch(&self.places)
+    }
+}
+
+fn failed(error: impl ToString) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+#[pymethods]
+impl Table {
+    #[getter]
+    fn name(&self) -> &str {
+        self.table.name
+    }
+
+    /// What a row is.
+    #[getter]
+    fn about(&self) -> &str {
+        self.table.about
+    }
+
+    #[getter]
+    fn column_names(&self) -> Vec<&str> {
+        self.columns().map(|column| column.name).collect()
+    }
+
+    #[getter]
+    fn num_rows(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.table.rows())
+    }
+
+    fn __len__(&self, py: Python<'_>) -> usize {
+        self.num_rows(py)
+    }
+
+    /// Name, type and meaning of every column.
+    #[getter]
+    fn schema(&self) -> Vec<(&str, &str, &str)> {
+        self.columns()
+            .map(|column| (column.name, type_of(&column.data_type), column.about))
+            .collect()
+    }
+
+    /// Names of columns that somebody has asked for.
+    #[getter]
+    fn made(&self) -> Vec<&str> {
+        self.columns().filter(|column| column.is_made()).map(|column| column.name).collect()
+    }
+
+    /// The same table with these columns alone.
+    fn select(&self, names: Vec<String>) -> PyResult<Table> {
+        let place = |name: &String| {
+            let found = self.places.iter().find(|&&at| self.table.columns()[at].name == *name);
+            found.copied().ok_or_else(|| {
+                PyKeyError::new_err(format!("table {} has no column {name:?}", self.table.name))
+            })
+        };
+        let places = names.iter().map(place).collect::<PyResult<_>>()?;
+        Ok(Table { table: self.table.clone(), places })
+    }
+
+    /// The first rows, as dictionaries.
+    #[pyo3(signature = (limit = 10))]
+    fn head<'py>(&self, py: Python<'py>, limit: usize) -> PyResult<Bound<'py, PyList>> {
+        let batch = py.detach(|| self.batch()).map_err(failed)?;
+        let rows = PyList::empty(py);
+        for row in 0..batch.num_rows().min(limit) {
+            let values = PyDict::new(py);
+            for (column, array) in self.columns().zip(batch.columns()) {
+                values.set_item(column.name, value(py, array, row)?)?;
+            }
+            rows.append(values)?;
+        }
+        Ok(rows)
+    }
+
+    /// A `pyarrow.Table`, without a copy.
+    fn to_arrow<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        taken(this, "pyarrow", "table")
+    }
+
+    /// A `polars.DataFrame`.
+    fn to_polars<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        taken(this, "polars", "DataFrame")
+    }
+
+    /// A `pandas.DataFrame`; texts are categorical.
+    fn to_pandas<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        taken(this, "pyarrow", "table")?.call_method0("to_pandas")
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let (name, columns) = (self.table.name, self.column_names().join(", "));
+        format!("<laggard.Table {name}: {} rows of {columns}>", self.num_rows(py))
+    }
+
+    fn _repr_html_(this: &Bound<'_, Self>) -> PyResult<String> {
+        this.py().import("laggard._show")?.call_method1("table", (this,))?.extract()
+    }
+
+    /// The schema, for Arrow libraries.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = self.table.schema(&self.places);
+        let schema = FFI_ArrowSchema::try_from(&*schema).map_err(failed)?;
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+    }
+
+    /// The rows, for Arrow libraries. No buffer is copied, and columns are made when the first batch
+    /// is asked for.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // Types are what they are: who wants others casts them.
+        drop(requested_schema);
+        let batches = Batches {
+            table: self.table.clone(),
+            places: self.places.clone(),
+            whole: None,
+            next: 0,
+        };
+        let stream = FFI_ArrowArrayStream::new(Box::new(batches));
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+}
+
+/// What a function of a package makes of the table; the package is no dependency of ours.
+fn taken<'py>(
+    table: &Bound<'py, Table>,
+    package: &str,
+    function: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    table.py().import(package)?.call_method1(function, (table,))
+}
+
+/// The rows of a table, some at a time.
+struct Batches {
+    table: tables::Table,
+    places: Vec<usize>,
+    whole: Option<RecordBatch>,
+    next: usize,
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.whole.is_none() {
+            match self.table.batch(&self.places) {
+                Ok(batch) => self.whole = Some(batch),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        let whole = self.whole.as_ref()?;
+        let rows = (whole.num_rows() - self.next).min(BATCH);
+        if rows == 0 {
+            return None;
+        }
+        let batch = whole.slice(self.next, rows);
+        self.next += rows;
+        Some(Ok(batch))
+    }
+}
+
+impl RecordBatchReader for Batches {
+    fn schema(&self) -> SchemaRef {
+        self.table.schema(&self.places)
+    }
+}
+
+/// A type in a word of SQL.
+pub(crate) fn type_of(data_type: &DataType) -> &'static str {
+    match data_type {
+        DataType::Int64 => "bigint",
+        DataType::Float64 => "double",
+        DataType::Boolean => "boolean",
+        _ => "varchar",
+    }
+}
+
+/// One value for Python.
+fn value<'py>(py: Python<'py>, array: &dyn Array, row: usize) -> PyResult<Bound<'py, PyAny>> {
+    if array.is_null(row) {
+        return Ok(py.None().into_bound(py));
+    }
+    match array.data_type() {
+        DataType::Int64 => {
+            Ok(array.as_primitive::<Int64Type>().value(row).into_pyobject(py)?.into_any())
+        }
+        DataType::Float64 => {
+            Ok(array.as_primitive::<Float64Type>().value(row).into_pyobject(py)?.into_any())
+        }
+        DataType::Boolean => {
+            Ok(array.as_boolean().value(row).into_pyobject(py)?.to_owned().into_any())
+        }
+        DataType::Utf8 => Ok(array.as_string::<i32>().value(row).into_pyobject(py)?.into_any()),
+        DataType::LargeUtf8 => {
+            Ok(array.as_string::<i64>().value(row).into_pyobject(py)?.into_any())
+        }
+        DataType::Dictionary(..) => {
+            let dictionary = array.as_dictionary::<UInt32Type>();
+            value(py, dictionary.values(), dictionary.keys().value(row) as usize)
+        }
+        other => Err(PyValueError::new_err(format!("a column has the type {other}"))),
+    }
+}

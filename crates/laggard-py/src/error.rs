@@ -1,0 +1,51 @@
+//! Errors as exceptions of the package, which are defined in Python (`laggard/errors.py`).
+
+use laggard_formats::Error as Formats;
+use laggard_probe::Error as Probe;
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use std::io;
+
+/// The exception for an error.
+pub(crate) fn raised(py: Python<'_>, error: &anyhow::Error) -> PyErr {
+    if let Some((error, path)) = system(error)
+        && let Some(number) = error.raw_os_error()
+    {
+        // Python has types for these by their number.
+        let words = io::Error::from_raw_os_error(number).to_string();
+        let words = words.split(" (os error").next().unwrap_or_default().to_owned();
+        return PyOSError::new_err((number, words, path));
+    }
+    let causes: Vec<String> = error.chain().skip(1).map(ToString::to_string).collect();
+    let hint = laggard::library::hint(error);
+    let made = py.import("laggard.errors").and_then(|errors| {
+        errors.getattr("of")?.call1((kind(error), error.to_string(), causes, hint))
+    });
+    made.map_or_else(|error| error, PyErr::from_value)
+}
+
+/// What went wrong, in a word.
+fn kind(error: &anyhow::Error) -> &'static str {
+    for cause in error.chain() {
+        if cause.is::<clap::Error>() {
+            return "usage";
+        }
+        match cause.downcast_ref() {
+            Some(Probe::Differ(_)) => return "differ",
+            Some(_) => return "measure",
+            None => {}
+        }
+        if cause.is::<Formats>() {
+            return "format";
+        }
+    }
+    ""
+}
+
+/// What the operating system said, and of which file.
+fn system(error: &anyhow::Error) -> Option<(&io::Error, String)> {
+    error.chain().find_map(|cause| match cause.downcast_ref() {
+        Some(Formats::Io { path, source, .. }) => Some((source, path.display().to_string())),
+        _ => None,
+    })
+}

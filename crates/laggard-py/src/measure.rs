@@ -1,0 +1,74 @@
+//! Timing and judging from Python.
+
+use crate::error::raised;
+use crate::evidence::Loaded;
+use crate::wait::wait;
+use laggard::library;
+use laggard_probe::bench::{Here, Limits, Rounds, measure_here};
+use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Times statements or commands against each other, as `laggard bench` does with these words.
+#[pyfunction]
+pub(crate) fn bench(py: Python<'_>, words: Vec<String>) -> PyResult<Loaded> {
+    let found = wait(py, move || library::measure(&words, &mut |_| ()))?;
+    Loaded::of(py, found)
+}
+
+/// Says why the second of two sides lags, as `laggard why` does with these words.
+#[pyfunction]
+pub(crate) fn why(py: Python<'_>, words: Vec<String>) -> PyResult<Loaded> {
+    let found = wait(py, move || library::judge(&words))?;
+    Loaded::of(py, found)
+}
+
+/// Times callables against each other, in this process and on this thread: their state is here.
+#[pyfunction]
+pub(crate) fn bench_here(
+    py: Python<'_>,
+    names: Vec<String>,
+    calls: Vec<Py<PyAny>>,
+    time: f64,
+    rounds: Option<u32>,
+    precision: f64,
+) -> PyResult<Loaded> {
+    let limits = Limits {
+        time: Duration::from_secs_f64(time),
+        rounds: rounds.map_or(Limits::default().rounds, Rounds::Exactly),
+        precision,
+        ..Limits::default()
+    };
+    let failed: Arc<Mutex<Option<PyErr>>> = Arc::default();
+    let side = |(name, (letter, call)): (String, (char, Py<PyAny>))| Here {
+        name: letter.into(),
+        runs: name,
+        call: caller(call, failed.clone()),
+    };
+    let sides = names.into_iter().zip(('A'..='Z').zip(calls)).map(side).collect();
+    let timings = measure_here(sides, limits, library::SEED, &mut |_| ());
+    // What Python raised is raised again, as it was.
+    if let Some(error) = failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return Err(error);
+    }
+    let timings = timings.map_err(|error| raised(py, &error.into()))?;
+    Loaded::of(py, Ok(library::of_timings(timings)))
+}
+
+/// Makes calls of a callable.
+fn caller(
+    call: Py<PyAny>,
+    failed: Arc<Mutex<Option<PyErr>>>,
+) -> Box<dyn FnMut(u64) -> Result<(), String>> {
+    Box::new(move |calls| {
+        Python::attach(|py| {
+            let call = call.bind(py);
+            let made = (0..calls).try_for_each(|_| call.call0().map(drop));
+            made.and_then(|()| py.check_signals()).map_err(|error| {
+                let words = error.to_string();
+                *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                words
+            })
+        })
+    })
+}

@@ -1,0 +1,305 @@
+//! What the Python package calls in place of the command line: evidence that stays in memory, and
+//! what the verbs say of it.
+//!
+//! Flags are those of the verbs, as words, so that both ways of asking mean the same.
+
+use crate::calls;
+use crate::cli::{Cli, Color, Format, Talk, Verb};
+use crate::commands::{bench, compare, report, view, why};
+use crate::evidence::{Evidence, TraceFrom};
+use crate::failure;
+use crate::output::Places;
+use crate::printer::Printer;
+use crate::profile;
+use crate::trace::{Loader, Need, Reading, Trace};
+use anyhow::Context;
+use clap::Parser;
+use laggard_core::model::calls::Calls;
+use laggard_core::model::counters::Counters;
+use laggard_core::model::ffi::Ffi;
+use laggard_core::model::profile::Profile;
+use laggard_core::model::timings::Timings;
+use laggard_core::trace::phase::Phases;
+use laggard_formats::tables::{self, Table};
+use laggard_probe::bench::Progress;
+use laggard_report::Style;
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+pub use crate::bench::SEED;
+pub use crate::cli::Format as Form;
+
+/// Evidence in memory.
+pub struct Loaded {
+    /// The file it is from; for what was just measured, a name in brackets.
+    pub path: PathBuf,
+    held: Held,
+}
+
+enum Held {
+    Trace(Arc<tables::Trace>),
+    Profile(Arc<Profile>, Vec<String>),
+    Calls(Arc<Calls>, Vec<String>),
+    Bench(Arc<Timings>),
+    Counters(Arc<Counters>),
+    Ffi(Arc<Ffi>),
+    Why(Box<why::Found>),
+}
+
+/// How to load a trace.
+#[derive(Clone, Debug)]
+pub struct Loading {
+    /// Use an index where there is one, and write one where there is none.
+    pub index: bool,
+    /// Threads to read with; none is all processors.
+    pub threads: Option<u16>,
+    /// A file of rules that classify kernels.
+    pub rules: Option<PathBuf>,
+}
+
+/// Loads a file of any kind.
+pub fn load(path: &Path, loading: &Loading) -> anyhow::Result<Loaded> {
+    let printer = quiet();
+    if path.is_dir() {
+        return Err(failure::with_hint(
+            format!("{} is a directory", path.display()),
+            "load its files one by one, or see them side by side: laggard report DIRECTORY".into(),
+        ));
+    }
+    let held = match Evidence::load(path, &printer)? {
+        Evidence::Profile(found) => Held::Profile(Arc::new(found.profile), found.losses),
+        Evidence::Calls(found) => Held::Calls(Arc::new(found.calls), found.losses),
+        Evidence::Bench(found) => Held::Bench(Arc::from(found)),
+        Evidence::Counters(found) => Held::Counters(Arc::from(found)),
+        Evidence::Ffi(found) => Held::Ffi(Arc::from(found)),
+        Evidence::Why(source) => Held::Why(Box::new(why::kept(*source)?)),
+        Evidence::Trace(from) => Held::Trace(Arc::new(trace(path, from, loading, &printer)?)),
+    };
+    Ok(Loaded { path: path.to_owned(), held })
+}
+
+fn trace(
+    path: &Path,
+    from: TraceFrom,
+    loading: &Loading,
+    printer: &Printer,
+) -> anyhow::Result<tables::Trace> {
+    let reading = Reading::new(&crate::cli::TraceArgs {
+        no_index: !loading.index,
+        threads: loading.threads,
+        rules: loading.rules.clone(),
+        ..Default::default()
+    })?;
+    let loader = reading.loader(printer);
+    let mut loaded = loader.take(path, from, Need::Tables)?;
+    // An index has a summary, which takes as long to make as a good part of the load.
+    let summary = loading.index.then(|| loader.summary(&loaded));
+    loaded.ensure_whole()?;
+    if let Some(summary) = &summary {
+        loader.save(path, &loaded, summary);
+    }
+    let timeline = loaded.timeline.take().context("the tables are missing")?;
+    let rules = loading.rules.is_some().then(|| loader.rules.clone());
+    Ok(tables::Trace::new(timeline, rules, Phases::default(), summary))
+}
+
+impl Loaded {
+    /// What it is, in a word.
+    pub fn kind(&self) -> &'static str {
+        match &self.held {
+            Held::Trace(_) => "trace",
+            Held::Profile(..) => "profile",
+            Held::Calls(..) => "calls",
+            Held::Bench(_) => "bench",
+            Held::Counters(_) => "counters",
+            Held::Ffi(_) => "ffi",
+            Held::Why(_) => "verdict",
+        }
+    }
+
+    /// Its tables.
+    pub fn tables(&self) -> Vec<Table> {
+        match &self.held {
+            Held::Trace(trace) => tables::of_trace(trace),
+            Held::Profile(profile, _) => tables::of_profile(profile),
+            Held::Calls(calls, _) => tables::of_calls(calls),
+            Held::Bench(timings) => tables::of_timings(timings),
+            Held::Counters(counters) => tables::of_counters(counters),
+            Held::Why(found) => tables::of_timings(&Arc::new(found.timings.clone())),
+            Held::Ffi(_) => vec![],
+        }
+    }
+
+    /// What of the file could not be read, or had to be repaired.
+    pub fn losses(&self) -> Vec<String> {
+        match &self.held {
+            Held::Trace(trace) => {
+                let losses = trace.timeline.losses.iter();
+                losses.map(|loss| format!("{} × {}", loss.count, loss.reason.explain())).collect()
+            }
+            Held::Profile(_, losses) | Held::Calls(_, losses) => losses.clone(),
+            Held::Bench(timings) => timings.warnings.clone(),
+            Held::Counters(counters) => counters.warnings.clone(),
+            Held::Ffi(ffi) => ffi.warnings.clone(),
+            Held::Why(found) => found.timings.warnings.clone(),
+        }
+    }
+
+    /// What `laggard report` says of it, with these flags.
+    pub fn report(&self, form: Form, flags: &[String]) -> anyhow::Result<String> {
+        if let Held::Why(found) = &self.held {
+            anyhow::ensure!(flags.is_empty(), "{} is for other evidence than a verdict", flags[0]);
+            return Ok(found.render(form, &Style::default()));
+        }
+        let Verb::Report(args) = parsed("report", flags, [&self.path])? else {
+            anyhow::bail!("report is no verb");
+        };
+        let printer = quiet();
+        let reading = Reading::new(&args.trace)?;
+        let loader = Loader { index: false, ..reading.loader(&printer) };
+        captured(form, |places| {
+            report::show_one(&args, places, &loader, &self.path, self.evidence()?)
+        })
+    }
+
+    /// How another of its kind differs from it, as `laggard compare` says with these flags; and
+    /// whether the gate of the flags tripped.
+    pub fn compare(
+        &self,
+        other: &Loaded,
+        form: Form,
+        flags: &[String],
+    ) -> anyhow::Result<(String, bool)> {
+        let Verb::Compare(args) = parsed("compare", flags, [&self.path, &other.path])? else {
+            anyhow::bail!("compare is no verb");
+        };
+        let side = |side: &Loaded| -> anyhow::Result<_> {
+            Ok(vec![(side.path.display().to_string(), side.evidence()?)])
+        };
+        let sides = [side(self)?, side(other)?];
+        let mut tripped = false;
+        let text = captured(form, |places| {
+            let code = compare::show(&args, places, &quiet(), sides)?;
+            tripped = code != ExitCode::SUCCESS;
+            Ok(())
+        })?;
+        Ok((text, tripped))
+    }
+
+    /// The page of it, as `laggard view` makes it.
+    pub fn page(&self) -> anyhow::Result<String> {
+        if let Held::Why(found) = &self.held {
+            return Ok(found.page());
+        }
+        let Verb::View(args) = parsed("view", &[], [&self.path])? else {
+            anyhow::bail!("view is no verb");
+        };
+        view::page_of(&self.path, self.evidence()?, &args, &quiet())
+    }
+
+    /// The page of how another of its kind differs from it.
+    pub fn page_against(&self, other: &Loaded) -> anyhow::Result<String> {
+        let Verb::View(args) = parsed("view", &[], [&self.path, &other.path])? else {
+            anyhow::bail!("view is no verb");
+        };
+        let evidence = [self.evidence()?, other.evidence()?];
+        view::page_of_two([&self.path, &other.path], evidence, &args, &quiet())
+    }
+
+    /// As verbs take it.
+    fn evidence(&self) -> anyhow::Result<Evidence> {
+        Ok(match &self.held {
+            Held::Trace(trace) => {
+                let timeline = trace.timeline.clone();
+                let loaded = Trace::in_memory(timeline, trace.summary().clone());
+                Evidence::Trace(TraceFrom::Memory(Box::new(loaded)))
+            }
+            Held::Profile(found, losses) => Evidence::Profile(Box::new(profile::Loaded {
+                profile: Profile::clone(found),
+                losses: losses.clone(),
+            })),
+            Held::Calls(found, losses) => Evidence::Calls(Box::new(calls::Loaded {
+                calls: Calls::clone(found),
+                losses: losses.clone(),
+            })),
+            Held::Bench(timings) => Evidence::Bench(Box::new(Timings::clone(timings))),
+            Held::Counters(counters) => Evidence::Counters(Box::new(Counters::clone(counters))),
+            Held::Ffi(ffi) => Evidence::Ffi(Box::new(Ffi::clone(ffi))),
+            Held::Why(_) => {
+                anyhow::bail!("{} is a verdict, which is not compared", self.path.display())
+            }
+        })
+    }
+}
+
+/// Times statements or commands against each other, as `laggard bench` does with these words.
+pub fn measure(words: &[String], progress: &mut dyn FnMut(&Progress)) -> anyhow::Result<Loaded> {
+    let Verb::Bench(args) = parsed("bench", words, [])? else {
+        anyhow::bail!("bench is no verb");
+    };
+    let measured = laggard_probe::bench::measure(&bench::planned(&args)?, progress);
+    let timings = measured.map_err(bench::explain)?;
+    Ok(of_timings(timings))
+}
+
+/// What was measured, as evidence.
+pub fn of_timings(timings: Timings) -> Loaded {
+    Loaded { path: "[bench]".into(), held: Held::Bench(Arc::new(timings)) }
+}
+
+/// Says why the second of two sides lags, as `laggard why` does with these words.
+pub fn judge(words: &[String]) -> anyhow::Result<Loaded> {
+    let Verb::Why(args) = parsed("why", words, [])? else { anyhow::bail!("why is no verb") };
+    let found = why::found(&args, &quiet())?;
+    Ok(Loaded { path: "[why]".into(), held: Held::Why(Box::new(found)) })
+}
+
+/// What helps against an error, if anything is known to.
+pub fn hint(error: &anyhow::Error) -> Option<String> {
+    failure::hint(error)
+}
+
+/// A verb with flags and files.
+fn parsed<const N: usize>(
+    verb: &str,
+    flags: &[String],
+    files: [&PathBuf; N],
+) -> Result<Verb, clap::Error> {
+    let words = ["laggard", verb].into_iter().map(Into::into);
+    let flags = flags.iter().map(Into::into);
+    let files = files.into_iter().map(|file| file.clone().into_os_string());
+    let dashes = (N > 0).then(|| "--".into());
+    let all: Vec<std::ffi::OsString> = words.chain(flags).chain(dashes).chain(files).collect();
+    Ok(Cli::try_parse_from(all)?.verb)
+}
+
+/// A printer that says nothing: a library does not write to the terminal.
+fn quiet() -> Printer {
+    Printer::new(Talk { color: Color::Never, quiet: true, verbose: false, no_progress: true })
+}
+
+/// What a verb writes, in one form.
+fn captured(
+    form: Form,
+    write: impl FnOnce(&Places) -> anyhow::Result<()>,
+) -> anyhow::Result<String> {
+    let text = RefCell::new(String::new());
+    write(&Places::kept(form, &text))?;
+    Ok(text.into_inner())
+}
+
+impl Format {
+    /// The form with this name.
+    pub fn named(name: &str) -> Option<Format> {
+        Some(match name {
+            "text" => Format::Text,
+            "json" => Format::Json,
+            "csv" => Format::Csv,
+            "markdown" | "md" => Format::Md,
+            "html" => Format::Html,
+            _ => return None,
+        })
+    }
+}
