@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 /// Busy and idle time of every device that worked. In a report on one phase, a device is idle
 /// only while work of no phase runs.
-pub(super) fn devices(analysis: &Analysis) -> Vec<Device> {
+pub fn devices(analysis: &Analysis) -> Vec<Device> {
     let waits = Waits::new(analysis.timeline);
     let mut devices: Vec<Device> = by_device(analysis.timeline)
         .into_iter()
@@ -23,14 +23,16 @@ pub(super) fn devices(analysis: &Analysis) -> Vec<Device> {
 /// Rows of the device table by device, each sorted by start.
 pub(crate) fn by_device(timeline: &Timeline) -> FxHashMap<u32, Vec<u32>> {
     let gpu = &timeline.gpu;
+    // Accelerators without a device number work in a process of their own.
+    let code_of = |row: u32| match gpu.device[row as usize] {
+        NONE => timeline.tracks[gpu.spans.track[row as usize] as usize].pid,
+        code => code,
+    };
     let mut devices: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
-    for row in 0..gpu.spans.len() as u32 {
-        // Accelerators without a device number work in a process of their own.
-        let code = match gpu.device[row as usize] {
-            NONE => timeline.tracks[gpu.spans.track[row as usize] as usize].pid,
-            code => code,
-        };
-        devices.entry(code).or_default().push(row);
+    let rows: Vec<u32> = (0..gpu.spans.len() as u32).collect();
+    // Most rows are of the same device as the one before.
+    for run in rows.chunk_by(|&a, &b| code_of(a) == code_of(b)) {
+        devices.entry(code_of(run[0])).or_default().extend_from_slice(run);
     }
     for rows in devices.values_mut() {
         let start = |row: &u32| gpu.spans.ts[*row as usize];

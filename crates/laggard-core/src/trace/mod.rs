@@ -16,8 +16,8 @@ pub mod work;
 
 pub(crate) use breakdown::Keys;
 pub use breakdown::{By, breakdown};
-pub use devices::{Cause, Gap, all_gaps};
+pub use devices::{Cause, Gap, all_gaps, devices as device_rows};
 pub use stacks::{Stack, stacks};
-pub use steps::{step_of_rows, steps};
+pub use steps::{stepped, steps};
 pub use summary::{Analysis, summarise};
 pub use throughput::work as work_rows;

@@ -8,6 +8,11 @@ use std::cmp::Reverse;
 
 /// The steps that are marked on the host, all of them, with the device work launched in each.
 pub fn steps(analysis: &Analysis) -> Option<Steps> {
+    Some(stepped(analysis)?.0)
+}
+
+/// The same, and in which of them each row of the analysis was launched; `NONE` where in none.
+pub fn stepped(analysis: &Analysis) -> Option<(Steps, Vec<u32>)> {
     let timeline = analysis.timeline;
     let (marker, spans, marks) = marks(timeline)?;
     let start = timeline.extent().map_or(0, |(start, _)| start);
@@ -18,7 +23,10 @@ pub fn steps(analysis: &Analysis) -> Option<Steps> {
         ..Step::default()
     };
     let mut rows: Vec<Step> = marks.iter().map(step).collect();
-    for (&row, step) in analysis.rows.iter().zip(launched_in(analysis, &bounds(spans, &marks))) {
+    let bounds: Vec<(i64, i64)> =
+        marks.iter().map(|&row| (spans.ts[row as usize], spans.end(row as usize))).collect();
+    let of_rows = launched_in(analysis, &bounds);
+    for (&row, &step) in analysis.rows.iter().zip(&of_rows) {
         if let Some(step) = rows.get_mut(step as usize) {
             let dur = timeline.gpu.spans.dur[row as usize].max(0);
             step.gpu_ns = step.gpu_ns.saturating_add(dur);
@@ -27,20 +35,7 @@ pub fn steps(analysis: &Analysis) -> Option<Steps> {
     }
     let spread = |of: fn(&Step) -> i64| Spread::of(&mut rows.iter().map(of).collect::<Vec<_>>());
     let (duration_ns, gpu_ns) = (spread(|step| step.duration_ns), spread(|step| step.gpu_ns));
-    Some(Steps { marker: marker.to_owned(), duration_ns, gpu_ns, rows })
-}
-
-/// In which of the [`steps`] each row of the analysis was launched; `NONE` where in none.
-pub fn step_of_rows(analysis: &Analysis) -> Vec<u32> {
-    match marks(analysis.timeline) {
-        Some((_, spans, marks)) => launched_in(analysis, &bounds(spans, &marks)),
-        None => vec![NONE; analysis.rows.len()],
-    }
-}
-
-/// When these rows began and ended.
-fn bounds(spans: &Spans, rows: &[u32]) -> Vec<(i64, i64)> {
-    rows.iter().map(|&row| (spans.ts[row as usize], spans.end(row as usize))).collect()
+    Some((Steps { marker: marker.to_owned(), duration_ns, gpu_ns, rows }, of_rows))
 }
 
 /// In which of these stretches of the host's time each row of the analysis was launched; `NONE` where

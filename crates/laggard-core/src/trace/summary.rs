@@ -502,10 +502,11 @@ pub fn summarise(analysis: &Analysis) -> Summary {
     summary
 }
 
-fn about(timeline: &Timeline, rules: &Rules) -> About {
-    let about = &timeline.about;
+/// Distinct names of the machine's devices with how many there are; by their size where the trace
+/// leaves the name open.
+pub fn gpus(timeline: &Timeline, rules: &Rules) -> Vec<(String, u64)> {
     let mut gpus: Vec<(String, u64)> = vec![];
-    for device in &about.devices {
+    for device in &timeline.about.devices {
         let peak =
             || rules.device(&device.name, device.sms, device.memory).map(|peak| peak.name.clone());
         let name =
@@ -515,8 +516,13 @@ fn about(timeline: &Timeline, rules: &Rules) -> About {
             None => gpus.push((name, 1)),
         }
     }
+    gpus
+}
+
+fn about(timeline: &Timeline, rules: &Rules) -> About {
+    let about = &timeline.about;
     About {
-        gpus,
+        gpus: gpus(timeline, rules),
         rank: about.rank,
         world_size: about.world_size,
         backend: about.backend.clone(),

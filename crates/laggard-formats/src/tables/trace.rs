@@ -10,9 +10,9 @@ use laggard_core::classify::{ClassId, Rules};
 use laggard_core::model::timeline::{Activity, Collective, Spans, Timeline, Track};
 use laggard_core::model::{Column, NONE};
 use laggard_core::trace::phase::Phases;
-use laggard_core::trace::summary::{Device, Step, Summary};
+use laggard_core::trace::summary::{Device, Step, Summary, gpus};
 use laggard_core::trace::work::dtype_bytes;
-use laggard_core::trace::{Analysis, Cause, Gap, all_gaps, step_of_rows, steps, summarise};
+use laggard_core::trace::{Analysis, Cause, Gap, all_gaps, device_rows, stepped, summarise};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -31,7 +31,9 @@ pub struct Trace {
     classes: OnceLock<Vec<ClassId>>,
     collectives: OnceLock<Vec<Part>>,
     gaps: OnceLock<Vec<Gap>>,
-    steps: OnceLock<Vec<Step>>,
+    /// And in which of them each row of the device table was launched.
+    steps: OnceLock<(Vec<Step>, Vec<u32>)>,
+    devices: OnceLock<Vec<Device>>,
 }
 
 /// A rank's part in one collective: a row of the device table.
@@ -110,8 +112,22 @@ impl Trace {
         self.gaps.get_or_init(|| all_gaps(&self.analysis()))
     }
 
+    fn stepped(&self) -> &(Vec<Step>, Vec<u32>) {
+        self.steps.get_or_init(|| match stepped(&self.analysis()) {
+            Some((steps, of_rows)) => (steps.rows, of_rows),
+            None => (vec![], vec![NONE; self.timeline.gpu.spans.len()]),
+        })
+    }
+
     fn steps(&self) -> &[Step] {
-        self.steps.get_or_init(|| steps(&self.analysis()).map_or(vec![], |steps| steps.rows))
+        &self.stepped().0
+    }
+
+    fn devices(&self) -> &[Device] {
+        match self.summary.get() {
+            Some(summary) => &summary.devices,
+            None => self.devices.get_or_init(|| device_rows(&self.analysis())),
+        }
     }
 
     /// The device that a row of the device table ran on.
@@ -258,8 +274,8 @@ fn kernels(trace: &Arc<Trace>) -> Table {
         coded(t.timeline.gpu.phase.iter().map(|&phase| usize::from(phase)), &texts)
     })
     .column("step", NUMBER, "row of `steps` in which it was launched", |t| {
-        let of_rows = step_of_rows(&t.analysis());
-        maybe_numbers(of_rows.into_iter().map(|step| (step != NONE).then_some(i64::from(step))))
+        let of_rows = t.stepped().1.iter();
+        maybe_numbers(of_rows.map(|&step| (step != NONE).then_some(i64::from(step))))
     })
     .column("device", NUMBER, "device", |t| {
         maybe_numbers((0..t.timeline.gpu.spans.len() as u32).map(|row| t.device(row)))
@@ -467,16 +483,16 @@ fn of_gaps(trace: &Arc<Trace>) -> Table {
 fn devices(trace: &Arc<Trace>) -> Table {
     /// A column of the summary of each device.
     fn of(get: fn(&Device) -> i64) -> impl Fn(&Trace) -> ArrayRef {
-        move |t| numbers(t.summary().devices.iter().map(get))
+        move |t| numbers(t.devices().iter().map(get))
     }
     Maker::new(trace, "devices", "one device that worked: busy, idle, exposed", |t| {
-        t.summary().devices.len()
+        t.devices().len()
     })
     .column("device", NUMBER, "device", |t| {
-        maybe_numbers(t.summary().devices.iter().map(|device| device.device.parse().ok()))
+        maybe_numbers(t.devices().iter().map(|device| device.device.parse().ok()))
     })
     .column("name", word(), "its model, where known", |t| {
-        words(t.summary().devices.iter().map(|d| Some(&d.name).filter(|n| !n.is_empty())))
+        words(t.devices().iter().map(|d| Some(&d.name).filter(|n| !n.is_empty())))
     })
     .column("span_ns", NUMBER, "from the first to the last work", of(|d| d.span_ns))
     .column("busy_ns", NUMBER, "something ran", of(|d| d.busy_ns))
@@ -581,7 +597,7 @@ fn run(trace: &Arc<Trace>) -> Table {
             "model of the devices; several are parted by commas",
             text(|t| {
                 let names: Vec<String> =
-                    t.summary().about.gpus.iter().map(|(name, _)| name.clone()).collect();
+                    gpus(&t.timeline, t.rules()).into_iter().map(|(name, _)| name).collect();
                 Some(names.join(", ")).filter(|names| !names.is_empty())
             }),
         )

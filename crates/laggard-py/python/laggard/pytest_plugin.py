@@ -1,0 +1,112 @@
+"""The pytest plug-in: `def test_speed(versus): versus(a, b).assert_not_slower(by=0.05)`."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from .evidence import Bench
+    from .measure import Side
+
+#: What was compared in this run, for the summary: name of the test, and the outcome.
+_outcomes: pytest.StashKey[list[tuple[str, Outcome]]] = pytest.StashKey()
+
+
+class Outcome:
+    """How B, the second side, compares with A, the reference."""
+
+    def __init__(self, bench: Bench):
+        self.bench = bench
+        (self._found,) = bench.comparisons
+
+    @property
+    def ratio(self) -> float:
+        """Time of B over time of A."""
+        return float(self._found["ratio"]["middle"])
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the ratio lies, with 95 % certainty."""
+        return float(self._found["ratio"]["low"]), float(self._found["ratio"]["high"])
+
+    @property
+    def verdict(self) -> str:
+        """`slower`, `faster`, or that no difference can be detected."""
+        return str(self._found["verdict"])
+
+    def assert_not_slower(self, by: float = 0.05) -> None:
+        """Fails where B is slower than A by more than this share, and noise does not explain it."""
+        __tracebackhide__ = True
+        if self.ratio > 1 + by and self.interval[0] > 1:
+            pytest.fail(f"{self}\nallowed: slower by {by:.1%}\n\n{self.bench.report()}", pytrace=False)
+
+    def assert_faster(self, by: float = 0.0) -> None:
+        """Fails unless B is faster than A by at least this share, beyond noise."""
+        __tracebackhide__ = True
+        if not (self.ratio <= 1 - by and self.interval[1] < 1):
+            pytest.fail(f"{self}\nasked for: faster by {by:.1%}\n\n{self.bench.report()}", pytrace=False)
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return f"B takes {self.ratio:.3f}x the time of A (95 % {low:.3f} to {high:.3f}, n = {self._found['n']})"
+
+
+class Versus:
+    """Times two sides against each other: statements, or callables without arguments."""
+
+    def __init__(self, request: pytest.FixtureRequest):
+        self._request = request
+        self._count = 0
+
+    def __call__(self, a: Side, b: Side, **options: Any) -> Outcome:
+        """A is the reference, B the one asked about. Options are those of `laggard.bench`."""
+        from .measure import bench
+
+        config = self._request.config
+        seconds = config.getoption("versus_time")
+        if seconds is not None:
+            options["time"] = seconds
+        outcome = Outcome(bench(a, b, **{"time": 2.0, **options}))
+        name = self._request.node.nodeid
+        config.stash.setdefault(_outcomes, []).append((name, outcome))
+        directory = config.getoption("versus_save")
+        if directory:
+            self._count += 1
+            place = Path(directory)
+            place.mkdir(parents=True, exist_ok=True)
+            file = re.sub(r"[^\w.-]+", "-", name).strip("-")
+            outcome.bench.save(place / f"{file}-{self._count}.json")
+        return outcome
+
+
+@pytest.fixture
+def versus(request: pytest.FixtureRequest) -> Versus:
+    """Times two sides against each other: `versus(a, b).assert_not_slower(by=0.05)`."""
+    return Versus(request)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of comparisons."""
+    group = parser.getgroup("laggard", "comparisons by laggard")
+    group.addoption(
+        "--versus-time",
+        type=float,
+        default=float(os.environ["VERSUS_TIME"]) if os.environ.get("VERSUS_TIME") else None,
+        metavar="SECONDS",
+        help="time of every comparison, in place of what tests ask for; also VERSUS_TIME",
+    )
+    group.addoption("--versus-save", metavar="DIR", help="keep every comparison as JSON, for laggard compare")
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Says what was compared."""
+    outcomes = config.stash.get(_outcomes, [])
+    if outcomes:
+        terminalreporter.section("versus")
+        for name, outcome in outcomes:
+            terminalreporter.write_line(f"{name}: {outcome}")
