@@ -60,6 +60,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
         Verb::Inspect(args) => (commands::inspect::run(&args, &printer).map(fine), 2),
         Verb::Dump(args) => (commands::dump::run(&args, &printer).map(fine), 2),
         Verb::Doctor(args) => (commands::doctor::run(&args, &printer), 2),
+        Verb::Drive(args) => (commands::drive::run(&args, &printer).map(fine), 2),
     };
     match done {
         Ok(code) => code,
