@@ -22,6 +22,9 @@ mod calls;
 #[allow(dead_code, reason = "used by the roots of the injected libraries")]
 mod elf;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[allow(dead_code, reason = "used by the root of the injected library")]
+mod late;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[allow(dead_code, reason = "used by the roots of the injected libraries")]
 pub mod python;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -36,6 +39,9 @@ mod sample;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[allow(dead_code, reason = "used by the roots of the injected libraries")]
 mod sys;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[allow(dead_code, reason = "used by the root of the injected library")]
+mod tasks;
 
 /// The sampling agent, a shared library; empty where it is not supported.
 pub static SAMPLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sample.so"));

@@ -13,6 +13,14 @@ const CODES: usize = 1 << 16;
 static SENT: [(AtomicU64, AtomicU64); CODES] =
     [const { (AtomicU64::new(0), AtomicU64::new(0)) }; CODES];
 
+/// Number of the driver that they were sent to.
+static DRIVER: AtomicU64 = AtomicU64::new(0);
+
+/// Another driver knows of nothing: all code objects are sent again.
+pub(crate) fn forget_sent() {
+    DRIVER.fetch_add(1, Relaxed);
+}
+
 /// Sends name, file and line table of a code object when it is new; false when there is none.
 ///
 /// The frame is alive and its thread stopped here, so nothing can change under our hands.
@@ -29,6 +37,7 @@ pub(crate) fn send_code(
         ^ text.lines.wrapping_mul(17)
         ^ u64::from(text.first_line) << 40
         ^ u64::from(pid) << 20
+        ^ DRIVER.load(Relaxed) << 52
         | 1;
     let home = ((code >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as usize;
     let mut free = None;

@@ -10,6 +10,7 @@ pub(crate) struct Ring {
     header: *const Header,
     data: *mut u8,
     mask: u64,
+    size: usize,
 }
 
 /// A place reserved for a record.
@@ -55,13 +56,23 @@ impl Ring {
             if !is_ours {
                 return None;
             }
-            Some(Ring { header, data: (address as *mut u8).add(HEADER_SIZE), mask: capacity - 1 })
+            let data = (address as *mut u8).add(HEADER_SIZE);
+            Some(Ring { header, data, mask: capacity - 1, size })
         }
     }
 
     pub(crate) fn header(&self) -> &'static Header {
-        // SAFETY: mapped by `open` and never unmapped after.
+        // SAFETY: mapped by `open`, and in use as long as anybody asks for it.
         unsafe { &*self.header }
+    }
+
+    /// Gives the mapping back.
+    ///
+    /// # Safety
+    /// Nobody uses it or its header any more.
+    pub(crate) unsafe fn close(self) {
+        // SAFETY: mapped by `open` with this size.
+        unsafe { syscall!(nr::MUNMAP, self.header, self.size) };
     }
 
     /// Reserves room for a payload; none when the driver is too far behind.

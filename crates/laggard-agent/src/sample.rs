@@ -3,9 +3,10 @@
 //!
 //! It is loaded with `LD_PRELOAD`, wraps `pthread_create` to reach new threads, and is otherwise
 //! invisible: no file stays open, no signal but its own is touched. What it must not do, and why,
-//! is in docs/design/agent.md.
+//! is in docs/design/agent.md. A process that runs already can load it too: see late.rs.
 
 use crate::elf::{self, LinkMap, Loaded};
+use crate::late;
 use crate::python::{self, Addresses, Interpreter, LONGEST_CHAIN, Memory};
 use crate::records::{copy_stack, send_code, send_maps};
 use crate::ring::Ring;
@@ -15,19 +16,19 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::*};
 
 /// Signal of the triggers that are not `SigTrap`: one that hardly anybody uses.
-const TICK: u32 = 61;
-const SIGTRAP: u32 = 5;
-const SIGBUS: u32 = 7;
-const SIGSEGV: u32 = 11;
+pub(crate) const TICK: u32 = 61;
+pub(crate) const SIGTRAP: u32 = 5;
+pub(crate) const SIGBUS: u32 = 7;
+pub(crate) const SIGSEGV: u32 = 11;
 /// Stack above the frame of a thread's first function: what the thread's start needs.
 const START_OF_THREAD: u64 = 1536;
 
-/// What all threads share. Written by the constructor, before there are threads.
-struct Shared {
-    ring: UnsafeCell<Option<Ring>>,
+/// What all threads share. Written before samples are taken.
+pub(crate) struct Shared {
+    pub(crate) ring: UnsafeCell<Option<Ring>>,
     python: UnsafeCell<Option<Interpreter>>,
     has_python: AtomicU32,
-    pid: AtomicU32,
+    pub(crate) pid: AtomicU32,
     /// When this program, or this copy of it, began.
     born_ns: AtomicU64,
     /// Threads that live, the first one left out.
@@ -38,10 +39,10 @@ struct Shared {
     wanted: UnsafeCell<[LibcAction; OURS.len()]>,
 }
 
-// SAFETY: the cells are written before a second thread or a signal can see them.
+// SAFETY: the cells are written before a signal of ours can see them.
 unsafe impl Sync for Shared {}
 
-static SHARED: Shared = Shared {
+pub(crate) static SHARED: Shared = Shared {
     ring: UnsafeCell::new(None),
     python: UnsafeCell::new(None),
     has_python: AtomicU32::new(0),
@@ -54,6 +55,7 @@ static SHARED: Shared = Shared {
         set_specific: None,
         clock_gettime: None,
         sigmask: None,
+        register_fork: None,
     }),
     wanted: UnsafeCell::new([LibcAction::DEFAULT; OURS.len()]),
 };
@@ -68,8 +70,19 @@ struct Libc {
     set_specific: Option<unsafe extern "C" fn(i32, *const u8) -> i32>,
     clock_gettime: Option<unsafe extern "C" fn(i32, *mut [u64; 2]) -> i32>,
     sigmask: Option<ChangeMask>,
+    register_fork: Option<RegisterFork>,
 }
 
+impl Shared {
+    /// libc's function that is told what to call in a forked process.
+    pub(crate) fn register_fork(&self) -> Option<RegisterFork> {
+        // SAFETY: read-only after the constructor.
+        unsafe { (*self.libc.get()).register_fork }
+    }
+}
+
+type OnFork = Option<unsafe extern "C" fn()>;
+pub(crate) type RegisterFork = unsafe extern "C" fn(OnFork, OnFork, OnFork, *const u8) -> i32;
 type ChangeMask = unsafe extern "C" fn(i32, *const [u64; 16], *mut [u64; 16]) -> i32;
 
 /// What the agent keeps of a thread: pages of their own, because stacks may be small.
@@ -95,8 +108,9 @@ struct Thread {
     chain: [PythonFrame; LONGEST_CHAIN],
 }
 
-fn ring() -> Option<&'static Ring> {
-    // SAFETY: written once, before the first signal.
+/// The ring, while samples are taken.
+pub(crate) fn ring() -> Option<&'static Ring> {
+    // SAFETY: written before the first signal, and changed only while no handler asks for it.
     unsafe { (*SHARED.ring.get()).as_ref() }
 }
 
@@ -158,7 +172,7 @@ unsafe extern "C" {
     fn laggard_load(address: u64, to: *mut u64) -> i32;
     safe fn laggard_load_may_fault();
     safe fn laggard_load_failed();
-    safe fn laggard_restore();
+    pub(crate) safe fn laggard_restore();
 }
 
 #[cfg(not(laggard_agent))]
@@ -168,14 +182,16 @@ mod stand_ins {
     }
     pub(super) fn laggard_load_may_fault() {}
     pub(super) fn laggard_load_failed() {}
-    pub(super) fn laggard_restore() {}
+    pub(crate) fn laggard_restore() {}
 }
 #[cfg(not(laggard_agent))]
-use stand_ins::*;
+pub(crate) use stand_ins::laggard_restore;
+#[cfg(not(laggard_agent))]
+use stand_ins::{laggard_load, laggard_load_failed, laggard_load_may_fault};
 
 /// The memory of the process, guarded.
 #[derive(Clone, Copy)]
-struct Guarded;
+pub(crate) struct Guarded;
 
 impl Memory for Guarded {
     #[inline(always)]
@@ -189,66 +205,67 @@ impl Memory for Guarded {
 /// The kernel's `struct sigaction`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Action {
-    handler: u64,
-    flags: u64,
-    restorer: u64,
-    mask: u64,
+pub(crate) struct Action {
+    pub(crate) handler: u64,
+    pub(crate) flags: u64,
+    pub(crate) restorer: u64,
+    pub(crate) mask: u64,
 }
 
 impl Action {
-    const DEFAULT: Action = Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
+    pub(crate) const DEFAULT: Action = Action { handler: 0, flags: 0, restorer: 0, mask: 0 };
 }
 
-const SA_SIGINFO: u64 = 4;
-const SA_RESTORER: u64 = 0x0400_0000;
-const SA_ONSTACK: u64 = 0x0800_0000;
-const SA_RESTART: u64 = 0x1000_0000;
-const SA_NODEFER: u64 = 0x4000_0000;
+pub(crate) const SA_SIGINFO: u64 = 4;
+pub(crate) const SA_RESTORER: u64 = 0x0400_0000;
+pub(crate) const SA_ONSTACK: u64 = 0x0800_0000;
+pub(crate) const SA_RESTART: u64 = 0x1000_0000;
+pub(crate) const SA_NODEFER: u64 = 0x4000_0000;
 const SA_RESETHAND: i32 = i32::MIN;
 
-const fn bit(signal: u32) -> u64 {
+pub(crate) const fn bit(signal: u32) -> u64 {
     1 << (signal - 1)
 }
 
-unsafe fn set_action(signal: u32, new: &Action, old: *mut Action) {
+pub(crate) unsafe fn set_action(signal: u32, new: &Action, old: *mut Action) {
     // SAFETY: the caller's.
     unsafe { syscall!(nr::RT_SIGACTION, signal, new as *const Action, old, 8) };
 }
 
 /// Registers of the interrupted code, and its signal mask (`ucontext_t`).
 #[repr(C)]
-struct Context {
+pub(crate) struct Context {
     before: [u64; 5],
     /// r8 … r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, flags, …
-    registers: [u64; 23],
+    pub(crate) registers: [u64; 23],
     floating: u64,
     reserved: [u64; 8],
     mask: u64,
 }
 
-const RSP: usize = 15;
+pub(crate) const RSP: usize = 15;
 const RIP: usize = 16;
 /// Place of DWARF's registers 0 to 16 among those of the kernel.
 const DWARF: [usize; 17] = [13, 12, 14, 11, 9, 8, 10, RSP, 0, 1, 2, 3, 4, 5, 6, 7, RIP];
 
 /// The kernel's `siginfo_t` of a perf event.
 #[repr(C)]
-struct Signal {
+pub(crate) struct Signal {
     number: i32,
     error: i32,
-    code: i32,
+    pub(crate) code: i32,
     pad: i32,
     address: u64,
-    data: u64,
+    /// What the event was made with; the value of a timer; the descriptor of a file.
+    pub(crate) data: u64,
     kind: u32,
     flags: u32,
 }
 
-const TRAP_PERF: i32 = 6;
+pub(crate) const TRAP_PERF: i32 = 6;
 const TRAP_PERF_ASYNC: u32 = 1;
 
-unsafe extern "C" fn on_fault(signal: i32, info: *mut Signal, context: *mut Context) {
+pub(crate) unsafe extern "C" fn on_fault(signal: i32, info: *mut Signal, context: *mut Context) {
     // SAFETY: the kernel's context of this very fault.
     unsafe {
         let registers = &mut (*context).registers;
@@ -282,53 +299,100 @@ unsafe extern "C" fn on_tick(signal: i32, info: *mut Signal, context: *mut Conte
         if asked & options::EMPTY != 0 {
             return;
         }
-        let began = now_ns();
-        let late = is_trap && (*info).flags & TRAP_PERF_ASYNC != 0;
-        let registers = &(*context).registers;
-        // Code may keep what is needed to unwind it below its stack pointer.
-        let stack_pointer = registers[RSP] - wire::RED_ZONE;
-        let limit = header.stack_size.load(Relaxed);
-        let is_bounded =
-            thread.stack_end > stack_pointer && thread.stack_end - stack_pointer < MOST_OF_A_STACK;
-        let stack = if is_bounded { (thread.stack_end - stack_pointer).min(limit) } else { limit };
-        let mut flags = 0;
-        if late {
-            flags |= sample_flags::LATE;
-            header.late.fetch_add(1, Relaxed);
-        }
-        if is_bounded && thread.stack_end - stack_pointer > limit {
-            flags |= sample_flags::CUT;
-        }
-        let mut cpu_ns = 0;
-        if asked & options::WALL != 0 {
-            cpu_ns = sys::clock_ns(sys::CLOCK_THREAD_CPUTIME_ID);
-            let ran = cpu_ns.wrapping_sub(thread.cpu_ns);
-            thread.cpu_ns = cpu_ns;
-            if ran < header.period_ns.load(Relaxed) / 2 {
-                flags |= sample_flags::WAITING;
-            }
-        }
         let value = if header.event_type.load(Relaxed) != 0 { count_since(thread) } else { 0 };
-        let pid = SHARED.pid.load(Relaxed);
+        let (cpu_ns, waits) = waited(header, thread.cpu_ns);
+        thread.cpu_ns = cpu_ns;
+        let tick = Tick {
+            tid: thread.tid,
+            stack_end: thread.stack_end,
+            is_whole: thread.tid == SHARED.pid.load(Relaxed),
+            flags: waits | if is_trap { came_late(header, info) } else { 0 },
+            cpu_ns,
+            value,
+        };
+        take(ring, &tick, &mut thread.chain, &*context, Guarded);
+    }
+}
+
+/// What is known of a thread that is to be sampled.
+pub(crate) struct Tick {
+    pub(crate) tid: u32,
+    /// Where its stack ends.
+    pub(crate) stack_end: u64,
+    /// Whether all up to that end is there, if the stack pointer is near it.
+    pub(crate) is_whole: bool,
+    /// See [`sample_flags`].
+    pub(crate) flags: u32,
+    pub(crate) cpu_ns: u64,
+    /// Events that the sample stands for; 0 for a period.
+    pub(crate) value: u64,
+}
+
+/// Says whether a trap came late, and counts it.
+pub(crate) unsafe fn came_late(header: &wire::Header, info: *const Signal) -> u32 {
+    // SAFETY: the kernel's, of a perf event.
+    if unsafe { (*info).flags } & TRAP_PERF_ASYNC == 0 {
+        return 0;
+    }
+    header.late.fetch_add(1, Relaxed);
+    sample_flags::LATE
+}
+
+/// The CPU time of this thread, and whether it has waited since it had this much; only asked for by
+/// the wall clock.
+pub(crate) fn waited(header: &wire::Header, before: u64) -> (u64, u32) {
+    if header.options.load(Relaxed) & options::WALL == 0 {
+        return (0, 0);
+    }
+    let cpu_ns = sys::clock_ns(sys::CLOCK_THREAD_CPUTIME_ID);
+    let is_waiting = cpu_ns.wrapping_sub(before) < header.period_ns.load(Relaxed) / 2;
+    (cpu_ns, if is_waiting { sample_flags::WAITING } else { 0 })
+}
+
+/// Writes one sample of the calling thread, whose registers were these.
+///
+/// # Safety
+/// In a handler of this thread; `memory` must be safe to use in it.
+pub(crate) unsafe fn take(
+    ring: &Ring,
+    tick: &Tick,
+    chain: &mut [PythonFrame],
+    context: &Context,
+    memory: impl Memory,
+) {
+    let header = ring.header();
+    let began = now_ns();
+    let registers = &context.registers;
+    // Code may keep what is needed to unwind it below its stack pointer.
+    let stack_pointer = registers[RSP] - wire::RED_ZONE;
+    let limit = header.stack_size.load(Relaxed);
+    let is_bounded = is_near(stack_pointer, tick.stack_end);
+    let stack = if is_bounded { (tick.stack_end - stack_pointer).min(limit) } else { limit };
+    let mut flags = tick.flags;
+    if is_bounded && tick.stack_end - stack_pointer > limit {
+        flags |= sample_flags::CUT;
+    }
+    let pid = SHARED.pid.load(Relaxed);
+    // SAFETY: the context is the kernel's for this thread; the ring gives room for what is copied.
+    unsafe {
         let (mut links, mut minor) = (0, 0);
         if let Some(python) = python(header) {
-            if (*context).mask & (bit(SIGSEGV) | bit(SIGBUS)) != 0 {
+            if context.mask & (bit(SIGSEGV) | bit(SIGBUS)) != 0 {
                 unblock(bit(SIGSEGV) | bit(SIGBUS));
             }
-            let (count, more) =
-                python.walk(sys::thread_pointer(), Guarded, &mut thread.chain, |code| {
-                    send_code(ring, python, Guarded, code, pid)
-                });
+            let (count, more) = python.walk(sys::thread_pointer(), memory, chain, |code| {
+                send_code(ring, python, memory, code, pid)
+            });
             (links, minor) = (count, python.layout.minor);
             flags |= more;
         }
-        let chain = links * size_of::<PythonFrame>();
-        let Some(place) = ring.reserve(size_of::<Sample>() + chain + stack as usize, pid) else {
+        let size = links * size_of::<PythonFrame>();
+        let Some(place) = ring.reserve(size_of::<Sample>() + size + stack as usize, pid) else {
             return;
         };
-        let copy = place.payload.add(size_of::<Sample>() + chain);
+        let copy = place.payload.add(size_of::<Sample>() + size);
         let mut copied = stack;
-        if is_bounded && thread.tid == pid {
+        if is_bounded && tick.is_whole {
             core::ptr::copy_nonoverlapping(stack_pointer as *const u8, copy, stack as usize);
         } else {
             // A coroutine's stack may lie right below that of its thread, with a guard between:
@@ -339,27 +403,32 @@ unsafe extern "C" fn on_tick(signal: i32, info: *mut Signal, context: *mut Conte
             }
         }
         core::ptr::copy_nonoverlapping(
-            thread.chain.as_ptr().cast::<u8>(),
+            chain.as_ptr().cast::<u8>(),
             place.payload.add(size_of::<Sample>()),
-            chain,
+            size,
         );
         place.payload.cast::<Sample>().write(Sample {
             pid,
-            tid: thread.tid,
+            tid: tick.tid,
             time_ns: began,
-            cpu_ns,
+            cpu_ns: tick.cpu_ns,
             regs: DWARF.map(|at| registers[at]),
             python: links as u32,
             stack: copied as u32,
             minor,
             flags,
             about: 0,
-            value,
+            value: tick.value,
         });
         ring.commit(&place, kind::SAMPLE);
-        header.samples.fetch_add(1, Relaxed);
-        header.handler_ns.fetch_add(now_ns().wrapping_sub(began), Relaxed);
     }
+    header.samples.fetch_add(1, Relaxed);
+    header.handler_ns.fetch_add(now_ns().wrapping_sub(began), Relaxed);
+}
+
+/// Whether a stack pointer is on the stack with this end.
+pub(crate) fn is_near(stack_pointer: u64, end: u64) -> bool {
+    end > stack_pointer && end - stack_pointer < MOST_OF_A_STACK
 }
 
 /// Events of a thread since its last sample; 0 when that cannot be known.
@@ -383,7 +452,7 @@ unsafe fn count_since(thread: &mut Thread) -> u64 {
 const MOST_OF_A_STACK: u64 = 64 << 20;
 
 /// A signal of the program's own: it gets what it would have got without us.
-unsafe fn not_ours(signal: i32, info: *mut Signal, context: *mut Context) {
+pub(crate) unsafe fn not_ours(signal: i32, info: *mut Signal, context: *mut Context) {
     let number = signal as u32;
     let Some(wanted) = place_of(number) else { return };
     // SAFETY: the action that the program asked for, as the kernel would have run it.
@@ -416,14 +485,31 @@ unsafe fn not_ours(signal: i32, info: *mut Signal, context: *mut Context) {
 /// Signals that we have a handler for. Loads of ours may fault whatever handler the program has.
 const OURS: [u32; 4] = [SIGTRAP, TICK, SIGSEGV, SIGBUS];
 
+/// Keeps what the program wants for one of them.
+pub(crate) unsafe fn keep_wanted(signal: u32, action: &Action) {
+    let Some(wanted) = place_of(signal) else { return };
+    let Action { handler, flags, mask, .. } = *action;
+    // SAFETY: one of our places, which is ours to write while actions are changed.
+    unsafe {
+        *wanted = LibcAction { handler, flags: flags as i32, ..LibcAction::DEFAULT };
+        (*wanted).mask[0] = mask;
+    }
+}
+
+/// The handler that the program wants for one of them.
+pub(crate) fn wanted_handler(signal: u32) -> u64 {
+    // SAFETY: one of our places.
+    place_of(signal).map_or(SIG_DFL, |wanted| unsafe { (*wanted).handler })
+}
+
 /// Where the program's own action for one of them is kept.
 fn place_of(signal: u32) -> Option<*mut LibcAction> {
     let at = OURS.iter().position(|own| *own == signal)?;
     Some(SHARED.wanted.get().cast::<LibcAction>().wrapping_add(at))
 }
 
-const SIG_DFL: u64 = 0;
-const SIG_IGN: u64 = 1;
+pub(crate) const SIG_DFL: u64 = 0;
+pub(crate) const SIG_IGN: u64 = 1;
 const SIG_ERR: u64 = u64::MAX;
 
 /// libc's `struct sigaction`.
@@ -552,7 +638,7 @@ pub(crate) unsafe extern "C" fn sigprocmask(
 const SIG_BLOCK: usize = 0;
 const SIG_UNBLOCK: usize = 1;
 
-fn now_ns() -> u64 {
+pub(crate) fn now_ns() -> u64 {
     // SAFETY: read-only after the constructor.
     match unsafe { (*SHARED.libc.get()).clock_gettime } {
         Some(clock) => {
@@ -605,7 +691,7 @@ fn python(header: &wire::Header) -> Option<&'static Interpreter> {
 /// The kernel's `struct perf_event_attr`, as far as version 7.
 #[repr(C)]
 #[derive(Default)]
-struct PerfEvent {
+pub(crate) struct PerfEvent {
     kind: u32,
     size: u32,
     config: u64,
@@ -614,6 +700,59 @@ struct PerfEvent {
     read_format: u64,
     flags: u64,
     rest: [u64; 10],
+}
+
+/// The clock of a thread's CPU time outside the kernel, not running yet.
+pub(crate) fn clock_event(period: u64) -> PerfEvent {
+    PerfEvent {
+        kind: PERF_TYPE_SOFTWARE,
+        size: size_of::<PerfEvent>() as u32,
+        config: PERF_COUNT_SW_TASK_CLOCK,
+        period,
+        flags: DISABLED | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
+        ..PerfEvent::default()
+    }
+}
+
+impl PerfEvent {
+    /// Has it signal the thread at once, carrying `mark`, and has threads pass it on to those they
+    /// create.
+    pub(crate) fn signal_and_pass_on(&mut self, mark: u64) {
+        self.flags |= WITH_SIGTRAP | REMOVE_ON_EXEC | INHERIT | INHERIT_THREAD;
+        self.rest[SIGNAL_DATA] = mark;
+    }
+}
+
+/// Place of what the signal carries, among the rest.
+const SIGNAL_DATA: usize = 9;
+
+/// Moves a descriptor out of the way: programs expect the low numbers for themselves.
+pub(crate) unsafe fn high_descriptor(fd: isize) -> isize {
+    const F_DUPFD_CLOEXEC: usize = 1030;
+    // SAFETY: the caller's descriptor.
+    unsafe {
+        let high = syscall!(nr::FCNTL, fd, F_DUPFD_CLOEXEC, 400);
+        if high < 0 {
+            return fd;
+        }
+        syscall!(nr::CLOSE, fd);
+        high
+    }
+}
+
+/// Has an event send our signal to a thread when it overflows.
+pub(crate) unsafe fn own_signal(fd: isize, tid: u32) {
+    const F_SETFL: usize = 4;
+    const F_SETSIG: usize = 10;
+    const F_SETOWN_EX: usize = 15;
+    const O_ASYNC_NONBLOCK: usize = 0o20000 | 0o4000;
+    let owner = [0i32, tid as i32];
+    // SAFETY: the caller's descriptor.
+    unsafe {
+        syscall!(nr::FCNTL, fd, F_SETOWN_EX, owner.as_ptr());
+        syscall!(nr::FCNTL, fd, F_SETSIG, TICK);
+        syscall!(nr::FCNTL, fd, F_SETFL, O_ASYNC_NONBLOCK);
+    }
 }
 
 const DISABLED: u64 = 1;
@@ -627,9 +766,9 @@ const WITH_SIGTRAP: u64 = 1 << 37;
 const PERF_TYPE_SOFTWARE: u32 = 1;
 const PERF_COUNT_SW_TASK_CLOCK: u64 = 1;
 const PERF_FLAG_FD_CLOEXEC: usize = 8;
-const PERF_ENABLE: usize = 0x2400;
+pub(crate) const PERF_ENABLE: usize = 0x2400;
 const PERF_PERIOD: usize = 0x4008_2404;
-const PERF_ID: usize = 0x8008_2407;
+pub(crate) const PERF_ID: usize = 0x8008_2407;
 
 /// Starts the clock of the calling thread, the best that can be had.
 fn arm(thread: &mut Thread) {
@@ -675,15 +814,8 @@ fn arm_event(thread: &mut Thread, header: &wire::Header, trigger: Trigger) -> Re
     let inherit = thread.passes_on && trigger == Trigger::SigTrap;
     let period = header.period_ns.load(Relaxed).max(1000);
     let is_clock = header.event_type.load(Relaxed) == 0;
-    let mut event = PerfEvent {
-        kind: PERF_TYPE_SOFTWARE,
-        size: size_of::<PerfEvent>() as u32,
-        config: PERF_COUNT_SW_TASK_CLOCK,
-        flags: DISABLED | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
-        ..PerfEvent::default()
-    };
     // A thread that uses less than a period would never be seen if all began at zero.
-    event.period = if inherit { period } else { random_below(period) };
+    let mut event = clock_event(if inherit { period } else { random_below(period) });
     if !is_clock {
         event.kind = (header.event_type.load(Relaxed) - 1) as u32;
         event.config = header.event_config.load(Relaxed);
@@ -703,24 +835,9 @@ fn arm_event(thread: &mut Thread, header: &wire::Header, trigger: Trigger) -> Re
         if fd < 0 {
             return Err(-fd as u32);
         }
-        const F_DUPFD_CLOEXEC: usize = 1030;
-        // Programs expect the low numbers for themselves.
-        let high = syscall!(nr::FCNTL, fd, F_DUPFD_CLOEXEC, 400);
-        let fd = if high >= 0 {
-            syscall!(nr::CLOSE, fd);
-            high
-        } else {
-            fd
-        };
+        let fd = high_descriptor(fd);
         if trigger == Trigger::Overflow {
-            const F_SETFL: usize = 4;
-            const F_SETSIG: usize = 10;
-            const F_SETOWN_EX: usize = 15;
-            const O_ASYNC_NONBLOCK: usize = 0o20000 | 0o4000;
-            let owner = [0i32, thread.tid as i32];
-            syscall!(nr::FCNTL, fd, F_SETOWN_EX, owner.as_ptr());
-            syscall!(nr::FCNTL, fd, F_SETSIG, TICK);
-            syscall!(nr::FCNTL, fd, F_SETFL, O_ASYNC_NONBLOCK);
+            own_signal(fd, thread.tid);
         }
         thread.fd = fd as i32;
         thread.is_first = !inherit && is_clock;
@@ -778,7 +895,7 @@ fn arm_timer(thread: &mut Thread, header: &wire::Header, clock: usize) -> Result
 }
 
 /// A number from 1 to `limit`, different for every thread and moment.
-fn random_below(limit: u64) -> u64 {
+pub(crate) fn random_below(limit: u64) -> u64 {
     let mut x = now_ns() ^ u64::from(sys::gettid()) << 40;
     for _ in 0..2 {
         x = (x ^ x >> 31).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -988,7 +1105,7 @@ unsafe extern "C" fn after_fork() {
     }
 }
 
-fn tell_maps(moment: u32) {
+pub(crate) fn tell_maps(moment: u32) {
     if let Some(ring) = ring() {
         let now = now_ns();
         if moment == 1 {
@@ -1000,7 +1117,7 @@ fn tell_maps(moment: u32) {
 }
 
 /// Address of a function by its name; `others` leaves this library out.
-fn find_function(name: &[u8], others: bool) -> Option<u64> {
+pub(crate) fn find_function(name: &[u8], others: bool) -> Option<u64> {
     let own = own_dynamic();
     Loaded(first_loaded()).find_map(|map| {
         // SAFETY: an entry of the linker's list.
@@ -1044,20 +1161,11 @@ fn first_loaded() -> *const LinkMap {
     core::ptr::null()
 }
 
-/// The constructor: runs before the program's own code.
-unsafe extern "C" fn on_load(_: i32, _: *const *const u8, variables: *const *const u8) {
-    // SAFETY: called once by the dynamic linker with the program's environment.
+/// Finds functions of libc, and the interpreter.
+unsafe fn look_up() {
+    // SAFETY: runs in the constructor, under the dynamic linker's lock; functions are of the type
+    // that goes with their name.
     unsafe {
-        let Some(path) = variable(variables, wire::RING_VARIABLE.as_bytes()) else { return };
-        let pid = sys::getpid();
-        let is_wanted = |header: &wire::Header| {
-            let root = header.root_pid.compare_exchange(0, pid, AcqRel, Acquire);
-            root.unwrap_or_else(|root| root) == pid
-                || root == Ok(0)
-                || header.options.load(Relaxed) & options::CHILDREN != 0
-        };
-        let Some(ring) = Ring::open(path, is_wanted) else { return };
-        SHARED.pid.store(pid, Relaxed);
         let libc = &mut *SHARED.libc.get();
         libc.pthread_create = find_function(b"pthread_create", true)
             .map(|at| core::mem::transmute::<u64, PthreadCreate>(at));
@@ -1071,6 +1179,40 @@ unsafe extern "C" fn on_load(_: i32, _: *const *const u8, variables: *const *con
         libc.clock_gettime = clock.map(|at| {
             core::mem::transmute::<u64, unsafe extern "C" fn(i32, *mut [u64; 2]) -> i32>(at)
         });
+        libc.register_fork = find_function(b"__register_atfork", false)
+            .map(|at| core::mem::transmute::<u64, RegisterFork>(at));
+        let found = python::find(|name| find_function(name, false));
+        if let Some(python) = found.and_then(|at| Interpreter::new(at, Guarded)) {
+            // Binds what these functions call outside the handler.
+            python.bind();
+            *SHARED.python.get() = Some(python);
+            SHARED.has_python.store(1, Release);
+        }
+    }
+}
+
+/// The constructor: runs before the program's own code, or when the library is loaded late.
+unsafe extern "C" fn on_load(_: i32, _: *const *const u8, variables: *const *const u8) {
+    // SAFETY: called once by the dynamic linker with the program's environment.
+    unsafe {
+        let Some(path) = variable(variables, wire::RING_VARIABLE.as_bytes()) else {
+            // Loaded late: nothing happens before it is asked for.
+            look_up();
+            late::on_load();
+            return;
+        };
+        late::is_preloaded();
+        let pid = sys::getpid();
+        let is_wanted = |header: &wire::Header| {
+            let root = header.root_pid.compare_exchange(0, pid, AcqRel, Acquire);
+            root.unwrap_or_else(|root| root) == pid
+                || root == Ok(0)
+                || header.options.load(Relaxed) & options::CHILDREN != 0
+        };
+        let Some(ring) = Ring::open(path, is_wanted) else { return };
+        SHARED.pid.store(pid, Relaxed);
+        look_up();
+        let libc = &mut *SHARED.libc.get();
         if let Some(create) = find_function(b"pthread_key_create", false) {
             type End = unsafe extern "C" fn(*mut u8);
             type KeyCreate = unsafe extern "C" fn(*mut i32, End) -> i32;
@@ -1082,10 +1224,7 @@ unsafe extern "C" fn on_load(_: i32, _: *const *const u8, variables: *const *con
                 libc.set_specific = None;
             }
         }
-        if let Some(register) = find_function(b"__register_atfork", false) {
-            type Hook = Option<unsafe extern "C" fn()>;
-            type Register = unsafe extern "C" fn(Hook, Hook, Hook, *const u8) -> i32;
-            let register = core::mem::transmute::<u64, Register>(register);
+        if let Some(register) = libc.register_fork {
             register(None, None, Some(after_fork), core::ptr::null());
         }
         let fault = Action {
@@ -1097,11 +1236,7 @@ unsafe extern "C" fn on_load(_: i32, _: *const *const u8, variables: *const *con
         for signal in [SIGSEGV, SIGBUS] {
             let mut old = Action::DEFAULT;
             set_action(signal, &fault, &raw mut old);
-            if let Some(wanted) = place_of(signal) {
-                let Action { handler, flags, mask, .. } = old;
-                *wanted = LibcAction { handler, flags: flags as i32, ..LibcAction::DEFAULT };
-                (*wanted).mask[0] = mask;
-            }
+            keep_wanted(signal, &old);
         }
         let tick = Action {
             handler: on_tick as *const () as u64,
@@ -1112,13 +1247,6 @@ unsafe extern "C" fn on_load(_: i32, _: *const *const u8, variables: *const *con
         set_action(SIGTRAP, &tick, core::ptr::null_mut());
         set_action(TICK, &tick, core::ptr::null_mut());
         *SHARED.ring.get() = Some(ring);
-        let found = python::find(|name| find_function(name, false));
-        if let Some(python) = found.and_then(|at| Interpreter::new(at, Guarded)) {
-            // Binds what these functions call outside the handler.
-            python.bind();
-            *SHARED.python.get() = Some(python);
-            SHARED.has_python.store(1, Release);
-        }
         let thread = new_thread();
         if thread.is_null() {
             return;
@@ -1135,6 +1263,7 @@ unsafe extern "C" fn on_load(_: i32, _: *const *const u8, variables: *const *con
 
 /// The destructor: runs when the program ends by `exit` or by returning from `main`.
 unsafe extern "C" fn on_unload() {
+    late::on_unload();
     // SAFETY: the thread that ends the process.
     let thread = unsafe { *slot() };
     if !thread.is_null() {

@@ -3,12 +3,14 @@
 #![no_std]
 
 mod elf;
+mod late;
 mod memory;
 mod python;
 mod records;
 mod ring;
 mod sample;
 mod sys;
+mod tasks;
 mod wire;
 
 #[panic_handler]

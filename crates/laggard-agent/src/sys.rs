@@ -17,6 +17,7 @@ pub(crate) mod nr {
     pub(crate) const IOCTL: usize = 16;
     pub(crate) const PREAD64: usize = 17;
     pub(crate) const MADVISE: usize = 28;
+    pub(crate) const NANOSLEEP: usize = 35;
     pub(crate) const GETPID: usize = 39;
     pub(crate) const FCNTL: usize = 72;
     pub(crate) const FTRUNCATE: usize = 77;
@@ -25,6 +26,7 @@ pub(crate) mod nr {
     pub(crate) const PRCTL: usize = 157;
     pub(crate) const GETTID: usize = 186;
     pub(crate) const FUTEX: usize = 202;
+    pub(crate) const GETDENTS64: usize = 217;
     pub(crate) const TIMER_CREATE: usize = 222;
     pub(crate) const TIMER_SETTIME: usize = 223;
     pub(crate) const TIMER_DELETE: usize = 226;
@@ -89,6 +91,20 @@ pub(crate) fn clock_ns(clock: usize) -> u64 {
     time[0].wrapping_mul(1_000_000_000).wrapping_add(time[1])
 }
 
+/// The clock of the CPU time of a thread of this process.
+pub(crate) fn clock_of_thread(tid: u32) -> usize {
+    const OF_A_THREAD: i32 = 4;
+    const SCHEDULED_TIME: i32 = 2;
+    (!(tid as i32) << 3 | OF_A_THREAD | SCHEDULED_TIME) as usize
+}
+
+/// Sleeps, or less when a signal comes.
+pub(crate) fn sleep_ns(time: u64) {
+    let time = [time / 1_000_000_000, time % 1_000_000_000];
+    // SAFETY: the kernel reads two words.
+    unsafe { syscall!(nr::NANOSLEEP, time.as_ptr(), 0) };
+}
+
 pub(crate) fn getpid() -> u32 {
     // SAFETY: has no effect.
     unsafe { syscall!(nr::GETPID) as u32 }
@@ -117,6 +133,7 @@ pub(crate) fn thread_pointer() -> u64 {
 pub(crate) const O_RDONLY: usize = 0;
 pub(crate) const O_RDWR: usize = 2;
 pub(crate) const O_CLOEXEC: usize = 0o2000000;
+pub(crate) const O_DIRECTORY: usize = 0o200000;
 pub(crate) const PROT_READ: usize = 1;
 pub(crate) const PROT_WRITE: usize = 2;
 pub(crate) const PROT_EXEC: usize = 4;

@@ -9,7 +9,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// First word of the file. Changes with every change of this file.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"laggard2");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"laggard3");
 
 /// Environment variable with the path of the file.
 pub const RING_VARIABLE: &str = "LAGGARD_RING";
@@ -70,6 +70,16 @@ pub struct Header {
     /// Nanoseconds spent in the handler.
     pub handler_ns: AtomicU64,
 
+    /// Threads that have the signal of the trigger blocked, of a process that the agent was loaded
+    /// into late.
+    pub blocked: AtomicU32,
+    /// Threads of such a process that were started since, and found by nobody.
+    pub unseen: AtomicU32,
+    /// Samples taken with care, because the program has taken the signal of faults over.
+    pub careful: AtomicU64,
+    /// Whether the program took the signal of the trigger over.
+    pub taken_over: AtomicU32,
+
     /// Interpreters that were mapped after the start, found by the driver.
     pub interpreters: [Interpreter; INTERPRETERS],
 }
@@ -101,6 +111,26 @@ pub mod options {
     pub const WALL: u32 = 2;
     /// Return from the handler at once: measures the bare cost of the signal.
     pub const EMPTY: u32 = 4;
+}
+
+/// What `laggard_start` answers, when it is not 0 or the negative number of a system's error.
+pub mod refusal {
+    /// Samples are taken already.
+    pub const BUSY: i32 = 1;
+    /// The library came with the start of the program, for a run of `laggard record`.
+    pub const PRELOADED: i32 = 2;
+    /// The file is not there, or none of this version.
+    pub const NO_RING: i32 = 3;
+    /// A sample of an earlier block has not ended.
+    pub const UNDER_WAY: i32 = 4;
+}
+
+/// Bits of what `laggard_stop` answers.
+pub mod stopped {
+    /// There was nothing to stop: no samples are taken in this process.
+    pub const NOTHING: i32 = 1;
+    /// The action for a signal of ours was not put back, because one is still to come.
+    pub const KEPT: i32 = 2;
 }
 
 /// How a thread is woken to take a sample.

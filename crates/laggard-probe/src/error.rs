@@ -2,6 +2,7 @@
 
 use crate::bench::{Differ, Trouble};
 use crate::program::Refusal;
+use crate::sample::here;
 use std::io;
 use std::path::PathBuf;
 
@@ -12,6 +13,15 @@ pub enum Error {
     /// The program is of a kind that cannot be.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// This process is one that cannot be, or not now.
+    #[error(transparent)]
+    RefusedHere(#[from] here::Refusal),
+    /// The driver of a recording does not answer.
+    #[error("the driver that was to keep the samples does not answer")]
+    Driver(#[source] io::Error),
+    /// The driver of a recording says why it failed.
+    #[error("the driver that was to keep the samples failed: {0}")]
+    DriverFailed(String),
     /// The agent could not be put on disk.
     #[error("cannot unpack the agent")]
     Unpack(#[source] io::Error),

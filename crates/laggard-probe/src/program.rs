@@ -140,7 +140,7 @@ fn is_dynamic(file: &File, head: &[u8]) -> bool {
 }
 
 /// Whether Go's linker left its note in the program.
-fn is_go(path: &Path) -> bool {
+pub(crate) fn is_go(path: &Path) -> bool {
     const LONGEST_NOTE: u64 = 1 << 16;
     let Ok(mut file) = File::open(path) else { return false };
     let mut head = vec![];

@@ -1,6 +1,7 @@
 //! A command on its way: how it is run, and what is said about its run afterwards.
 
 use crate::child::Ended;
+use crate::sample::here::Used;
 use laggard_core::model::profile::About;
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
@@ -47,6 +48,19 @@ impl Started {
     /// What is known of the run while it goes on.
     pub(crate) fn so_far(&self) -> About {
         About { command: self.command.clone(), ..About::default() }
+    }
+
+    /// What is said about a block of a program that goes on after it.
+    pub(crate) fn about_block(&self, used: &Used) -> About {
+        About {
+            started_unix: self.unix,
+            duration_ns: used.wall_ns,
+            user_ns: used.user_ns,
+            system_ns: used.system_ns,
+            method: "agent".into(),
+            tool: concat!("laggard ", env!("CARGO_PKG_VERSION")).into(),
+            ..self.so_far()
+        }
     }
 
     /// What is said about the run: it ended so, `duration` after its start, and `method` watched

@@ -75,6 +75,9 @@ pub enum Verb {
     Dump(DumpArgs),
     /// Say what this machine allows, what makes its timings noisy, and the exact fix
     Doctor(DoctorArgs),
+    /// Take the samples of a process that records a block of itself, which starts this
+    #[command(hide = true)]
+    Drive(DriveArgs),
 }
 
 /// Flags that every verb has.
@@ -205,6 +208,32 @@ pub struct RecordArgs {
     /// A side of a case, in place of a command
     #[command(flatten)]
     pub side: CaseSideArgs,
+}
+
+/// Arguments of `drive`, which no person types.
+#[derive(Args, Debug)]
+pub struct DriveArgs {
+    /// The process
+    #[arg(long, value_name = "PID")]
+    pub pid: u32,
+    /// Write the recording here; the suffix says the form
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Samples per second of each thread's clock
+    #[arg(long, value_name = "HZ", default_value_t = 999.0, value_parser = rate)]
+    pub rate: f64,
+    /// The clock that drives the samples
+    #[arg(long, value_enum, default_value_t = ClockArg::Cpu)]
+    pub clock: ClockArg,
+    /// Keep only samples whose thread held Python's global lock
+    #[arg(long)]
+    pub gil: bool,
+    /// Most of a stack that is copied for a sample
+    #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = size)]
+    pub stack_size: u64,
+    /// Overwrite a file of another kind
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// Arguments of `calls`.

@@ -70,6 +70,7 @@ pub fn main_in(package: Option<Package>, args: impl Iterator<Item = OsString>) -
         Verb::Query(args) => (commands::package::run("query", &args, cli.talk, package), 2),
         Verb::Fleet(args) => (commands::package::run("fleet", &args, cli.talk, package), 2),
         Verb::Doctor(args) => (commands::doctor::run(&args, &printer), 2),
+        Verb::Drive(args) => (commands::drive::run(&args, &printer).map(fine), 2),
     };
     match done {
         Ok(code) => code,

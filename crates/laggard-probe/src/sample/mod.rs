@@ -2,11 +2,12 @@
 //!
 //! [`record`] starts the program with the sampling agent inside, takes the records it leaves in
 //! shared memory, and makes a profile of them whose native frames are addresses; names are given
-//! to it later, by `laggard_symbols::resolve`.
+//! to it later, by `laggard_symbols::resolve`. [`here`] samples a block of the calling process.
 #![allow(unsafe_code, reason = "shared memory and the clock of the agents")]
 
 pub(crate) mod code;
 pub(crate) mod collect;
+pub mod here;
 mod merge;
 mod python;
 pub(crate) mod shared;
@@ -158,22 +159,13 @@ pub fn record(
     let mut child = Child::start(child, &options.cpus, move || bell.wake())
         .map_err(|source| Error::Start { program: program.path.clone(), source })?;
     sampling.collector.profile.about = started.so_far();
-    let mut last_batch = Instant::now();
-    let ended = loop {
+    let ended = sampling.collect(batch, || {
         let ended = child.ended();
-        sampling.take(ended.is_some());
-        if let Some(ended) = ended {
-            break ended;
-        }
-        if last_batch.elapsed() >= BATCH {
-            batch(&sampling.collector.profile);
-            last_batch = Instant::now();
-        }
-        if let Some(most) = options.duration {
+        if let Some(most) = options.duration.filter(|_| ended.is_none()) {
             child.end_after(most, started.elapsed());
         }
-        sampling.shared.wait(NAP);
-    };
+        ended
+    });
     if !sampling.was_loaded() {
         return Err(Error::NotLoaded { program: program.path });
     }
@@ -224,6 +216,28 @@ impl Sampling {
         for (pid, born_ns, interpreter) in collector.new_interpreters() {
             let posted = interpreter.post(self.shared.header(), pid, born_ns, self.interpreters);
             self.interpreters += usize::from(posted);
+        }
+    }
+
+    /// Takes samples until `ended` says that there will be no more, and how it ended. `batch` sees
+    /// the growing profile about once a second.
+    fn collect<T>(
+        &mut self,
+        batch: &mut dyn FnMut(&Profile),
+        mut ended: impl FnMut() -> Option<T>,
+    ) -> T {
+        let mut last_batch = Instant::now();
+        loop {
+            let ended = ended();
+            self.take(ended.is_some());
+            if let Some(ended) = ended {
+                return ended;
+            }
+            if last_batch.elapsed() >= BATCH {
+                batch(&self.collector.profile);
+                last_batch = Instant::now();
+            }
+            self.shared.wait(NAP);
         }
     }
 
@@ -341,6 +355,20 @@ fn count(shared: &SharedFile, profile: &mut Profile) {
         None => "agent",
     }
     .into();
+    for (threads, why) in [
+        (header.blocked.load(Relaxed), "block the signal of samples, and were seen seldom or not"),
+        (header.unseen.load(Relaxed), "were started in the block and not found"),
+    ] {
+        if threads > 0 {
+            quality.warnings.push(format!("threads that {why}: {threads}"));
+        }
+    }
+    if header.taken_over.load(Relaxed) != 0 {
+        quality.warnings.push(
+            "the program set an action of its own for the signal of samples: none came from then on"
+                .into(),
+        );
+    }
     if header.event_type.load(Relaxed) != 0 && error != 0 {
         let why = std::io::Error::from_raw_os_error(error as i32);
         quality.warnings.push(format!("the event cannot be counted here: {why}"));

@@ -5,6 +5,7 @@ pub(crate) mod calls;
 pub(crate) mod compare;
 pub(crate) mod convert;
 pub(crate) mod doctor;
+pub(crate) mod drive;
 pub(crate) mod dump;
 pub(crate) mod ffi;
 pub(crate) mod flame;

@@ -44,12 +44,7 @@ fn record(args: &RecordArgs, side: Option<&Alone>, printer: &Printer) -> anyhow:
         (None, Some(side)) => default_output(&side.file_name()),
         (None, None) => default_output(&args.command[0]),
     });
-    let form = form_of(&output).ok_or_else(|| {
-        failure::with_hint(
-            format!("cannot tell the form of {} by its suffix", output.display()),
-            "give .lag for a recording, .svg or .html for a flame graph, .folded, .speedscope.json, .profile.json or .csv".into(),
-        )
-    })?;
+    let form = pick_form(&output)?;
     ensure_writable(&output)?;
     ensure_replaceable(&output, form, args.force)?;
     match way::choose(args)? {
@@ -66,7 +61,7 @@ fn record(args: &RecordArgs, side: Option<&Alone>, printer: &Printer) -> anyhow:
     };
     // Other forms are made from the whole recording.
     let growing = (form == ProfileForm::Lag).then_some(&*output);
-    let mut file = Growing { path: growing, recorder: None, failed: None };
+    let mut file = Growing::new(growing);
     let (mut profile, ended) =
         sample::record(&args.command, &options, &mut |profile| file.append(profile))
             .map_err(explain)?;
@@ -74,15 +69,26 @@ fn record(args: &RecordArgs, side: Option<&Alone>, printer: &Printer) -> anyhow:
         profile.samples.retain(|sample| sample.state & state::GIL != 0);
     }
     profile.quality.overhead = overhead;
-    complete(&mut profile, args, side);
+    complete(&mut profile);
+    tell_flags(&mut profile, args, side);
     // If this fails, what was appended so far stays.
     keep(&mut profile, &output, form)?;
     say(&profile, &output, form, printer);
     Ok(ExitCode::from(ended.code().clamp(0, 255) as u8))
 }
 
+/// The form that a file's suffix says.
+pub(super) fn pick_form(output: &Path) -> anyhow::Result<ProfileForm> {
+    form_of(output).ok_or_else(|| {
+        failure::with_hint(
+            format!("cannot tell the form of {} by its suffix", output.display()),
+            "give .lag for a recording, .svg or .html for a flame graph, .folded, .speedscope.json, .profile.json or .csv".into(),
+        )
+    })
+}
+
 /// Writes the finished profile; pictures and the like do without the interpreter's glue.
-fn keep(profile: &mut Profile, output: &Path, form: ProfileForm) -> anyhow::Result<()> {
+pub(super) fn keep(profile: &mut Profile, output: &Path, form: ProfileForm) -> anyhow::Result<()> {
     if form != ProfileForm::Lag {
         fold_interpreter(profile);
     }
@@ -135,15 +141,21 @@ pub(crate) fn ensure_writable(path: &Path) -> anyhow::Result<()> {
 }
 
 /// The file of a run that is still going on. When it cannot be written the run goes on.
-struct Growing<'a> {
+pub(super) struct Growing<'a> {
     path: Option<&'a Path>,
     recorder: Option<Recorder>,
     /// Why it stopped growing. What is written at the end may still succeed.
     failed: Option<laggard_formats::Error>,
 }
 
-impl Growing<'_> {
-    fn append(&mut self, profile: &Profile) {
+impl<'a> Growing<'a> {
+    /// A file with this path; none means none.
+    pub(super) fn new(path: Option<&'a Path>) -> Growing<'a> {
+        Growing { path, recorder: None, failed: None }
+    }
+
+    /// Adds what there is by now.
+    pub(super) fn append(&mut self, profile: &Profile) {
         let Some(path) = self.path.filter(|_| self.failed.is_none()) else { return };
         let appended = match &mut self.recorder {
             Some(recorder) => recorder.append(profile),
@@ -174,7 +186,7 @@ fn start(path: &Path, profile: &Profile) -> Result<Recorder, laggard_formats::Er
 }
 
 /// Gives names to addresses, and says where it was recorded.
-fn complete(profile: &mut Profile, args: &RecordArgs, side: Option<&Alone>) {
+pub(super) fn complete(profile: &mut Profile) {
     let resolution = laggard_symbols::resolve(profile, &FileSystem);
     for (module, addresses, why) in resolution.missing {
         let path = profile.modules.get(module as usize).map_or("", |m| profile.texts.get(m.path));
@@ -187,6 +199,10 @@ fn complete(profile: &mut Profile, args: &RecordArgs, side: Option<&Alone>) {
     }
     profile.about.tool = concat!("laggard ", env!("CARGO_PKG_VERSION")).into();
     profile.about.facts = host::facts();
+}
+
+/// Says what was asked for.
+fn tell_flags(profile: &mut Profile, args: &RecordArgs, side: Option<&Alone>) {
     let flags: Vec<String> = [
         args.children.then(|| "--children".to_owned()),
         args.gil.then(|| "--gil".to_owned()),
@@ -286,7 +302,7 @@ fn say(profile: &Profile, output: &Path, form: ProfileForm, printer: &Printer) {
 }
 
 /// Says what helps where something is known to.
-fn explain(error: laggard_probe::Error) -> anyhow::Error {
+pub(super) fn explain(error: laggard_probe::Error) -> anyhow::Error {
     use laggard_probe::{Error, Refusal};
     let hint = match &error {
         Error::Refused(Refusal::Static(_) | Refusal::OtherMachine(..) | Refusal::Go(_)) => {

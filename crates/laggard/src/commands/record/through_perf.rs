@@ -50,7 +50,8 @@ pub(super) fn run(
     tell_apart(&mut profile, args);
     let code = exit_code(args, &ended);
     profile.about.exit_code = args.pid.is_none().then_some(ended.code());
-    super::complete(&mut profile, args, side);
+    super::complete(&mut profile);
+    super::tell_flags(&mut profile, args, side);
     super::keep(&mut profile, output, form).with_context(kept)?;
     let _ = std::fs::remove_file(&data);
     super::say(&profile, output, form, printer);
