@@ -31,6 +31,9 @@ fn kind(error: &anyhow::Error) -> &'static str {
             return "usage";
         }
         match cause.downcast_ref() {
+            Some(Probe::RefusedHere(_) | Probe::Driver(_) | Probe::DriverFailed(_)) => {
+                return "record";
+            }
             Some(Probe::Differ(_)) => return "differ",
             Some(_) => return "measure",
             None => {}

@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 /// Evidence in memory.
 #[pyclass(frozen, module = "laggard._laggard")]
 pub(crate) struct Loaded {
-    of: Arc<library::Loaded>,
+    pub(crate) of: Arc<library::Loaded>,
     tables: OnceLock<Vec<tables::Table>>,
 }
 

@@ -9,6 +9,7 @@ mod arrow;
 mod error;
 mod evidence;
 mod measure;
+mod record;
 mod wait;
 
 use pyo3::prelude::*;
@@ -43,11 +44,14 @@ fn _laggard(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<arrow::Table>()?;
     module.add_class::<evidence::Loaded>()?;
+    module.add_class::<record::Recording>()?;
     module.add_function(wrap_pyfunction!(main, module)?)?;
     module.add_function(wrap_pyfunction!(evidence::load, module)?)?;
     module.add_function(wrap_pyfunction!(evidence::schemas, module)?)?;
     module.add_function(wrap_pyfunction!(measure::bench, module)?)?;
     module.add_function(wrap_pyfunction!(measure::bench_here, module)?)?;
     module.add_function(wrap_pyfunction!(measure::why, module)?)?;
+    module.add_function(wrap_pyfunction!(measure::why_here, module)?)?;
+    module.add_function(wrap_pyfunction!(record::record, module)?)?;
     Ok(())
 }

@@ -6,6 +6,7 @@ use crate::wait::wait;
 use laggard::library;
 use laggard_probe::bench::{Here, Limits, Rounds, measure_here};
 use pyo3::prelude::*;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -20,6 +21,19 @@ pub(crate) fn bench(py: Python<'_>, words: Vec<String>) -> PyResult<Loaded> {
 #[pyfunction]
 pub(crate) fn why(py: Python<'_>, words: Vec<String>) -> PyResult<Loaded> {
     let found = wait(py, move || library::judge(&words))?;
+    Loaded::of(py, found)
+}
+
+/// Says why the second of two callables lags, from how they were timed and a recording of calls of
+/// each: its file, and how many calls.
+#[pyfunction]
+pub(crate) fn why_here(
+    py: Python<'_>,
+    timed: &Loaded,
+    sampled: [(PathBuf, u64); 2],
+) -> PyResult<Loaded> {
+    let timed = timed.of.clone();
+    let found = wait(py, move || library::judge_here(&timed, &sampled))?;
     Loaded::of(py, found)
 }
 

@@ -256,6 +256,14 @@ pub fn judge(words: &[String]) -> anyhow::Result<Loaded> {
     Ok(Loaded { path: "[why]".into(), held: Held::Why(Box::new(found)) })
 }
 
+/// Says why the second of two sides lags that run in one process, from how they were timed and a
+/// recording of calls of each: its file, and how many calls.
+pub fn judge_here(timed: &Loaded, sampled: &[(PathBuf, u64); 2]) -> anyhow::Result<Loaded> {
+    let Held::Bench(timings) = &timed.held else { anyhow::bail!("these are no timings") };
+    let found = why::sampled(Timings::clone(timings), sampled, &quiet())?;
+    Ok(Loaded { path: "[why]".into(), held: Held::Why(Box::new(found)) })
+}
+
 /// What helps against an error, if anything is known to.
 pub fn hint(error: &anyhow::Error) -> Option<String> {
     failure::hint(error)

@@ -13,6 +13,7 @@ mod gen_pair;
 mod gen_trace;
 mod goldens;
 mod man;
+mod package;
 mod project;
 mod python;
 mod subjects;

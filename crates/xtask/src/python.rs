@@ -110,7 +110,7 @@ pub(crate) fn install(python: &Path, package: &str) -> Result<()> {
 
 /// Every CPython of this machine that runs, by `minor` of its version: those that PATH names, and
 /// those that pyenv keeps. The first of a version wins.
-fn installed() -> BTreeMap<u32, PathBuf> {
+pub(crate) fn installed() -> BTreeMap<u32, PathBuf> {
     let mut candidates: Vec<PathBuf> = (OLDEST.1..=NEWEST)
         .filter_map(|minor| project::which(&format!("python3.{minor}")))
         .collect();
@@ -141,7 +141,7 @@ fn of_pyenv() -> Vec<PathBuf> {
 }
 
 /// The interpreter of an environment.
-fn inside(environment: &Path) -> PathBuf {
+pub(crate) fn inside(environment: &Path) -> PathBuf {
     environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
 }
 

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: every test there is, with what it needs set up first.
 
-use crate::{project, python, subjects, system};
+use crate::{package, project, python, subjects, system};
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
@@ -11,6 +11,9 @@ pub(crate) struct Args {
     /// Leave out what takes long
     #[arg(long)]
     quick: bool,
+    /// Also what needs a cluster: Spark is set up on this machine
+    #[arg(long, conflicts_with = "quick")]
+    all: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
@@ -29,7 +32,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let program = project::laggard()?;
     let mut cargo = project::cargo();
     cargo
-        .args(["test", "--release", "--workspace", "--no-fail-fast"])
+        // The extension for Python is tested from Python.
+        .args(["test", "--release", "--workspace", "--exclude", "laggard-py", "--no-fail-fast"])
         .env(python::LIST, &interpreters);
     let mut pytest = Command::new(&python);
     pytest
@@ -54,6 +58,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         ("planted pairs", project::run(&mut pairs)?),
         ("pytest", project::run(&mut pytest)?),
     ];
+    for (name, mut tests) in of_package(&python, args)? {
+        results.push((name, project::run(&mut tests)?));
+    }
     match page_scripts() {
         Ok(mut node) => results.push(("page scripts", project::run(&mut node)?)),
         Err(error) => eprintln!("skipped: tests of the page's scripts: {error:#}"),
@@ -71,6 +78,24 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let code = results.iter().map(|(_, status)| code(*status)).find(|code| *code != 0).unwrap_or(0);
     Ok(ExitCode::from(code))
+}
+
+/// The tests of the Python package: its wheel, in clean environments.
+fn of_package(python: &Path, args: &Args) -> Result<Vec<(&'static str, Command)>> {
+    let wheel = package::wheel(python)?;
+    if args.all {
+        package::ensure_java()?;
+    }
+    let mut environments = package::environments(&wheel, args.all)?;
+    if args.quick {
+        environments.truncate(1);
+    }
+    let mut tests: Vec<(&str, Command)> =
+        environments.iter().map(|python| ("package", package::tests(python, false))).collect();
+    if let Some(newest) = environments.last().filter(|_| args.all) {
+        tests.push(("package on Spark", package::tests(newest, true)));
+    }
+    Ok(tests)
 }
 
 /// Programs that are measured are written in C, and one in C++.

@@ -59,6 +59,13 @@ class Loaded:
     def page(self) -> str: ...
     def page_against(self, other: Loaded) -> str: ...
 
+@final
+class Recording:
+    """Samples of this process, until they are stopped."""
+
+    def stop(self) -> tuple[int, int, list[str]] | None:
+        """Ends the samples: how many there are, how many have whole stacks, and what else is to be said."""
+
 def main(words: list[str], package: Callable[[str, str], int]) -> int:
     """Runs the command line; gives its exit code."""
 
@@ -75,6 +82,12 @@ def bench_here(
     names: list[str], calls: list[Callable[[], object]], time: float, rounds: int | None, precision: float
 ) -> Loaded:
     """Times callables against each other, in this process."""
+
+def why_here(timed: Loaded, sampled: list[tuple[str, int]]) -> Loaded:
+    """Says why the second of two callables lags, from how they were timed and a recording of calls of each."""
+
+def record(driver: list[str]) -> Recording:
+    """Samples this process from now on; `driver` is the command of the process that takes the samples."""
 
 def why(words: list[str]) -> Loaded:
     """Says why the second of two sides lags, as `laggard why` does with these words."""

@@ -42,7 +42,7 @@ class EngineMissing(Error, ImportError):
     """A package that is needed and not installed."""
 
 
-_KINDS = {"usage": UsageError, "format": FormatError, "measure": MeasureError, "differ": ResultsDiffer}
+_KINDS = {"usage": UsageError, "format": FormatError, "measure": MeasureError, "differ": ResultsDiffer, "record": RecordError}
 
 
 def of(kind: str, message: str, causes: list[str], hint: str | None) -> Error:

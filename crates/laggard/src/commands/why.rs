@@ -210,6 +210,35 @@ pub(crate) fn kept(source: Source) -> anyhow::Result<Found> {
     Ok(Found { timings, lag, seen, notes, looks: vec![] })
 }
 
+/// Sides that were timed, and a recording of so many calls of each.
+pub(crate) fn sampled(
+    timings: Timings,
+    recordings: &[(PathBuf, u64); 2],
+    printer: &Printer,
+) -> anyhow::Result<Found> {
+    let comparisons = compare(&timings, SEED);
+    let lag = Lag::of(comparisons.first().context("nothing was measured")?);
+    let mut notes = vec!["calls into libraries are not traced in this process".to_owned()];
+    let mut looks = vec![];
+    let mut seen = vec![];
+    let case = timings.cases.first().context("nothing was measured")?;
+    for (side, (path, calls)) in recordings.iter().enumerate().filter(|_| lag.is_there()) {
+        let name = &timings.sides[side].name;
+        let (run, losses) = load_run(path)?;
+        notes.extend(losses.into_iter().map(|loss| format!("{name}: {loss}")));
+        let Run::Profile(mut profile) = run else { anyhow::bail!("{name} has no samples") };
+        let mut of_side = times(&case.series[side]);
+        let code = seen_in(&mut of_side, &mut profile, name, &mut notes, printer);
+        looks.push(Look { name: name.clone(), profile, calls: *calls, code });
+        seen.push(of_side);
+    }
+    let seen = <[Seen; 2]>::try_from(seen).ok().map(|[mut a, mut b]| {
+        settle(&mut a, &mut b);
+        [a, b]
+    });
+    Ok(Found { timings, lag, seen, notes, looks })
+}
+
 /// One recording of each side: the whole of a run is its call.
 fn recorded(paths: &[PathBuf], printer: &Printer) -> anyhow::Result<Found> {
     let mut notes = vec![];
