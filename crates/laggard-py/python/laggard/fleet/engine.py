@@ -1,0 +1,207 @@
+"""What does the work of a fleet: DuckDB and a pool of processes on this machine, or a Spark cluster."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import re
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from importlib.resources import files
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+from ..errors import EngineMissing, UsageError
+from . import store
+from .ingest import Outcome, Task, ingest_one
+
+#: Columns of the tables that reports read. All of them exist in every file that ingest wrote.
+COLUMNS: dict[str, list[str]] = {
+    "kernels": ["dur_ns", "name", "class", "class_group", "activity"],
+    "collectives": ["start_ns", "dur_ns", "operation", "ordinal", "process_group", "group_ranks"],
+    "steps": ["dur_ns"],
+    "gaps": ["start_ns", "dur_ns", "device", "cause", "next", "next_op"],
+    "devices": [
+        "span_ns",
+        "busy_ns",
+        "idle_ns",
+        "compute_ns",
+        "exposed_communication_ns",
+        "host_bound_ns",
+    ],
+}
+
+#: Views that several questions use, each over those before it; they are computed once.
+VIEWS = ("arrivals", "waits", "work", "pace")
+
+Row = dict[str, Any]
+OnDone = Callable[[Outcome], None]
+
+
+class Engine(Protocol):
+    """The two things that a fleet needs done."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    def ingest(self, tasks: list[Task], jobs: int | None, done: OnDone) -> None:
+        """Does all tasks and says what became of each."""
+
+    def open(self, fleet: Path, job: str, ranks: dict[int, Row]) -> None:
+        """Makes tables and views of these ranks, in place of those opened before."""
+
+    def query(self, sql: str) -> list[Row]:
+        """Rows that a query over them gives."""
+
+    def __enter__(self) -> Engine: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+def choose(engine: str = "duckdb", master: str | None = None, worker_python: str | None = None) -> Engine:
+    """The engine by its name."""
+    if engine == "spark":
+        from .spark import Spark
+
+        return Spark(master, worker_python)
+    if engine != "duckdb":
+        raise UsageError(f"there is no engine {engine!r}; there is duckdb, and spark")
+    if master is not None or worker_python is not None:
+        flag = "--master" if master is not None else "--worker-python"
+        raise UsageError(f"{flag} is for Spark", "--engine spark")
+    return Duckdb()
+
+
+def question(name: str) -> str:
+    """The SQL of a question; the same for all engines."""
+    return (files(__package__) / "sql" / f"{name}.sql").read_text(encoding="utf-8")
+
+
+class Duckdb:
+    """This machine: DuckDB for questions, a process a rank for ingest."""
+
+    name = "duckdb"
+
+    def __init__(self) -> None:
+        self._connection: Any = None
+
+    def ingest(self, tasks: list[Task], jobs: int | None, done: OnDone) -> None:
+        """Does tasks in processes of their own: a trace that brings its process down is a bad one."""
+        workers = min(len(tasks), jobs or _workers(tasks))
+        left = set(tasks)
+
+        def finished(task: Task, outcome: Outcome) -> None:
+            left.discard(task)
+            done(outcome)
+
+        try:
+            _pool(tasks, workers, finished)
+        except BrokenProcessPool:
+            # Somebody's trace took the pool with it. One at a time tells whose.
+            for task in [task for task in tasks if task in left]:
+                try:
+                    _pool([task], 1, finished)
+                except BrokenProcessPool:
+                    finished(task, Outcome(task.path, task.job, "bad", None, "the process that read it was killed"))
+
+    def open(self, fleet: Path, job: str, ranks: dict[int, Row]) -> None:
+        """Tables over the Parquet files of these ranks alone."""
+        if self._connection is not None:
+            self._connection.close()
+        connection = self._connection = _duckdb().connect()
+        types = {name: _DUCKDB_TYPES[kind] for name, kind in store.RANKS.items()} | {"rank": "BIGINT"}
+        rows = [{"rank": rank, **{name: row.get(name) for name in store.RANKS}} for rank, row in ranks.items()]
+        # A lone surrogate, of a file's name that is no text, is none to the engine either.
+        text = json.dumps(rows, ensure_ascii=False).encode("utf-8", "replace").decode()
+        connection.execute(
+            "create temp table ranks as select unnest(from_json($rows, $types), recursive := true)",
+            {"rows": text, "types": json.dumps([types])},
+        )
+        for table, columns in COLUMNS.items():
+            paths = [os.fspath(store.part(fleet, table, job, rank)) for rank in ranks]
+            listed = ", ".join("'" + _no_glob(path).replace("'", "''") + "'" for path in paths)
+            connection.execute(
+                f"create temp view {table} as select cast(rank as bigint) as rank, {', '.join(columns)} "
+                f"from read_parquet([{listed}], hive_partitioning = true, hive_types_autocast = false)"
+            )
+        for view in VIEWS:
+            connection.execute(f"create temp table {view} as {question('view_' + view)}")
+
+    def query(self, sql: str) -> list[Row]:
+        """Rows of a query over the job that was opened."""
+        found = self._connection.execute(sql)
+        names = [column[0] for column in found.description]
+        return [dict(zip(names, row)) for row in found.fetchall()]
+
+    def __enter__(self) -> Duckdb:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+
+_DUCKDB_TYPES = {"string": "VARCHAR", "bigint": "BIGINT", "double": "DOUBLE"}
+
+
+def _duckdb() -> Any:
+    try:
+        import duckdb
+    except ImportError as error:
+        raise EngineMissing("fleet needs duckdb", "pip install 'laggard[sql]'") from error
+    return duckdb
+
+
+def _no_glob(path: str) -> str:
+    """A path that stands for itself alone."""
+    return re.sub(r"[*?\[]", lambda found: f"[{found[0]}]", path)
+
+
+def _pool(tasks: list[Task], workers: int, finished: Callable[[Task, Outcome], None]) -> None:
+    # A new process, not a copy of this one: a copy would have its threads' locks and none of its threads.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        running = {pool.submit(ingest_one, task): task for task in tasks}
+        try:
+            for future in as_completed(running):
+                finished(running[future], future.result())
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _workers(tasks: Iterable[Task]) -> int:
+    """As many ranks at a time as there are processors, and memory for the largest of them."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    largest = max((_memory(Path(task.path)) for task in tasks), default=1)
+    return max(1, min(cores, _available() // largest))
+
+
+def _memory(path: Path) -> int:
+    """About what loading a trace takes: three times its size when it is packed, a fifth when it is not."""
+    try:
+        size = path.stat().st_size
+    except OSError:
+        size = 0
+    return (64 << 20) + (size // 5 if path.name.endswith(".json") else size * 3)
+
+
+def _available() -> int:
+    try:
+        found = re.search(r"^MemAvailable:\s*(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
+        available = int(found[1]) << 10 if found else 4 << 30
+    except OSError:
+        available = 4 << 30
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        used = int(Path("/sys/fs/cgroup/memory.current").read_text())
+        available = min(available, max(0, int(limit) - used)) if limit.isdigit() else available
+    except OSError:
+        pass
+    return available * 3 // 4

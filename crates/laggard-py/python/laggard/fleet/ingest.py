@@ -1,0 +1,223 @@
+"""One rank's trace, turned into Parquet: what a task does, on this machine or on a worker of a cluster.
+
+A task may be done again, or twice at a time: it writes to temporary names, renames, and writes the
+manifest last, so that only a whole rank is there.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import EngineMissing, Error, FormatError
+from . import sources, store
+
+if TYPE_CHECKING:
+    from .._laggard import Table
+
+#: Columns that are kept of each table; `None` keeps all.
+KEPT: dict[str, list[str] | None] = {
+    "kernels": [
+        "start_ns",
+        "dur_ns",
+        "name",
+        "class",
+        "class_group",
+        "activity",
+        "phase",
+        "step",
+        "device",
+        "stream",
+        "op",
+        "python",
+        "bytes",
+    ],
+    "collectives": None,
+    "steps": None,
+    "gaps": None,
+    "devices": None,
+}
+
+#: Tables that are kept when they are asked for.
+MORE = ("launches", "ops", "python", "annotations", "memory")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A trace to ingest."""
+
+    path: str
+    job: str
+    to: str
+    #: Which ingest it is part of; two files of one ingest may not be the same rank.
+    run: str
+    tables: tuple[str, ...] = ()
+    rules: str | None = None
+    #: A hash of the rules' content.
+    rules_fingerprint: str | None = None
+    threads: int | None = 1
+    force: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a trace."""
+
+    path: str
+    job: str
+    #: `new`, `there` (already), `bad` or `duplicate`.
+    state: str
+    rank: int | None = None
+    #: Why it was skipped, or what was lost of it.
+    reason: str | None = None
+    file_bytes: int = 0
+    text_bytes: int = 0
+    parquet_bytes: int = 0
+    seconds: float = 0.0
+
+
+def ingest_one(task: Task) -> Outcome:
+    """Turns one trace into Parquet; what is wrong with the file is said, not raised. Trouble with the
+    place to write to is raised: it is no fault of the trace."""
+    began = time.monotonic()
+    path = Path(task.path)
+
+    def skipped(state: str, reason: str, rank: int | None = None) -> Outcome:
+        return Outcome(task.path, task.job, state, rank, reason, seconds=time.monotonic() - began)
+
+    try:
+        identity = sources.identity(path)
+        trace = _load(path, task)
+        run = trace.run.head(1)[0]
+    except (Error, OSError) as error:
+        return skipped("bad", str(error))
+    if not run["events"]:
+        return skipped("bad", "there is no event in it")
+    rank = run["rank"] if run["rank"] is not None else sources.rank_of(path.name)
+    if rank is None or not 0 <= rank < 1 << 31:
+        return skipped("bad", "neither the trace nor the file's name tells the rank")
+    other = _claimed(task, rank)
+    if other is not None:
+        return skipped("duplicate", f"rank {rank} is taken by {other}", rank)
+    to = Path(task.to)
+    manifest = store.part(to, "ranks", task.job, rank)
+    # From here to the end the rank is not there: a reader never sees new tables beside old ones.
+    manifest.unlink(missing_ok=True)
+    metadata = {"laggard.version": _version(), "laggard.layout": str(store.LAYOUT), "laggard.file": path.name}
+    written = 0
+    for name, columns in [*KEPT.items(), *((name, None) for name in task.tables)]:
+        table = trace.table(name)
+        target = store.part(to, name, task.job, rank)
+        write_parquet(table if columns is None else table.select(columns), target, metadata)
+        written += target.stat().st_size
+    gpus = run["gpus"] or 0
+    host = sources.host_of(path.name) or (f"node{rank // gpus}" if gpus > 1 else None)
+    facts = ["gpu", "world_size", "backend", "base_time_ns", "first_ns", "span_ns", "events", "text_bytes", "lost"]
+    row = {
+        "layout": store.LAYOUT,
+        "tables": list(task.tables),
+        "rules": task.rules_fingerprint,
+        "file": task.path,
+        "file_bytes": identity.file_bytes,
+        "file_mtime_ns": identity.file_mtime_ns,
+        "fingerprint": identity.fingerprint,
+        "host": host,
+        "gpus": gpus,
+        **{name: run[name] for name in facts},
+        "losses": trace.losses,
+        "parquet_bytes": written,
+        "laggard": _version(),
+        "ingest_seconds": round(time.monotonic() - began, 6),
+    }
+    store.write_manifest(manifest, row)
+    return Outcome(
+        task.path,
+        task.job,
+        "new",
+        rank,
+        "; ".join(trace.losses) or None,
+        identity.file_bytes,
+        run["text_bytes"],
+        written,
+        time.monotonic() - began,
+    )
+
+
+def fits(row: dict[str, Any], task: Task, identity: sources.Identity) -> bool:
+    """Whether a rank that is there is this file, ingested as it is asked for now."""
+    return (
+        all(row.get(name) == getattr(identity, name) for name in ("file_bytes", "file_mtime_ns", "fingerprint"))
+        and set(task.tables) <= set(row.get("tables", ()))
+        and row.get("rules") == task.rules_fingerprint
+    )
+
+
+def write_parquet(table: Table, path: Path, metadata: dict[str, str]) -> None:
+    """Writes a table: by the extension's own writer where it has one, else by DuckDB."""
+    with store.replacing(path) as temporary:
+        own = getattr(table, "write_parquet", None)
+        if own is not None:
+            own(os.fspath(temporary), metadata)
+        else:
+            _write_with_duckdb(table, temporary, metadata)
+
+
+def _write_with_duckdb(table: Table, path: Path, metadata: dict[str, str]) -> None:
+    try:
+        import duckdb
+    except ImportError as error:
+        raise EngineMissing("to write Parquet, duckdb is needed", "pip install 'laggard[sql]'") from error
+
+    def text(value: str) -> str:
+        return "'" + value.replace("'", "''") + "'"
+
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.register("rows", table)
+        pairs = ", ".join(f"{text(key)}: {text(value)}" for key, value in metadata.items())
+        connection.execute(
+            f"copy rows to {text(os.fspath(path))} "
+            f"(format parquet, compression zstd, parquet_version v2, kv_metadata {{{pairs}}})"
+        )
+
+
+def _load(path: Path, task: Task) -> Any:
+    from ..evidence import load
+
+    found = load(path, index=False, threads=task.threads, rules=task.rules)
+    if found.kind != "trace":
+        raise FormatError(f"{path} is no trace: it holds {found.kind}")
+    return found
+
+
+def _claimed(task: Task, rank: int) -> str | None:
+    """The file that has this rank already, if there is another; from now on this one has it."""
+    manifest = store.part(Path(task.to), "ranks", task.job, rank)
+    claim = manifest.with_name(f".claim.{task.run}")
+    with store.replacing(claim, once=True) as temporary:
+        temporary.write_text(task.path, encoding="utf-8", errors="surrogateescape")
+    holder = claim.read_text(encoding="utf-8", errors="surrogateescape")
+    # Our own may be from an attempt that did not live to its end.
+    if holder != task.path:
+        return holder
+    row = store.read_manifest(manifest)
+    if row is None or task.force or row["file"] == task.path:
+        return None
+    return str(row["file"]) if _unchanged(row) else None
+
+
+def _unchanged(row: dict[str, Any]) -> bool:
+    """Whether the file that a rank is from is still as it was."""
+    try:
+        about = os.stat(row["file"])
+    except OSError:
+        return False
+    return bool((about.st_size, about.st_mtime_ns) == (row["file_bytes"], row["file_mtime_ns"]))
+
+
+def _version() -> str:
+    from .._laggard import __version__
+
+    return __version__

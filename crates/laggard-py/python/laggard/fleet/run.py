@@ -1,0 +1,155 @@
+"""A whole ingest: which traces are new, who does them, and what became of each."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ..errors import UsageError
+from . import sources, store
+from .engine import Engine
+from .ingest import MORE, Outcome, Task, fits
+
+#: Temporary files that nobody has touched for so long are of an ingest that died.
+_DEAD_S = 3600
+
+
+@dataclass
+class Ingested:
+    """What an ingest did."""
+
+    to: Path
+    seconds: float = 0.0
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def of(self, *states: str) -> list[Outcome]:
+        """Outcomes of these states: `new`, `there`, `bad`, `duplicate`."""
+        return [outcome for outcome in self.outcomes if outcome.state in states]
+
+    @property
+    def ranks(self) -> int:
+        """Ranks that are there now, of those asked for."""
+        return len(self.of("new", "there"))
+
+    def __str__(self) -> str:
+        from .show import ingested
+
+        return ingested(self)
+
+
+def run(
+    engine: Engine,
+    given: Sequence[str | os.PathLike[str]],
+    to: str | os.PathLike[str],
+    job: str | None = None,
+    tables: Sequence[str] = (),
+    rules: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    force: bool = False,
+    progress: Callable[[int, int, Outcome], None] | None = None,
+) -> Ingested:
+    """Ingests what is not there yet."""
+    began = time.monotonic()
+    place = store.checked_place(to, "the directory")
+    for table in tables:
+        if table not in MORE:
+            raise UsageError(f"there is no table {table!r} to keep; there is {', '.join(MORE)}")
+    found = sources.find(list(given), job)
+    place.mkdir(parents=True, exist_ok=True)
+    common = Task(
+        path="",
+        job="",
+        to=os.fspath(place),
+        run=uuid.uuid4().hex,
+        tables=tuple(sorted(set(tables))),
+        rules=os.fspath(Path(rules).absolute()) if rules is not None else None,
+        rules_fingerprint=hashlib.blake2b(Path(rules).read_bytes(), digest_size=16).hexdigest() if rules else None,
+        force=force,
+    )
+    done = Ingested(place)
+    tasks = _planned(found, common, place, done)
+    if len(tasks) == 1 and engine.name == "duckdb":
+        tasks = [replace(tasks[0], threads=None)]
+
+    def finished(outcome: Outcome) -> None:
+        done.outcomes.append(outcome)
+        if progress is not None:
+            progress(len(done.outcomes), len(found), outcome)
+
+    try:
+        if tasks:
+            engine.ingest(tasks, jobs, finished)
+    finally:
+        for name in {source.job for source in found}:
+            _sweep(place, name, common.run)
+    done.outcomes.sort(key=lambda one: (one.job, one.rank if one.rank is not None else 1 << 31, one.path))
+    done.seconds = time.monotonic() - began
+    return done
+
+
+def _planned(found: list[sources.Source], common: Task, place: Path, done: Ingested) -> list[Task]:
+    """Tasks for what is not there; what is, and second files of a rank, are outcomes already."""
+    known = {name: store.ranks(place, name) for name in {source.job for source in found}}
+    by_identity = {
+        (name, row["file_bytes"], row["file_mtime_ns"], row["fingerprint"]): (rank, row)
+        for name, rows in known.items()
+        for rank, row in rows.items()
+    }
+    tasks = []
+    taken: dict[tuple[str, int], str] = {}
+    for source in found:
+        task = replace(common, path=os.fspath(source.path), job=source.job)
+        try:
+            identity = sources.identity(source.path)
+        except OSError as error:
+            done.outcomes.append(Outcome(task.path, task.job, "bad", None, str(error)))
+            continue
+        key = (source.job, identity.file_bytes, identity.file_mtime_ns, identity.fingerprint)
+        rank, row = by_identity.get(key, (None, None))
+        moved = row is not None and row["file"] != task.path
+        if row is not None and not common.force and fits(row, task, identity):
+            state, reason = "there", None
+            if moved and os.path.exists(row["file"]):
+                state, reason = "duplicate", f"rank {rank} is taken by {row['file']}"
+            done.outcomes.append(
+                Outcome(
+                    task.path, task.job, state, rank, reason, row["file_bytes"], row["text_bytes"], row["parquet_bytes"]
+                )
+            )
+            if rank is not None and state == "there":
+                taken[source.job, rank] = task.path
+            continue
+        tasks.append(task)
+    kept = []
+    for task in tasks:
+        # Most traces say their rank in the first bytes: then it is always the first file that has it.
+        rank = sources.peek(Path(task.path))
+        other = taken.setdefault((task.job, rank), task.path) if rank is not None else task.path
+        if other == task.path:
+            kept.append(task)
+        else:
+            reason = f"rank {rank} is taken by {other}"
+            done.outcomes.append(Outcome(task.path, task.job, "duplicate", rank, reason))
+    return kept
+
+
+def _sweep(place: Path, job: str, run: str) -> None:
+    """Takes away what this ingest needed only while it ran, and what dead ones left."""
+    now = time.time()
+    for left in place.glob(f"*/job={_literal(store.quoted(job))}/rank=*/.*"):
+        try:
+            dead = now - left.stat().st_mtime > _DEAD_S
+            if left.name == f".claim.{run}" or dead and left.name.startswith((".claim.", ".part.")):
+                left.unlink()
+        except OSError:
+            continue
+
+
+def _literal(name: str) -> str:
+    # Everything else that means something to a glob is escaped in a job's name already.
+    return name.replace("[", "[[]")

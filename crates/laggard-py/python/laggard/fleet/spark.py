@@ -1,0 +1,126 @@
+"""A Spark cluster: a rank a task, and the reports' SQL. Hosts share the storage of traces and tables."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import EngineMissing, Error, UsageError
+from . import store
+from .engine import COLUMNS, VIEWS, question
+from .ingest import Outcome, Task, ingest_one
+
+if TYPE_CHECKING:
+    from .engine import OnDone, Row
+
+#: Attempts at a rank. Losing a worker costs one, and so does a worker that has no laggard.
+ATTEMPTS = 4
+
+#: Partitions of a shuffle for each core: questions work on small aggregates.
+SHUFFLE = 2
+
+
+class Spark:
+    """A session on a cluster, started when it is first needed."""
+
+    name = "spark"
+
+    def __init__(self, master: str | None, worker_python: str | None):
+        if master is None and "MASTER" not in os.environ:
+            raise UsageError("--engine spark needs the address of the cluster", "--master spark://HOST:7077")
+        self._master = master or os.environ["MASTER"]
+        self._worker_python = worker_python or sys.executable
+        self._session: Any = None
+        self._cached: list[Any] = []
+
+    def ingest(self, tasks: list[Task], jobs: int | None, done: OnDone) -> None:
+        """A rank a task; Spark does those of a lost worker again."""
+        context = self._start().sparkContext
+        for outcome in context.parallelize(tasks, len(tasks)).map(_on_worker).collect():
+            done(outcome)
+
+    def open(self, fleet: Path, job: str, ranks: dict[int, Row]) -> None:
+        """Temporary views over the Parquet files of these ranks alone."""
+        session = self._start()
+        if set("*?[]{}\\") & set(os.fspath(fleet)):
+            raise UsageError(f"Spark takes {fleet} for a pattern", "give the directory a name without * ? [ ] { }")
+        for cached in self._cached:
+            cached.unpersist()
+        self._cached = []
+        columns = ", ".join(f"{name} {kind}" for name, kind in store.RANKS.items())
+        rows = [(rank, *(_text(row.get(name)) for name in store.RANKS)) for rank, row in ranks.items()]
+        session.createDataFrame(rows, f"rank bigint, {columns}").createOrReplaceTempView("ranks")
+        for table, names in COLUMNS.items():
+            paths = [os.fspath(store.part(fleet, table, job, rank).parent) for rank in ranks]
+            read = session.read.option("basePath", os.fspath(fleet / table)).parquet(*paths)
+            read.selectExpr("cast(rank as bigint) as rank", *names).createOrReplaceTempView(table)
+        for view in VIEWS:
+            made = session.sql(question("view_" + view)).cache()
+            made.createOrReplaceTempView(view)
+            self._cached.append(made)
+
+    def query(self, sql: str) -> list[Row]:
+        """Rows of a query over the job that was opened."""
+        return [row.asDict() for row in self._start().sql(sql).collect()]
+
+    def _start(self) -> Any:
+        if self._session is not None:
+            return self._session
+        try:
+            from pyspark.sql import SparkSession  # type: ignore[import-not-found, unused-ignore]
+        except ImportError as error:
+            raise EngineMissing("the engine spark needs pyspark", "pip install 'laggard[spark]'") from error
+        java = os.environ.get("JAVA_HOME")
+        if shutil.which("java") is None and not (java and (Path(java) / "bin" / "java").exists()):
+            raise Error("Spark needs Java, and there is none", "install a Java 17 runtime, or set JAVA_HOME")
+        os.environ["PYSPARK_PYTHON"] = self._worker_python
+        os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+        if self._is_local():
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        settings = {
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.task.maxFailures": str(ATTEMPTS),
+            "spark.python.worker.reuse": "true",
+            # Names of jobs are text, however much one looks like a date.
+            "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+            "spark.sql.session.timeZone": "UTC",
+        }
+        try:
+            builder = SparkSession.builder.master(self._master).appName("laggard fleet")
+            for name, value in settings.items():
+                builder = builder.config(name, value)
+            self._session = builder.getOrCreate()
+        except Exception as error:
+            raise Error(f"cannot start a session on {self._master}: {_first_line(error)}") from error
+        self._session.sparkContext.setLogLevel("ERROR")
+        cores = max(1, self._session.sparkContext.defaultParallelism)
+        self._session.conf.set("spark.sql.shuffle.partitions", str(SHUFFLE * cores))
+        return self._session
+
+    def _is_local(self) -> bool:
+        return self._master.startswith("local") or "127.0.0.1" in self._master
+
+    def __enter__(self) -> Spark:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._session is not None:
+            self._session.stop()
+            self._session = None
+
+
+def _on_worker(task: Task) -> Outcome:
+    return ingest_one(task)
+
+
+def _text(value: Any) -> Any:
+    # A lone surrogate, of a file's name that is no text, is none to Spark either.
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,5 @@
+-- A rank's idle time by cause.
+select rank, cause, count(*) as n, sum(dur_ns) as sum_ns, max(dur_ns) as longest_ns
+from gaps
+group by rank, cause
+order by rank, cause

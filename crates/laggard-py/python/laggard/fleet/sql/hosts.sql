@@ -1,0 +1,16 @@
+-- Ranks of a host: their pace, and their compute time.
+select
+    ranks.host,
+    count(*) as ranks,
+    count(pace.pace) as n,
+    percentile_cont(0.5) within group (order by pace.pace) as pace,
+    min(pace.pace) as pace_min,
+    max(pace.pace) as pace_max,
+    percentile_cont(0.5) within group (order by cast(device.compute_ns as double)) as compute_ns
+from ranks
+left join pace on pace.rank = ranks.rank
+left join (select rank, sum(compute_ns) as compute_ns from devices group by rank) as device
+    on device.rank = ranks.rank
+where ranks.host is not null
+group by ranks.host
+order by ranks.host
