@@ -3,21 +3,32 @@
 use super::intervals::{length, length_outside, union};
 use super::link::NameMemo;
 use super::summary::{Analysis, Device, Idle, Launches, Spread, Stream};
+use crate::classify::ClassId;
 use crate::model::NONE;
 use crate::model::timeline::{Activity, Timeline};
 use rustc_hash::FxHashMap;
 
 /// Busy and idle time of every device that worked. In a report on one phase, a device is idle
 /// only while work of no phase runs.
-pub fn devices(analysis: &Analysis) -> Vec<Device> {
+pub(super) fn devices(analysis: &Analysis) -> Vec<Device> {
+    busy_and_idle(analysis).0
+}
+
+/// The same, and the gaps of all devices, by when they ended.
+pub fn busy_and_idle(analysis: &Analysis) -> (Vec<Device>, Vec<Gap>) {
     let waits = Waits::new(analysis.timeline);
-    let mut devices: Vec<Device> = by_device(analysis.timeline)
-        .into_iter()
-        .filter_map(|(code, rows)| device(analysis, &waits, code, &rows))
-        .collect();
-    devices
-        .sort_by_key(|device| (device.device.parse().unwrap_or(i64::MAX), device.device.clone()));
-    devices
+    let (mut devices, mut all_gaps) = (vec![], vec![]);
+    for (code, rows) in by_device(analysis.timeline) {
+        let gap = |(next, dur_ns, cause)| Gap { next, dur_ns, cause };
+        let gaps: Vec<Gap> = gaps(analysis, &waits, &rows).map(gap).collect();
+        devices.extend(device(analysis, &gaps, code, &rows));
+        all_gaps.extend(gaps);
+    }
+    devices.sort_by_key(|device: &Device| {
+        (device.device.parse().unwrap_or(i64::MAX), device.device.clone())
+    });
+    all_gaps.sort_by_key(|gap| (analysis.timeline.gpu.spans.ts[gap.next as usize], gap.next));
+    (devices, all_gaps)
 }
 
 /// Rows of the device table by device, each sorted by start.
@@ -43,21 +54,25 @@ pub(crate) fn by_device(timeline: &Timeline) -> FxHashMap<u32, Vec<u32>> {
     devices
 }
 
-fn device(analysis: &Analysis, waits: &Waits, code: u32, all: &[u32]) -> Option<Device> {
+fn device(analysis: &Analysis, gaps: &[Gap], code: u32, all: &[u32]) -> Option<Device> {
     let timeline = analysis.timeline;
     let spans = &timeline.gpu.spans;
     let rows: Vec<u32> = all.iter().copied().filter(|&row| analysis.keeps(row)).collect();
-    let span = |row: &u32| (spans.ts[*row as usize], spans.end(*row as usize));
+    let role = roles(analysis);
+    let work: Vec<(Role, (i64, i64))> = rows
+        .iter()
+        .map(|&row| (role(row), (spans.ts[row as usize], spans.end(row as usize))))
+        .collect();
     let of = |wanted: fn(Role) -> bool| {
-        union(rows.iter().filter(|&&row| wanted(role(analysis, row))).map(span))
+        union(work.iter().filter(|(role, _)| wanted(*role)).map(|(_, span)| *span))
     };
-    let busy = union(rows.iter().map(span));
+    let busy = of(|_| true);
     let (start, end) = (busy.first()?.0, busy.last()?.1);
     let compute = of(|role| role == Role::Compute);
     let communication = of(|role| role == Role::Communication);
     let kernels = of(|role| role != Role::Copy);
     let copy = of(|role| role == Role::Copy);
-    let idle = idle(analysis, waits, all, start);
+    let idle = idle(analysis, gaps, start);
     Some(Device {
         device: timeline.ids.text(code),
         name: device_name(analysis, code),
@@ -105,9 +120,24 @@ pub(crate) enum Role {
 }
 
 pub(crate) fn role(analysis: &Analysis, row: u32) -> Role {
-    match analysis.activity(row) {
+    role_of(analysis.activity(row), analysis.rules.is_communication(analysis.class(row)))
+}
+
+/// The same for many rows: what depends on the class alone is looked up once.
+fn roles<'a>(analysis: &'a Analysis) -> impl Fn(u32) -> Role + 'a {
+    let classes = 0..analysis.rules.classes().len() as u16;
+    let communicates: Vec<bool> =
+        classes.map(|class| analysis.rules.is_communication(ClassId(class))).collect();
+    move |row| {
+        let class = usize::from(analysis.class(row).0);
+        role_of(analysis.activity(row), communicates.get(class).copied().unwrap_or(false))
+    }
+}
+
+fn role_of(activity: Activity, communicates: bool) -> Role {
+    match activity {
         Activity::Copy | Activity::Fill => Role::Copy,
-        _ if analysis.rules.is_communication(analysis.class(row)) => Role::Communication,
+        _ if communicates => Role::Communication,
         _ => Role::Compute,
     }
 }
@@ -115,9 +145,12 @@ pub(crate) fn role(analysis: &Analysis, row: u32) -> Role {
 fn streams(analysis: &Analysis, rows: &[u32]) -> Vec<Stream> {
     let gpu = &analysis.timeline.gpu;
     let mut by_stream: FxHashMap<u32, Vec<(i64, i64)>> = FxHashMap::default();
-    for &row in rows {
-        let span = (gpu.spans.ts[row as usize], gpu.spans.end(row as usize));
-        by_stream.entry(gpu.stream[row as usize]).or_default().push(span);
+    let stream = |row: u32| gpu.stream[row as usize];
+    for run in rows.chunk_by(|&a, &b| stream(a) == stream(b)) {
+        let spans = by_stream.entry(stream(run[0])).or_default();
+        spans.extend(
+            run.iter().map(|&row| (gpu.spans.ts[row as usize], gpu.spans.end(row as usize))),
+        );
     }
     let stream = |(code, spans): (u32, Vec<(i64, i64)>)| Stream {
         stream: analysis.timeline.ids.text(code),
@@ -202,18 +235,6 @@ pub struct Gap {
     pub cause: Cause,
 }
 
-/// The gaps of all devices, by when they ended.
-pub fn all_gaps(analysis: &Analysis) -> Vec<Gap> {
-    let waits = Waits::new(analysis.timeline);
-    let mut all = vec![];
-    for rows in by_device(analysis.timeline).values() {
-        let gap = |(next, dur_ns, cause)| Gap { next, dur_ns, cause };
-        all.extend(gaps(analysis, &waits, rows).map(gap));
-    }
-    all.sort_by_key(|gap| (analysis.timeline.gpu.spans.ts[gap.next as usize], gap.next));
-    all
-}
-
 /// Gaps in the work of a device, each with the row that ended it and why it was there, by the launch
 /// of that row.
 pub(crate) fn gaps<'a>(
@@ -246,20 +267,20 @@ pub(crate) fn gaps<'a>(
 }
 
 /// Why there were gaps in the work of a device, from `start` on.
-fn idle(analysis: &Analysis, waits: &Waits, all: &[u32], start: i64) -> Idle {
+fn idle(analysis: &Analysis, gaps: &[Gap], start: i64) -> Idle {
     let mut idle = Idle::default();
     let ts = &analysis.timeline.gpu.spans.ts;
-    for (row, gap, cause) in gaps(analysis, waits, all) {
-        if ts[row as usize].saturating_sub(gap) < start {
+    for gap in gaps {
+        if ts[gap.next as usize].saturating_sub(gap.dur_ns) < start {
             continue;
         }
         idle.gaps += 1;
-        let cause = match cause {
+        let cause = match gap.cause {
             Cause::HostBound => &mut idle.host_bound_ns,
             Cause::Synchronisation => &mut idle.synchronisation_ns,
             Cause::Other => &mut idle.other_ns,
         };
-        *cause = cause.saturating_add(gap);
+        *cause = cause.saturating_add(gap.dur_ns);
     }
     idle
 }

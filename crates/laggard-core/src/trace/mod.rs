@@ -16,7 +16,7 @@ pub mod work;
 
 pub(crate) use breakdown::Keys;
 pub use breakdown::{By, breakdown};
-pub use devices::{Cause, Gap, all_gaps, devices as device_rows};
+pub use devices::{Cause, Gap, busy_and_idle};
 pub use stacks::{Stack, stacks};
 pub use steps::{stepped, steps};
 pub use summary::{Analysis, summarise};

@@ -42,11 +42,21 @@ pub fn stepped(analysis: &Analysis) -> Option<(Steps, Vec<u32>)> {
 /// in none, or where the launch is not known. Stretches are in order and do not overlap.
 pub(crate) fn launched_in(analysis: &Analysis, bounds: &[(i64, i64)]) -> Vec<u32> {
     let timeline = analysis.timeline;
+    let mut latest = 0;
     let of_row = |&row: &u32| {
         let launch = timeline.gpu.launch[row as usize] as usize;
         let Some(&launched) = timeline.runtime.spans.ts.get(launch) else { return NONE };
+        // Mostly it is that of the row before.
+        let is_latest = |&(start, end): &(i64, i64)| start <= launched && launched < end;
+        if bounds.get(latest).is_some_and(is_latest) {
+            return latest as u32;
+        }
         let next = bounds.partition_point(|&(start, _)| start <= launched);
-        if next > 0 && bounds[next - 1].1 >= launched { next as u32 - 1 } else { NONE }
+        if next == 0 || bounds[next - 1].1 < launched {
+            return NONE;
+        }
+        latest = next - 1;
+        latest as u32
     };
     analysis.rows.iter().map(of_row).collect()
 }

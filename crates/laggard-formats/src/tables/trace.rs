@@ -12,7 +12,7 @@ use laggard_core::model::{Column, NONE};
 use laggard_core::trace::phase::Phases;
 use laggard_core::trace::summary::{Device, Step, Summary, gpus};
 use laggard_core::trace::work::dtype_bytes;
-use laggard_core::trace::{Analysis, Cause, Gap, all_gaps, device_rows, stepped, summarise};
+use laggard_core::trace::{Analysis, Cause, Gap, busy_and_idle, stepped, summarise};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -30,10 +30,10 @@ pub struct Trace {
     strings: OnceLock<Arc<LargeStringArray>>,
     classes: OnceLock<Vec<ClassId>>,
     collectives: OnceLock<Vec<Part>>,
-    gaps: OnceLock<Vec<Gap>>,
     /// And in which of them each row of the device table was launched.
     steps: OnceLock<(Vec<Step>, Vec<u32>)>,
-    devices: OnceLock<Vec<Device>>,
+    /// And the gaps in their work.
+    devices: OnceLock<(Vec<Device>, Vec<Gap>)>,
 }
 
 /// A rank's part in one collective: a row of the device table.
@@ -109,7 +109,11 @@ impl Trace {
     }
 
     fn gaps(&self) -> &[Gap] {
-        self.gaps.get_or_init(|| all_gaps(&self.analysis()))
+        &self.busy_and_idle().1
+    }
+
+    fn busy_and_idle(&self) -> &(Vec<Device>, Vec<Gap>) {
+        self.devices.get_or_init(|| busy_and_idle(&self.analysis()))
     }
 
     fn stepped(&self) -> &(Vec<Step>, Vec<u32>) {
@@ -126,7 +130,7 @@ impl Trace {
     fn devices(&self) -> &[Device] {
         match self.summary.get() {
             Some(summary) => &summary.devices,
-            None => self.devices.get_or_init(|| device_rows(&self.analysis())),
+            None => &self.busy_and_idle().0,
         }
     }
 

@@ -9,6 +9,8 @@ mod document;
 mod ffi;
 mod inputs;
 mod machine;
+#[cfg(target_os = "linux")]
+mod package;
 mod peers;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod profiles;
@@ -34,6 +36,10 @@ pub(crate) enum Verb {
     Profiles(profiles::Args),
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     Ffi(ffi::Args),
+    #[cfg(target_os = "linux")]
+    Python(package::PythonArgs),
+    #[cfg(target_os = "linux")]
+    Fleet(package::FleetArgs),
 }
 
 pub(crate) fn run(verb: &Verb) -> Result<ExitCode> {
@@ -48,5 +54,9 @@ pub(crate) fn run(verb: &Verb) -> Result<ExitCode> {
         Verb::Profiles(args) => profiles::run(args),
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
         Verb::Ffi(args) => ffi::run(args),
+        #[cfg(target_os = "linux")]
+        Verb::Python(args) => package::python(args),
+        #[cfg(target_os = "linux")]
+        Verb::Fleet(args) => package::fleet(args),
     }
 }

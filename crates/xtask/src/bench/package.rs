@@ -1,0 +1,190 @@
+//! `cargo xtask bench python` and `cargo xtask bench fleet`: the Python package beside the command line, a query beside
+//! DuckDB's own reading of the trace, and many ranks.
+
+use super::child::{self, Run};
+use super::inputs::{Flavour, Input, Kitchen, parse_size};
+use super::summary::range;
+use super::{document, machine};
+use crate::{package, project, python};
+use anyhow::{Context, Result};
+use laggard_samples::Style;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// Measure loading and asking from Python beside the command line
+#[derive(clap::Args)]
+pub(crate) struct PythonArgs {
+    /// Sizes of traces in gigabytes, with a k behind for mostly kernels
+    #[arg(long, value_delimiter = ',', default_value = "0.9,1.1k")]
+    sizes: Vec<String>,
+    /// Runs of each, in turns
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(2..))]
+    rounds: u32,
+    /// A first look: smaller traces, and docs/benchmarks.md as it is
+    #[arg(long)]
+    quick: bool,
+}
+
+/// Measure many ranks: ingest beside plain loading, sizes, reports, one and two workers of Spark
+#[derive(clap::Args)]
+pub(crate) struct FleetArgs {
+    /// A first look: fewer ranks, no Spark, and docs/benchmarks.md as it is
+    #[arg(long)]
+    quick: bool,
+}
+
+/// The package in an environment of its own.
+fn environment(is_for_spark: bool) -> Result<PathBuf> {
+    let wheel = package::wheel(&python::ready()?)?;
+    let mut ready = package::environments(&wheel, is_for_spark)?;
+    ready.pop().context("there is no environment with the package")
+}
+
+/// One way to do it.
+struct Way {
+    label: &'static str,
+    command: Command,
+    runs: Vec<Run>,
+}
+
+const LOAD_AND_REPORT: &str =
+    "import laggard, sys; print(laggard.load(sys.argv[1], index=False).report())";
+const LOAD: &str = "import laggard, sys; laggard.load(sys.argv[1], index=False)";
+const AGAIN: &str = "import laggard, sys; print(laggard.load(sys.argv[1]).report())";
+const START: &str = "import laggard";
+const SQL: &str = "select class, count(*), sum(dur_ns) from kernels group by class order by 3 desc";
+/// The same sum, by name of the kernel: DuckDB knows no classes.
+const BY_DUCKDB: &str = "import duckdb, sys; print(duckdb.sql(f\"\"\"with e as (select unnest(traceEvents) as e from
+read_json('{sys.argv[1]}', columns={{'traceEvents': 'STRUCT(cat VARCHAR, name VARCHAR, dur DOUBLE)[]'}},
+maximum_object_size=2147483647)) select e.name, count(*), sum(e.dur) from e where e.cat = 'kernel' group by 1 order by 3
+desc\"\"\"))";
+
+pub(crate) fn python(args: &PythonArgs) -> Result<ExitCode> {
+    let program = project::laggard()?;
+    let with_package = environment(false)?;
+    let kitchen = Kitchen::new(python::ready()?)?;
+    machine::warn_of_load();
+    let mut section = format!(
+        "{}\n{}. CPU is user and system time of the whole process, start of the interpreter and imports included; ways took turns, {} rounds.\n",
+        machine::describe(),
+        machine::python(&with_package),
+        args.rounds,
+    );
+    let sizes = if args.quick { vec!["0.1".to_owned()] } else { args.sizes.clone() };
+    for size in &sizes {
+        let (gigabytes, flavour) = parse_size(size)?;
+        let input = Input { flavour, style: Style::Native, gigabytes, compressed: false };
+        let (trace, _) = kitchen.serve(&input)?;
+        let mut ways = ways(&program, &with_package, &trace);
+        for _ in 0..args.rounds {
+            for way in &mut ways {
+                way.runs.push(child::measure(&mut way.command)?);
+            }
+        }
+        write!(section, "\n### {}\n\n{}", input.title(), table(&ways))?;
+    }
+    // DuckDB's own reader takes a whole file as one value, which may not be large.
+    let input =
+        Input { flavour: Flavour::Host, style: Style::Native, gigabytes: 0.1, compressed: false };
+    let (trace, _) = kitchen.serve(&input)?;
+    let mut asked = query_ways(&with_package, &trace);
+    for _ in 0..args.rounds.min(3) {
+        for way in &mut asked {
+            way.runs.push(child::measure(&mut way.command)?);
+        }
+    }
+    write!(section, "\n### A sum by class, {}\n\n{}", input.title(), table(&asked))?;
+    finish("python", &section, args.quick)
+}
+
+fn with(python: &Path, code: &str, trace: &Path) -> Command {
+    let mut command = Command::new(python);
+    command.args(["-c", code]).arg(trace);
+    command
+}
+
+/// The first is what the others are held against.
+fn ways(program: &Path, python: &Path, trace: &Path) -> Vec<Way> {
+    let way = |label, command| Way { label, command, runs: vec![] };
+    let mut report = Command::new(program);
+    report.args(["report", "--no-index"]).arg(trace);
+    let mut again = Command::new(program);
+    again.arg("report").arg(trace);
+    let mut query = Command::new(python);
+    query.args(["-m", "laggard", "query", SQL]).arg(trace);
+    vec![
+        way("`laggard report --no-index`", report),
+        way("`laggard.load(…, index=False).report()`", with(python, LOAD_AND_REPORT, trace)),
+        way("`laggard.load(…, index=False)`", with(python, LOAD, trace)),
+        way("`laggard report`, by its index", again),
+        way("`laggard.load(…).report()`, by its index", with(python, AGAIN, trace)),
+        way("`laggard query` of a sum by class, by its index", query),
+        way("`import laggard`", with(python, START, trace)),
+    ]
+}
+
+fn query_ways(python: &Path, trace: &Path) -> Vec<Way> {
+    let mut query = Command::new(python);
+    query.args(["-m", "laggard", "query", "--no-index", SQL]).arg(trace);
+    vec![
+        Way { label: "`laggard query --no-index`", command: query, runs: vec![] },
+        Way {
+            label: "DuckDB's `read_json`, by kernel",
+            command: with(python, BY_DUCKDB, trace),
+            runs: vec![],
+        },
+    ]
+}
+
+fn table(ways: &[Way]) -> String {
+    let mut text = String::from(
+        "| | n | CPU s, median (min..max) | wall s, median (min..max) | CPU, × the first (min..max) |\n|---|---:|---:|---:|---:|\n",
+    );
+    for way in ways {
+        let of = |get: fn(&Run) -> f64| way.runs.iter().map(get).collect::<Vec<_>>();
+        let ratios: Vec<f64> = way
+            .runs
+            .iter()
+            .zip(&ways[0].runs)
+            .map(|(run, first)| run.cpu_s / first.cpu_s)
+            .collect();
+        text += &format!(
+            "| {} | {} | {} | {} | {} |\n",
+            way.label,
+            way.runs.len(),
+            range(&of(|run| run.cpu_s), 3),
+            range(&of(|run| run.wall_s), 3),
+            range(&ratios, 3),
+        );
+    }
+    text
+}
+
+pub(crate) fn fleet(args: &FleetArgs) -> Result<ExitCode> {
+    if !args.quick {
+        package::ensure_java()?;
+    }
+    let with_package = environment(!args.quick)?;
+    machine::warn_of_load();
+    let place = project::target()?.join("bench/fleet");
+    std::fs::create_dir_all(&place).with_context(|| format!("cannot make {}", place.display()))?;
+    let mut script = Command::new(&with_package);
+    script.arg(project::root().join("crates/laggard-py/benches/fleet.py")).arg("--out").arg(&place);
+    if args.quick {
+        script.arg("--quick");
+    }
+    let measured = child::measure(&mut script)?;
+    let section = format!("{}\n\n{}", machine::describe(), measured.stdout);
+    finish("fleet", &section, args.quick)
+}
+
+/// Shows what was measured, and keeps it unless it was a first look.
+fn finish(name: &str, section: &str, quick: bool) -> Result<ExitCode> {
+    println!("{section}");
+    if !quick {
+        let path = document::replace_section(name, section)?;
+        eprintln!("bench: wrote {name} of {}", project::short(&path));
+    }
+    Ok(ExitCode::SUCCESS)
+}
