@@ -87,7 +87,7 @@ impl Table {
         let place = |name: &String| {
             let found = self.places.iter().find(|&&at| self.table.columns()[at].name == *name);
             found.copied().ok_or_else(|| {
-                PyKeyError::new_err(format!("table {} has no column {name:?}", self.table.name))
+                PyKeyError::new_err(format!("table {} has no column {name}", self.table.name))
             })
         };
         let places = names.iter().map(place).collect::<PyResult<_>>()?;

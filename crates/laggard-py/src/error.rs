@@ -26,23 +26,22 @@ pub(crate) fn raised(py: Python<'_>, error: &anyhow::Error) -> PyErr {
 
 /// What went wrong, in a word.
 fn kind(error: &anyhow::Error) -> &'static str {
-    for cause in error.chain() {
-        if cause.is::<clap::Error>() {
-            return "usage";
-        }
-        match cause.downcast_ref() {
-            Some(Probe::RefusedHere(_) | Probe::Driver(_) | Probe::DriverFailed(_)) => {
-                return "record";
-            }
-            Some(Probe::Differ(_)) => return "differ",
-            Some(_) => return "measure",
-            None => {}
-        }
-        if cause.is::<Formats>() {
-            return "format";
-        }
+    if let Some(error) = laggard::library::of_probe(error) {
+        return match error {
+            Probe::RefusedHere(_) | Probe::Driver(_) | Probe::DriverFailed(_) => "record",
+            Probe::Differ(_) => "differ",
+            _ => "measure",
+        };
     }
-    ""
+    let is_usage = error.chain().any(|cause| cause.is::<clap::Error>());
+    let is_format = error.chain().any(|cause| cause.is::<Formats>());
+    if is_usage {
+        "usage"
+    } else if is_format {
+        "format"
+    } else {
+        ""
+    }
 }
 
 /// What the operating system said, and of which file.

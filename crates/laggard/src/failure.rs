@@ -8,11 +8,13 @@ use std::fmt;
 struct Failure {
     what: String,
     hint: String,
+    /// What it was before it knew what helps.
+    of: Option<laggard_probe::Error>,
 }
 
 /// An error that says what failed and what helps.
 pub(crate) fn with_hint(what: String, hint: String) -> anyhow::Error {
-    anyhow::Error::new(Failure { what, hint })
+    anyhow::Error::new(Failure { what, hint, of: None })
 }
 
 /// The user has ended what was going on.
@@ -38,8 +40,15 @@ pub(crate) fn is_interrupted(error: &anyhow::Error) -> bool {
 }
 
 /// The same of an error that has its own words.
-pub(crate) fn caused(error: impl fmt::Display, hint: String) -> anyhow::Error {
-    with_hint(error.to_string(), hint)
+pub(crate) fn caused(error: laggard_probe::Error, hint: String) -> anyhow::Error {
+    anyhow::Error::new(Failure { what: error.to_string(), hint, of: Some(error) })
+}
+
+/// What went wrong with live processes, if that is what the error is about.
+pub(crate) fn of_probe(error: &anyhow::Error) -> Option<&laggard_probe::Error> {
+    error.chain().find_map(|cause| {
+        cause.downcast_ref().or_else(|| cause.downcast_ref::<Failure>()?.of.as_ref())
+    })
 }
 
 impl fmt::Display for Failure {

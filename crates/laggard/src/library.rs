@@ -264,6 +264,11 @@ pub fn judge_here(timed: &Loaded, sampled: &[(PathBuf, u64); 2]) -> anyhow::Resu
     Ok(Loaded { path: "[why]".into(), held: Held::Why(Box::new(found)) })
 }
 
+/// What went wrong with live processes, if that is what an error is about.
+pub fn of_probe(error: &anyhow::Error) -> Option<&laggard_probe::Error> {
+    failure::of_probe(error)
+}
+
 /// What helps against an error, if anything is known to.
 pub fn hint(error: &anyhow::Error) -> Option<String> {
     failure::hint(error)

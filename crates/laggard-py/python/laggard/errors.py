@@ -42,6 +42,9 @@ class EngineMissing(Error, ImportError):
     """A package that is needed and not installed."""
 
 
+#: What helps where results differ, in words of Python.
+DIFFER_HINT = "if that is as it should be: tolerance=1e-3, or check=False"
+
 _KINDS = {"usage": UsageError, "format": FormatError, "measure": MeasureError, "differ": ResultsDiffer, "record": RecordError}
 
 
@@ -50,4 +53,6 @@ def of(kind: str, message: str, causes: list[str], hint: str | None) -> Error:
     if kind == "usage":
         # The parser's words for a terminal: the first line says what, the rest how to call a program.
         message = message.removeprefix("error: ").split("\n")[0]
+    if kind == "differ":
+        hint = DIFFER_HINT
     return _KINDS.get(kind, Error)(": ".join([message, *causes]), hint)

@@ -285,7 +285,8 @@ class Bench(Evidence):
 
     @property
     def comparisons(self) -> list[dict[str, Any]]:
-        """How every other side compares with the first, case by case: ratio, gap, verdict, n."""
+        """How every other side compares with the first, case by case: ratio, gap, verdict, n. Ratio and
+        gap are none where too little was measured to tell."""
         cases = self.to_dict()["cases"]
         return [
             {"case": case["name"], "parameters": dict(case["parameters"]), **found}

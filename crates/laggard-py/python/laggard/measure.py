@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _laggard, evidence
-from .errors import ResultsDiffer, UsageError
+from .errors import DIFFER_HINT, ResultsDiffer, UsageError
 from .evidence import Bench, Verdict, words
 
 __all__ = ["bench", "why"]
@@ -111,7 +111,7 @@ def _check(sides: list[Any], check: bool, tolerance: float | None) -> None:
         if check and not _same(first, other, tolerance):
             raise ResultsDiffer(
                 f"sides A and {letter} give different results: {_short(first)} and {_short(other)}",
-                "if that is as it should be: tolerance=1e-3, or check=False",
+                DIFFER_HINT,
             )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from pathlib import Path
@@ -26,13 +27,14 @@ class Outcome:
 
     @property
     def ratio(self) -> float:
-        """Time of B over time of A."""
-        return float(self._found["ratio"]["middle"])
+        """Time of B over time of A; not a number where too little was measured to tell."""
+        return float(self._found["ratio"]["middle"]) if self._found["ratio"] else math.nan
 
     @property
     def interval(self) -> tuple[float, float]:
         """Where the ratio lies, with 95 % certainty."""
-        return float(self._found["ratio"]["low"]), float(self._found["ratio"]["high"])
+        ratio = self._found["ratio"] or {"low": math.nan, "high": math.nan}
+        return float(ratio["low"]), float(ratio["high"])
 
     @property
     def verdict(self) -> str:

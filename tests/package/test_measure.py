@@ -1,0 +1,178 @@
+"""Timing and judging from Python: statements in processes of their own, callables in this one."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import laggard
+import pytest
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="sampling is for Linux")
+
+
+def count():
+    total = 0
+    for _ in range(3000):
+        total += 1
+    return total
+
+
+def test_callables_are_timed_where_their_state_is():
+    calls = []
+
+    def note():
+        calls.append(1)
+        return count()
+
+    bench = laggard.bench(note, count, rounds=20)
+    assert calls
+    (found,) = bench.comparisons
+    assert found["ratio"]["low"] <= found["ratio"]["middle"] <= found["ratio"]["high"]
+    assert found["n"] >= 2
+    rows = bench.batches.head(10**6)
+    assert {row["side"] for row in rows} == {"A", "B"}
+    assert [row["runs"] for row in bench.series.head(2)] == [
+        "test_callables_are_timed_where_their_state_is.<locals>.note()",
+        "count()",
+    ]
+    assert gc.isenabled()
+
+
+def test_one_side_alone_is_timed():
+    bench = laggard.bench(count, time=0.1)
+    assert bench.comparisons == []
+    assert all(row["call_ns"] > 0 for row in bench.batches.head(100))
+
+
+def test_statements_run_in_this_interpreter_by_default():
+    bench = laggard.bench("sum(x)", "max(x)", setup="x = list(range(100))", time=0.3, check=False)
+    assert sys.version.split()[0] in bench.report("json")
+    scanned = laggard.bench("sum(range(n))", time=0.3, param="n=10,100")
+    assert {row["case"] for row in scanned.series.head(10)} == {"n=10", "n=100"}
+
+
+def test_a_bench_can_be_kept(tmp_path):
+    bench = laggard.bench(count, count, time=0.2)
+    bench.save(tmp_path / "bench.json")
+    again = laggard.load(tmp_path / "bench.json")
+    assert again.comparisons == bench.comparisons
+    assert again.batches.head(10**6) == bench.batches.head(10**6)
+    assert bench.compare(again).report()
+
+
+def test_results_that_differ_are_not_compared_by_time():
+    with pytest.raises(laggard.ResultsDiffer, match="A and B give different results: 1 and 2") as raised:
+        laggard.bench(lambda: 1, lambda: 2)
+    assert "check=False" in raised.value.hint
+    with pytest.raises(laggard.ResultsDiffer):
+        laggard.bench("1", "2", time=0.2)
+    laggard.bench(lambda: 1, lambda: 2, check=False, time=0.05)
+    laggard.bench(lambda: 1.0, lambda: 1.0 + 1e-9, time=0.05)
+    with pytest.raises(laggard.ResultsDiffer):
+        laggard.bench(lambda: [1.0, {"a": 2.0}], lambda: [1.0, {"a": 2.1}], time=0.05)
+    laggard.bench(lambda: float("nan"), lambda: float("nan"), time=0.05)
+
+
+def test_arrays_are_compared_by_their_precision():
+    numpy = pytest.importorskip("numpy")
+    single = numpy.ones(10, numpy.float32)
+    laggard.bench(lambda: single, lambda: single + numpy.float32(1e-5), time=0.05)
+    with pytest.raises(laggard.ResultsDiffer):
+        laggard.bench(lambda: single, lambda: single[:5], time=0.05)
+
+
+class Odd(Exception):
+    pass
+
+
+def test_an_exception_of_a_side_comes_through_as_it_is():
+    calls = []
+
+    def later():
+        calls.append(1)
+        if len(calls) > 5:
+            raise Odd("no more")
+
+    with pytest.raises(Odd, match="no more"):
+        laggard.bench(later, later, time=0.2)
+    assert gc.isenabled()
+    with pytest.raises(laggard.MeasureError, match="ZeroDivisionError"):
+        laggard.bench("1 / 0", time=0.2)
+
+
+def test_what_makes_no_sense_is_refused():
+    with pytest.raises(laggard.UsageError, match="give a side"):
+        laggard.bench()
+    with pytest.raises(laggard.UsageError, match="not some of each"):
+        laggard.bench("1", lambda: 1)
+    with pytest.raises(laggard.UsageError, match="setup is for statements"):
+        laggard.bench(count, count, setup="x = 1")
+    with pytest.raises(laggard.UsageError, match="no-such"):
+        laggard.bench("1", "1", no_such=True)
+
+
+@linux
+def test_why_on_statements_names_the_culprit():
+    verdict = laggard.why("sum(x)", "total = 0\nfor i in x: total += i", setup="x = list(range(20000))", time=5, check=False)
+    assert verdict.lags
+    assert verdict.culprits[0].kind == "interpreter"
+    assert verdict.report("markdown") and verdict.page().startswith("<!doctype html>")
+
+
+def children(parent):
+    """Processes that this one has started and that have not ended."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            state, ppid = Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()[:2]
+        except OSError:
+            continue
+        if int(ppid) == parent and state != "Z":
+            found.append(int(pid))
+    return found
+
+
+def wait_until(true, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not true() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return true()
+
+
+BENCH = "laggard.bench('sum(range(1000))', 'sum(range(1001))', time=100, precision=1e-9, check=False)"
+
+
+@linux
+def test_ctrl_c_raises_and_leaves_no_worker_behind():
+    code = f"""
+        import laggard, time
+        try:
+            {BENCH}
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        time.sleep(100)
+    """
+    process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert wait_until(lambda: len(children(process.pid)) == 2)
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "interrupted\n"
+        assert wait_until(lambda: not children(process.pid)), children(process.pid)
+    finally:
+        process.kill()
+        process.wait()
+
+
+@linux
+def test_a_bench_that_is_ended_takes_its_workers_along():
+    process = subprocess.Popen([sys.executable, "-c", f"import laggard; {BENCH}"])
+    assert wait_until(lambda: len(children(process.pid)) == 2)
+    workers = children(process.pid)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) != 0
+    assert wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in workers))
