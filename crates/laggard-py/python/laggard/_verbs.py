@@ -17,7 +17,7 @@ def run(verb: str, flags: dict[str, Any]) -> int:
     """Runs a verb with the flags that the command line parsed; gives the exit code."""
     try:
         if verb == "query":
-            from . import query
+            from .query import cli as query
 
             return query.main(flags["args"], quiet=flags["quiet"])
         from .fleet import cli
@@ -31,8 +31,15 @@ def run(verb: str, flags: dict[str, Any]) -> int:
         print("error: interrupted", file=sys.stderr)
         return INTERRUPTED
     except (Error, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {words(error)}", file=sys.stderr)
         hint = getattr(error, "hint", None)
         if hint:
             print(f"\nhint: {hint}", file=sys.stderr)
         return FAILED
+
+
+def words(error: Error | OSError) -> str:
+    """What went wrong, without the number that the system has for it."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"cannot use {error.filename}: {error.strerror}"
+    return str(error)

@@ -1,0 +1,120 @@
+"""Tables of several files as one, by name, with the columns `file` and `rank` in front."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from .. import _laggard
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .sources import Source
+
+FILE, RANK = "file", "rank"
+#: What a table's own column is called in SQL, where its name is taken.
+RENAMED = {FILE: "source_file"}
+
+ADDED = [
+    (FILE, "varchar", "the file that the row is from, as it was given"),
+    (RANK, "bigint", "place in a distributed job, of traces; null elsewhere"),
+]
+
+
+def columns(table: _laggard.Table) -> list[tuple[str, str, str]]:
+    """Name in SQL, type and meaning of every column, those that are added first."""
+    own = [(RENAMED.get(name, name), type_, about) for name, type_, about in table.schema]
+    return ADDED + [column for column in own if column[0] != RANK]
+
+
+def quoted(name: str) -> str:
+    """A name as SQL takes it whatever it is."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """A text as a literal of SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+@dataclass
+class Part:
+    """A table of one file."""
+
+    source: Source
+    table: _laggard.Table
+    #: What it is registered as with the engine.
+    name: str
+
+    @property
+    def own(self) -> dict[str, str]:
+        """Names of its columns in the table, by their names in SQL."""
+        return {RENAMED.get(name, name): name for name in self.table.column_names}
+
+    def wanted(self, names: Iterable[str]) -> _laggard.Table:
+        """The table with these columns alone. Rows are counted by a column too: one that is at hand as it is."""
+        own = self.own
+        chosen = [own[name] for name in names if name in own and name != RANK]
+        return self.table.select(chosen or [self._cheapest()])
+
+    def _cheapest(self) -> str:
+        numbers = [name for name, type_, _ in self.table.schema if type_ == "bigint"]
+        times = [name for name in ("dur_ns", "ts_ns") if name in numbers]
+        return (times or numbers or self.table.column_names)[0]
+
+    def rank(self) -> int | None:
+        """The trace's place in a job."""
+        if self.source.evidence.kind != "trace":
+            return None
+        rank = self.source.evidence.table("run").select(["rank"]).head(1)[0]["rank"]
+        return None if rank is None else int(rank)
+
+
+@dataclass
+class United:
+    """A table of SQL: the tables of that name of all files."""
+
+    name: str
+    about: str
+    #: Type and meaning by name.
+    columns: dict[str, tuple[str, str]] = field(default_factory=dict)
+    parts: list[Part] = field(default_factory=list)
+
+    def select(self, needed: set[str]) -> str:
+        """Its rows. A column that is not needed raises an error when something reads it after all."""
+        selects = []
+        for part in self.parts:
+            own = part.own
+            fields = []
+            for name, (type_, _) in self.columns.items():
+                if name == FILE:
+                    value = f"{text(part.source.file)}::varchar"
+                elif name not in needed and (name == RANK or name in own):
+                    value = f"error({text(UNREAD)})::{type_}"
+                elif name == RANK:
+                    rank = part.rank()
+                    value = f"{'null' if rank is None else rank}::bigint"
+                elif name in own:
+                    value = quoted(own[name])
+                else:
+                    value = f"null::{type_}"
+                fields.append(f"{value} as {quoted(name)}")
+            selects.append(f"select {', '.join(fields)} from {part.name}")
+        return " union all ".join(selects)
+
+
+#: How a column says that it was not thought to be needed.
+UNREAD = "laggard: this column was not read"
+
+
+def united(sources: list[Source]) -> dict[str, United]:
+    """All tables by name."""
+    found: dict[str, United] = {}
+    for place, source in enumerate(sources):
+        for name, table in source.evidence.tables.items():
+            one = found.setdefault(name, United(name, table.about))
+            for column, type_, about in columns(table):
+                one.columns.setdefault(column, (type_, about))
+            one.parts.append(Part(source, table, f"laggard_{place}_{name}"))
+    return found
