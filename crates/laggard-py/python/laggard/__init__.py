@@ -12,6 +12,7 @@ from ._laggard import Table, __version__
 from .errors import EngineMissing, Error, FormatError, MeasureError, RecordError, ResultsDiffer, UsageError
 from .evidence import Bench, Calls, Comparison, Counters, Culprit, Evidence, Fact, Ffi, Profile, Trace, Verdict, load
 from .measure import bench, why
+from .query import query
 from .recording import record
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "__version__",
     "bench",
     "load",
+    "query",
     "record",
     "why",
 ]
