@@ -29,9 +29,9 @@ class Spark:
     name = "spark"
 
     def __init__(self, master: str | None, worker_python: str | None):
-        if master is None and "MASTER" not in os.environ:
+        if not master:
             raise UsageError("--engine spark needs the address of the cluster", "--master spark://HOST:7077")
-        self._master = master or os.environ["MASTER"]
+        self._master = master
         self._worker_python = worker_python or sys.executable
         self._session: Any = None
         self._cached: list[Any] = []

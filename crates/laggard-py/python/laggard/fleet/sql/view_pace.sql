@@ -3,7 +3,7 @@
 with per_name as (
     select rank, name, sum(n) as n, max(median_ns) as median_ns
     from work
-    where class <> 'Communication' and activity in ('kernel', 'device')
+    where class_group <> 'Communication' and activity in ('kernel', 'device')
     group by rank, name
 ),
 common as (
