@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import Error, UsageError
 from . import schema, show
 from .functions import FUNCTIONS
+from .statements import is_complete
 from .write import Place, put
 
 if TYPE_CHECKING:
@@ -131,29 +131,6 @@ def _line(prompt: str) -> str:
     if not line:
         raise EOFError
     return line.rstrip("\n")
-
-
-#: Texts, names, comments: in none of these does a semicolon end a statement.
-_SKIPPED = re.compile(
-    r"""'(?:[^']|'')*(?:'|$) | "(?:[^"]|"")*(?:"|$) | --[^\n]*(?:\n|$) | /\*.*?(?:\*/|$) | \$(\w*)\$.*?(?:\$\1\$|$)""",
-    re.VERBOSE | re.DOTALL,
-)
-
-
-def is_complete(text: str) -> bool:
-    """Whether a statement has ended."""
-    return _SKIPPED.sub(lambda found: "" if _is_closed(found.group()) else "open", text).rstrip().endswith(";")
-
-
-def _is_closed(text: str) -> bool:
-    if text.startswith("--"):
-        return True
-    if text.startswith("/*"):
-        return text.endswith("*/") and len(text) > 3
-    if text.startswith("$"):
-        mark = text[: text.index("$", 1) + 1]
-        return len(text) >= 2 * len(mark) and text.endswith(mark)
-    return len(text) > 1 and text.endswith(text[0])
 
 
 def history_file() -> Path:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..errors import EngineMissing, Error, UsageError
 from .functions import macros
 from .result import Result
+from .statements import body
 from .tables import UNREAD, quoted, text, united
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ T = TypeVar("T")
 
 #: Where tables are that users do not name: empty ones that queries are planned on, and answers.
 HOME = "laggard"
+#: How names of empty tables begin, none of which is a word of SQL then.
+_PLAN = "plan_"
 
 #: Optimisers that a plan is made with: those that find out which columns nothing uses. No others, as some
 #: read a column without saying so (filters inside a scan) or conclude from tables that are empty.
@@ -48,8 +51,8 @@ class Session:
         # What is not there is not fetched from the network behind the user's back.
         self._connection = self._duckdb.connect(config={"autoinstall_known_extensions": "false"})
         self._answers = 0
-        #: Tables whose names stand for evidence at the moment.
-        self._provided: set[str] = set()
+        #: What is registered with the engine at the moment.
+        self._registered: list[str] = []
         connection = self._connection
         if threads:
             connection.execute(f"set threads = {threads}")
@@ -60,8 +63,8 @@ class Session:
         self._not_planning = ",".join(name for name in optimisers if name not in _PLANNING)
         for table in self.tables.values():
             fields = ", ".join(f"{quoted(name)} {type_}" for name, (type_, _) in table.columns.items())
-            connection.execute(f"create table {HOME}.{table.name} ({fields})")
-            self._show(table.name, f"from {HOME}.{table.name}")
+            connection.execute(f"create table {HOME}.{_PLAN}{table.name} ({fields})")
+            self._show(table.name, f"from {HOME}.{_PLAN}{table.name}")
 
     def close(self) -> None:
         """Ends it."""
@@ -87,7 +90,7 @@ class Session:
         if self._is_select(statement):
             self._answers += 1
             name = f"{HOME}.answer_{self._answers}"
-            self._run(statement, f"create table {name} as from ({_body(statement)}\n)")
+            self._run(statement, f"create table {name} as from ({body(statement.query)}\n)")
             return Result(self, self._connection.table(name))
         relation = self._run(statement, statement.query)
         return Result(self, relation)
@@ -99,21 +102,21 @@ class Session:
                 "what is written to a file, or in this form, is the answer of a select",
                 "end with a select; COPY … TO of DuckDB writes files too",
             )
-        source = f"select {columns} from ({_body(statement)}\n)"
+        source = f"select {columns} from ({body(statement.query)}\n)"
         self._run(statement, f"copy ({source}) to {text(path)} ({options})")
 
     def types(self, statement: Any) -> list[tuple[str, str]]:
         """Names and types of the columns of a select, which is not run."""
         rows = self._said(
             statement.query,
-            lambda: self._connection.execute(f"describe from ({_body(statement)}\n)").fetchall(),
+            lambda: self._connection.execute(f"describe from ({body(statement.query)}\n)").fetchall(),
         )
         return [(name, type_) for name, type_, *_ in rows]
 
     def _is_select(self, statement: Any) -> bool:
         kind = str(statement.type).rsplit(".", 1)[-1]
         # A pivot reads its values first: it is several statements, of which the last is a select.
-        return kind in ("SELECT", "MULTI") and not _body(statement).lower().startswith(("explain", "pragma"))
+        return kind in ("SELECT", "MULTI") and not body(statement.query).lower().startswith(("explain", "pragma"))
 
     def _run(self, statement: Any, sql: str) -> Any:
         """Runs what is made of a statement with the columns that it needs, and with all if that was not so."""
@@ -192,8 +195,8 @@ class Session:
             left.extend(node["children"])
             info = node.get("extra_info")
             table = info.get("Table", "") if isinstance(info, dict) else ""
-            schema, _, name = str(table).removeprefix("memory.").partition(".")
-            if schema != HOME or name not in self.tables:
+            _, home, name = str(table).rpartition(f"{HOME}.{_PLAN}")
+            if not home:
                 continue
             columns = info["Projections"]
             columns = [columns] if isinstance(columns, str) else columns
@@ -205,22 +208,24 @@ class Session:
 
     def _reset(self) -> None:
         """Makes empty tables what names stand for: queries are planned on these."""
-        for name in self._provided:
-            self._show(name, f"from {HOME}.{name}")
-            for part in self.tables[name].parts:
-                self._connection.unregister(part.name)
-        self._provided.clear()
+        for name in self.tables:
+            self._show(name, f"from {HOME}.{_PLAN}{name}")
+        for name in self._registered:
+            self._connection.unregister(name)
+        self._registered.clear()
 
     def _provide(self, needed: dict[str, set[str]] | None) -> None:
-        """Makes tables of evidence what their names stand for. Columns are made when the engine scans them."""
+        """Makes tables of evidence what their names stand for. Columns are made when the engine scans them, and
+        what is not needed raises an error when something reads it after all."""
         for table in self.tables.values():
             if needed is not None and table.name not in needed:
+                self._show(table.name, table.unread())
                 continue
             columns = set(table.columns) if needed is None else needed[table.name]
             for part in table.parts:
                 self._connection.register(part.name, part.wanted(columns))
+                self._registered.append(part.name)
             self._show(table.name, table.select(columns))
-            self._provided.add(table.name)
 
     def _show(self, name: str, select: str) -> None:
         self._connection.execute(f"create or replace view main.{quoted(name)} as {select}")
@@ -256,8 +261,3 @@ class Session:
             if used:
                 return f"columns that are called as words of SQL stand in quotes: {', '.join(map(quoted, used))}"
         return None
-
-
-def _body(statement: Any) -> str:
-    """The text of a statement without what ends it."""
-    return str(statement.query).strip().rstrip(";").strip()

@@ -82,7 +82,7 @@ class United:
     parts: list[Part] = field(default_factory=list)
 
     def select(self, needed: set[str]) -> str:
-        """Its rows. A column that is not needed raises an error when something reads it after all."""
+        """Its rows. A column that is not needed raises an error when something reads it."""
         selects = []
         for part in self.parts:
             own = part.own
@@ -102,6 +102,11 @@ class United:
                 fields.append(f"{value} as {quoted(name)}")
             selects.append(f"select {', '.join(fields)} from {part.name}")
         return " union all ".join(selects)
+
+    def unread(self) -> str:
+        """What raises an error when something reads any of it."""
+        fields = ", ".join(f"null::{type_} as {quoted(name)}" for name, (type_, _) in self.columns.items())
+        return f"select {fields} from range(1) where error({text(UNREAD)})::boolean"
 
 
 #: How a column says that it was not thought to be needed.
