@@ -4,6 +4,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, final
 
+__all__ = [
+    "Loaded",
+    "Recording",
+    "Table",
+    "__version__",
+    "bench",
+    "bench_here",
+    "load",
+    "main",
+    "record",
+    "schemas",
+    "why",
+    "why_here",
+]
+
 __version__: str
 
 @final
