@@ -6,10 +6,14 @@ use arrow_array::types::{Float64Type, Int64Type, UInt32Type};
 use arrow_array::{Array, RecordBatch, RecordBatchReader};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
-use laggard_formats::tables;
-use pyo3::exceptions::{PyKeyError, PyValueError};
+use laggard_formats::write::parquet;
+use laggard_formats::{atomic, tables};
+use pyo3::exceptions::{PyKeyError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
 
 /// Rows of a batch that is handed over: engines work on several at a time.
 const BATCH: usize = 1 << 17;
@@ -131,6 +135,33 @@ impl Table {
 
     fn _repr_html_(this: &Bound<'_, Self>) -> PyResult<String> {
         this.py().import("laggard._show")?.call_method1("table", (this,))?.extract()
+    }
+
+    /// Writes the rows as a Parquet file, which is whole or not there at all; gives its size.
+    #[pyo3(signature = (path, metadata = None))]
+    fn write_parquet(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        metadata: Option<BTreeMap<String, String>>,
+    ) -> PyResult<u64> {
+        let metadata: Vec<(String, String)> = metadata.unwrap_or_default().into_iter().collect();
+        let written = py.detach(|| {
+            let batch = self.batch().map_err(io::Error::other)?;
+            let mut size = 0;
+            atomic::write(&path, |out| {
+                size = parquet::write(out, &batch, &metadata)?;
+                Ok(())
+            })?;
+            Ok(size)
+        });
+        written.map_err(|error: io::Error| {
+            let words = format!("cannot write {}: {error}", path.display());
+            match error.raw_os_error() {
+                Some(number) => PyOSError::new_err((number, words, path)),
+                None => failed(words),
+            }
+        })
     }
 
     /// The schema, for Arrow libraries.

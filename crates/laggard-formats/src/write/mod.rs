@@ -8,6 +8,7 @@ mod chrome;
 mod collapsed;
 mod csv;
 mod firefox;
+pub mod parquet;
 mod pprof;
 mod speedscope;
 

@@ -1,6 +1,7 @@
 """The extension: evidence and its tables, and the command line."""
 
 from collections.abc import Callable
+from os import PathLike
 from pathlib import Path
 from typing import Any, final
 
@@ -44,6 +45,8 @@ class Table:
         """The same table with these columns alone."""
     def head(self, limit: int = 10) -> list[dict[str, Any]]:
         """The first rows, as dictionaries."""
+    def write_parquet(self, path: str | PathLike[str], metadata: dict[str, str] | None = None) -> int:
+        """Writes the rows as a Parquet file, which is whole or not there at all; gives its size."""
     def to_arrow(self) -> Any:
         """A `pyarrow.Table`, without a copy."""
     def to_polars(self) -> Any:
