@@ -1,11 +1,12 @@
-"""Samples blocks of itself, as `with laggard.record(…)` does: AGENT LAGGARD DIRECTORY SCENARIO [FLAGS].
+"""Samples blocks of itself: AGENT LAGGARD DIRECTORY SCENARIO TRIGGER [FLAGS].
 
-The agent is loaded late, `laggard drive` takes the samples. Each scenario says on standard output
-what the test has to know.
+The agent is loaded late, `laggard drive` takes the samples. TRIGGER is the number of the one that
+is tried first.
 """
 
-import contextlib
 import ctypes
+import faulthandler
+import multiprocessing
 import os
 import signal
 import socket
@@ -14,8 +15,11 @@ import sys
 import threading
 import time
 
-AGENT, LAGGARD, DIRECTORY, SCENARIO, *FLAGS = sys.argv[1:]
+AGENT, LAGGARD, DIRECTORY, SCENARIO, TRIGGER, *FLAGS = sys.argv[1:]
 BUSY = 1
+KEPT = 2
+# Place of the trigger in the header of the ring.
+TRIGGER_AT = 56
 
 agent = None
 
@@ -24,34 +28,46 @@ class Refused(Exception):
     pass
 
 
-@contextlib.contextmanager
-def record(name):
-    """Samples the block into a file of this name; yields what `laggard_stop` will have answered."""
-    global agent
-    if agent is None:
-        agent = ctypes.CDLL(AGENT, os.RTLD_NOW | os.RTLD_LOCAL)
-    ours, theirs = socket.socketpair()
-    command = [LAGGARD, "drive", "--pid", str(os.getpid()), "-o", os.path.join(DIRECTORY, name), *FLAGS]
-    driver = subprocess.Popen(command, stdin=theirs, stdout=theirs, process_group=0) if sys.version_info >= (3, 11) \
-        else subprocess.Popen(command, stdin=theirs, stdout=theirs, preexec_fn=os.setpgrp)
-    theirs.close()
-    lines = ours.makefile()
-    word, ring = lines.readline().rstrip("\n").split(" ", 1)
-    driver.wait()
-    if word != "ring":
-        raise Refused(ring)
-    answer = agent.laggard_start(os.fsencode(ring))
-    if answer:
-        raise Refused(answer)
-    pid, result = os.getpid(), {}
-    try:
-        yield result
-    finally:
-        if os.getpid() == pid:
-            result["stop"] = agent.laggard_stop()
-            ours.sendall(b"stop %d %d 0\n" % (time.monotonic_ns(), time.process_time_ns()))
-            result["said"] = lines.read().splitlines()
-            ours.close()
+class record:
+    """Samples its block into a file of this name."""
+
+    def __init__(self, name):
+        self.path = os.path.join(DIRECTORY, name)
+
+    def __enter__(self):
+        global agent
+        if agent is None:
+            agent = ctypes.CDLL(AGENT, os.RTLD_NOW | os.RTLD_LOCAL)
+        self.pid = os.getpid()
+        self.socket, theirs = socket.socketpair()
+        command = [LAGGARD, "drive", "--pid", str(self.pid), "-o", self.path, *FLAGS]
+        driver = subprocess.Popen(command, stdin=theirs, stdout=theirs, start_new_session=True)
+        theirs.close()
+        self.lines = self.socket.makefile()
+        word, text = self.lines.readline().rstrip("\n").split(" ", 1)
+        driver.wait()
+        answer = text
+        if word == "ring":
+            with open(text, "r+b") as ring:
+                ring.seek(TRIGGER_AT)
+                ring.write(int(TRIGGER).to_bytes(4, "little"))
+            answer = agent.laggard_start(os.fsencode(text))
+        if answer:
+            self.socket.close()
+            raise Refused(answer)
+        self.began = time.monotonic_ns(), time.process_time_ns()
+        return self
+
+    def __exit__(self, *_):
+        self.stopped = agent.laggard_stop()
+        if os.getpid() != self.pid:
+            return
+        used = time.monotonic_ns() - self.began[0], time.process_time_ns() - self.began[1]
+        self.socket.sendall(b"stop %d %d 0\n" % used)
+        self.said = self.lines.read().splitlines()
+        self.lines.close()
+        self.socket.close()
+        assert self.said[-1].startswith("done "), self.said
 
 
 def burn(seconds):
@@ -86,11 +102,22 @@ def action(number):
 SIGNALS = [signal.SIGSEGV, signal.SIGBUS, signal.SIGTRAP, 61]
 
 
+def actions():
+    return [action(number) for number in SIGNALS]
+
+
+def events():
+    """Descriptors of perf events."""
+    names = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
+    return [name for name in names if os.path.islink(name) and "perf_event" in os.readlink(name)]
+
+
 def threads():
+    """Old and new threads; then all is as before; then a second block."""
     begin = threading.Event()
     old = threading.Thread(target=in_old_thread, args=(begin, 0.4))
     old.start()
-    before = [action(number) for number in SIGNALS]
+    before = actions()
     with record("first.lag") as first:
         begin.set()
         new = threading.Thread(target=in_new_thread, args=(0.4,))
@@ -98,20 +125,193 @@ def threads():
         in_main(0.4)
         new.join()
         old.join()
-    assert first["stop"] == 0, first
-    assert [action(number) for number in SIGNALS] == before, "actions are back"
-    descriptors = [os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if os.path.islink(f"/proc/self/fd/{fd}")]
-    assert not any("perf" in name for name in descriptors), descriptors
+    assert first.stopped == 0 and actions() == before and not events()
     # With the default action, one late sample would end the process.
     burn(0.2)
     with record("second.lag") as second:
+        in_second(0.3)
+    assert second.stopped == 0 and actions() == before
+
+
+def in_second(seconds):
+    burn(seconds)
+
+
+def many():
+    """Blocks that begin and end while other threads work, many times."""
+    is_over = False
+
+    def work():
+        while not is_over:
+            burn(0.001)
+
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    before = actions()
+    for turn in range(40):
+        with record(f"{turn}.lag") as block:
+            in_main(0.005)
+        assert block.stopped or actions() == before
+    is_over = True
+    for worker in workers:
+        worker.join()
+
+
+def nested():
+    with record("outer.lag"):
+        in_main(0.1)
+        try:
+            with record("inner.lag"):
+                raise SystemExit("a block in a block")
+        except Refused as refused:
+            assert refused.args == (BUSY,), refused
+        in_main(0.1)
+    assert agent.laggard_stop() == 1, "there is nothing to stop"
+
+
+def forks():
+    """Processes that are forked or started in a block are not sampled, and end as they should."""
+    before = actions()
+    with record("forks.lag"):
+        in_main(0.1)
+        for _ in range(20):
+            child = os.fork()
+            if child == 0:
+                ok = actions() == before and not events()
+                in_child(0.02)
+                os._exit(7 if ok else 8)
+            in_main(0.01)
+            assert os.waitpid(child, 0)[1] == 7 << 8
+        done = subprocess.run([sys.executable, "-c", "print(sum(range(10**6)))"], capture_output=True)
+        assert done.returncode == 0 and done.stdout == b"499999500000\n", done
+        context = multiprocessing.get_context("fork")
+        with context.Pool(2) as pool:
+            assert pool.map(abs, range(-100, 0)) == list(range(100, 0, -1))
+        # No child is left to wait for.
+        try:
+            os.wait()
+            raise SystemExit("the driver is a child")
+        except ChildProcessError:
+            pass
+    # One that goes on to the end of the block, and records itself.
+    with record("parent.lag"):
+        in_main(0.1)
+        child = os.fork()
+    if child == 0:
+        with record("child.lag"):
+            in_child(0.2)
+        os._exit(9)
+    assert os.waitpid(child, 0)[1] == 9 << 8
+
+
+def in_child(seconds):
+    burn(seconds)
+
+
+def faults():
+    """Handlers of the program's own: before the block, from within it, and for a real fault."""
+    faulthandler.enable()
+    before = actions()
+    got = []
+    signal.signal(signal.SIGTRAP, lambda *_: got.append(1))
+    trap = action(signal.SIGTRAP)
+    with record("faults.lag"):
+        in_main(0.2)
+        os.kill(os.getpid(), signal.SIGTRAP)
+        in_main(0.1)
+        faulthandler.disable()
+        faulthandler.enable()
+        # Faults are the program's alone now: samples are taken without them.
+        in_careful(0.2)
+    assert got == [1] and action(signal.SIGTRAP) == trap and before[0] == action(signal.SIGSEGV)
+    with record("fatal.lag"):
+        in_main(0.2)
+        ctypes.string_at(8)
+
+
+def in_careful(seconds):
+    burn(seconds)
+
+
+def blocked():
+    """A thread that blocks all signals, from before the block on, and one from within it."""
+
+    def work(begin):
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        begin.wait()
+        burn(0.2)
+        over.wait()
+
+    over = threading.Event()
+    begins = [threading.Event(), threading.Event()]
+    workers = [threading.Thread(target=work, args=(begin,)) for begin in begins]
+    workers[0].start()
+    time.sleep(0.1)
+    before = actions()
+    with record("blocked.lag") as block:
+        workers[1].start()
+        for begin in begins:
+            begin.set()
+        in_main(0.4)
+    kept = block.stopped
+    burn(0.1)
+    over.set()
+    for worker in workers:
+        worker.join()
+    with record("after.lag") as block:
+        in_main(0.1)
+    assert block.stopped == 0 and actions() == before
+    assert kept == KEPT, kept
+
+
+def killed():
+    with record("killed.lag"):
+        in_main(1.5)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def replaced():
+    with record("replaced.lag"):
         in_main(0.3)
-    assert second["stop"] == 0, second
-    print(first["said"][-1])
-    print(second["said"][-1])
+        os.execv(sys.executable, [sys.executable, "-c", "sum(range(10**7))"])
 
 
-SCENARIOS = {"threads": threads}
+def product():
+    import numpy as np
+
+    matrix = np.ones((512, 512), np.float32)
+    matrix @ matrix  # threads of BLAS are there before
+    with record("product.lag"):
+        multiply(matrix)
+
+
+def multiply(matrix):
+    for _ in range(60):
+        matrix @ matrix
+
+
+def waits():
+    """Threads that wait are seen by the wall clock, also those that start in the block."""
+    begin = threading.Event()
+    old = threading.Thread(target=waits_in_old_thread, args=(begin,))
+    old.start()
+    with record("waits.lag"):
+        new = threading.Thread(target=waits_in_new_thread)
+        new.start()
+        time.sleep(0.5)
+        begin.set()
+        new.join()
+        old.join()
+
+
+def waits_in_old_thread(begin):
+    begin.wait()
+
+
+def waits_in_new_thread():
+    time.sleep(0.5)
+
 
 if __name__ == "__main__":
-    SCENARIOS[SCENARIO]()
+    globals()[SCENARIO]()

@@ -6,28 +6,30 @@
 //! needs to write to is lent for the time of a sample. So threads may come and go as they like.
 //! Traps of this are in docs/design/agent.md, "Loaded late".
 
+mod actions;
+mod clocks;
+
 use crate::python::{LONGEST_CHAIN, Memory};
 use crate::records::{copy_stack, forget_sent};
 use crate::ring::Ring;
 use crate::sample::{
-    Action, Context, Guarded, PERF_ENABLE, PERF_ID, PerfEvent, RSP, SA_NODEFER, SA_ONSTACK,
-    SA_RESTART, SA_RESTORER, SA_SIGINFO, SHARED, SIG_DFL, SIG_IGN, SIGBUS, SIGSEGV, SIGTRAP,
-    Signal, TICK, TRAP_PERF, Tick, bit, came_late, clock_event, find_function, high_descriptor,
-    is_near, keep_wanted, laggard_restore, not_ours, now_ns, on_fault, own_signal, random_below,
-    ring, set_action, take, tell_maps, waited, wanted_handler,
+    Context, Guarded, RSP, SHARED, SIG_DFL, SIG_IGN, SIGBUS, SIGSEGV, SIGTRAP, Signal, TRAP_PERF,
+    Tick, bit, came_late, find_function, is_near, not_ours, now_ns, ring, take, tell_maps, waited,
+    wanted_handler,
 };
-use crate::sys::{self, nr, syscall};
+use crate::sys;
 use crate::tasks::Tasks;
 use crate::wire::{self, Header, PythonFrame, RED_ZONE, Trigger, kind, options, refusal, stopped};
+use actions::{install, is_installed, restore};
+use clocks::{
+    ESRCH, MARK, MOST_THREADS, arm, clock_number, clock_of, clocks, disable, enable, note,
+    number_of_descriptor, release, set_trigger, signal_of, trigger,
+};
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
-/// Threads that can have a clock at a time.
-const MOST_THREADS: usize = 4096;
 /// Samples that can be taken at the same moment.
 const MOST_AT_ONCE: usize = 64;
-/// What our signals carry above the number of the clock, and the program's do not.
-const MARK: u64 = 0x6c61_6767 << 32;
 /// How long what is under way may take when samples end.
 const PATIENCE_NS: u64 = 1_000_000_000;
 /// How long the program's own actions wait for signals of ours that are still to come.
@@ -49,27 +51,10 @@ mod state {
     pub(super) const SAMPLING: u32 = 3;
 }
 
-/// A thread's clock.
-struct Clock {
-    tid: AtomicU32,
-    /// Its perf event, and the event's own number: a program may close our descriptor, and have
-    /// another file under its number.
-    fd: AtomicI32,
-    id: AtomicU64,
-    timer: AtomicI32,
-    /// CPU time of the thread when it got the clock, and at the last look.
-    began_ns: AtomicU64,
-    seen_ns: AtomicU64,
-}
-
 struct Late {
     state: AtomicU32,
     /// Whether the handler takes samples.
     is_on: AtomicU32,
-    /// The trigger of all threads, plus one.
-    trigger: AtomicU32,
-    clocks: [Clock; MOST_THREADS],
-    count: AtomicUsize,
     /// Which of the chains are lent: a bit each.
     lent: AtomicU64,
     chains: [UnsafeCell<[PythonFrame; LONGEST_CHAIN]>; MOST_AT_ONCE],
@@ -79,28 +64,14 @@ struct Late {
     /// Where the stack of the first thread ends.
     stack_end: AtomicU64,
     knows_of_forks: AtomicU32,
-    /// Actions of the program that ours stand for.
-    before: UnsafeCell<[Action; 4]>,
 }
 
-// SAFETY: a chain belongs to whoever set its bit; actions are written while `state` is CHANGING.
+// SAFETY: a chain belongs to whoever set its bit.
 unsafe impl Sync for Late {}
 
 static LATE: Late = Late {
     state: AtomicU32::new(state::IDLE),
     is_on: AtomicU32::new(0),
-    trigger: AtomicU32::new(0),
-    clocks: [const {
-        Clock {
-            tid: AtomicU32::new(0),
-            fd: AtomicI32::new(-1),
-            id: AtomicU64::new(0),
-            timer: AtomicI32::new(-1),
-            began_ns: AtomicU64::new(0),
-            seen_ns: AtomicU64::new(0),
-        }
-    }; MOST_THREADS],
-    count: AtomicUsize::new(0),
     lent: AtomicU64::new(0),
     chains: [const {
         UnsafeCell::new([PythonFrame { code: 0, border: 0, lasti: 0, position: 0 }; LONGEST_CHAIN])
@@ -109,29 +80,11 @@ static LATE: Late = Late {
     next_scan_ns: AtomicU64::new(0),
     stack_end: AtomicU64::new(0),
     knows_of_forks: AtomicU32::new(0),
-    before: UnsafeCell::new([Action::DEFAULT; 4]),
 };
 
 /// The library came with the program: no block can be sampled.
 pub(crate) fn is_preloaded() {
     LATE.state.store(state::PRELOADED, Release);
-}
-
-fn clocks() -> &'static [Clock] {
-    &LATE.clocks[..LATE.count.load(Acquire)]
-}
-
-fn clock_of(tid: u32) -> Option<&'static Clock> {
-    clocks().iter().find(|clock| clock.tid.load(Relaxed) == tid)
-}
-
-fn trigger() -> Option<Trigger> {
-    LATE.trigger.load(Relaxed).checked_sub(1).and_then(Trigger::from_number)
-}
-
-/// The signal of a trigger.
-fn signal_of(trigger: Trigger) -> u32 {
-    if trigger == Trigger::SigTrap { SIGTRAP } else { TICK }
 }
 
 /// The memory of the process, read by the kernel: slow, and needs no handler of faults.
@@ -179,7 +132,7 @@ fn number_of(signal: u32, info: &Signal) -> Option<usize> {
     }
     if POLL.contains(&info.code) {
         let fd = info.data as i32;
-        let found = clocks().iter().position(|clock| clock.fd.load(Relaxed) == fd);
+        let found = number_of_descriptor(fd);
         // Late ones have no clock any more; who has no action for them gets none.
         return found.or_else(|| {
             matches!(wanted_handler(signal), SIG_DFL | SIG_IGN).then_some(MOST_THREADS)
@@ -213,7 +166,7 @@ unsafe fn sample(
 ) {
     let header = ring.header();
     let (tid, pid) = (sys::gettid(), SHARED.pid.load(Relaxed));
-    let Some(clock) = LATE.clocks.get(number) else { return };
+    let Some(clock) = clock_number(number) else { return };
     let is_own = clock.tid.load(Relaxed) == tid;
     // A thread that was born while clocks were given away may have inherited one and got another.
     if (!is_own && clock_of(tid).is_some()) || header.options.load(Relaxed) & options::EMPTY != 0 {
@@ -233,7 +186,7 @@ unsafe fn sample(
         let late = if signal == SIGTRAP { came_late(header, info) } else { 0 };
         let tick = Tick { tid, stack_end, is_whole, flags: waits | late, cpu_ns, value: 0 };
         // Nobody tells us when the program takes the signal of faults for itself.
-        if action(SIGSEGV).handler == on_fault as *const () as u64 {
+        if is_installed(SIGSEGV) {
             take(ring, &tick, chain, context, Guarded);
         } else {
             header.careful.fetch_add(1, Relaxed);
@@ -255,7 +208,7 @@ fn look_for_threads(header: &Header) {
     // Who ends the samples changes this first, then waits for the lock.
     if LATE.state.load(SeqCst) == state::SAMPLING {
         LATE.next_scan_ns.store(now + BETWEEN_SCANS_NS, Relaxed);
-        let known = LATE.count.load(Relaxed);
+        let known = clocks().len();
         scan(&mut tasks, header);
         clocks()[known..].iter().for_each(|clock| enable(clock, header));
     }
@@ -286,9 +239,7 @@ unsafe fn start(path: *const u8) -> i32 {
         if !wait_for_handlers() {
             return refusal::UNDER_WAY;
         }
-        if let Some(old) = (*SHARED.ring.get()).take() {
-            old.close();
-        }
+        close_ring();
         let pid = sys::getpid();
         let is_free =
             |header: &Header| header.root_pid.compare_exchange(0, pid, AcqRel, Acquire).is_ok();
@@ -309,7 +260,7 @@ unsafe fn start(path: *const u8) -> i32 {
             drop(tasks);
             LATE.is_on.store(0, SeqCst);
             restore();
-            (*SHARED.ring.get()).take().map(|ring| ring.close());
+            close_ring();
             return -(error as i32);
         }
         // Threads are born meanwhile, by threads that have no clock yet to pass on.
@@ -333,7 +284,7 @@ fn choose(tasks: &mut Tasks, header: &Header) -> u32 {
     let mut number = if is_wall { Trigger::Wall as u32 } else { header.trigger.load(Relaxed) };
     let mut error = 0;
     while let Some(trigger) = Trigger::from_number(number) {
-        LATE.trigger.store(number + 1, Relaxed);
+        set_trigger(trigger);
         // SAFETY: whoever starts is alone in changing actions.
         unsafe { install(signal_of(trigger)) };
         match arm(tasks, header, sys::gettid()) {
@@ -370,93 +321,6 @@ fn scan(tasks: &mut Tasks, header: &Header) -> usize {
     found
 }
 
-const ESRCH: u32 = 3;
-const ENOSPC: u32 = 28;
-const PERF_DISABLE: usize = 0x2401;
-
-/// Gives a thread a clock, which does not run yet.
-fn arm(tasks: &mut Tasks, header: &Header, tid: u32) -> Result<(), u32> {
-    let trigger = trigger().ok_or(ESRCH)?;
-    let at = LATE.count.load(Relaxed);
-    let clock = LATE.clocks.get(at).ok_or(ENOSPC)?;
-    let status = tasks.status(tid).ok_or(ESRCH)?;
-    let is_open = status.blocked & bit(signal_of(trigger)) == 0;
-    let (mut fd, mut id, mut timer) = (-1, 0, -1);
-    // A signal that is blocked would wait for the thread, for ever perhaps, or be handed to one
-    // that waits for signals. The thread is known, and counted at the end.
-    if is_open {
-        let mark = MARK | at as u64;
-        match trigger {
-            Trigger::SigTrap | Trigger::Overflow => {
-                (fd, id) = open_event(header, trigger, tid, mark)?;
-            }
-            Trigger::Timer => timer = open_timer(sys::clock_of_thread(tid), tid, mark)?,
-            Trigger::Wall => timer = open_timer(sys::CLOCK_MONOTONIC, tid, mark)?,
-        }
-    }
-    let used = sys::clock_ns(sys::clock_of_thread(tid));
-    clock.tid.store(tid, Relaxed);
-    clock.fd.store(fd, Relaxed);
-    clock.id.store(id, Relaxed);
-    clock.timer.store(timer, Relaxed);
-    clock.began_ns.store(used, Relaxed);
-    clock.seen_ns.store(used, Relaxed);
-    LATE.count.store(at + 1, Release);
-    Ok(())
-}
-
-fn open_event(header: &Header, trigger: Trigger, tid: u32, mark: u64) -> Result<(i32, u64), u32> {
-    let mut event: PerfEvent = clock_event(header.period_ns.load(Relaxed).max(1000));
-    if trigger == Trigger::SigTrap {
-        event.signal_and_pass_on(mark);
-    }
-    let mut id = 0u64;
-    // SAFETY: an event of a thread of ours; descriptors are ours.
-    unsafe {
-        const CLOSE_ON_EXEC: usize = 8;
-        let at = &raw const event;
-        let fd = syscall!(nr::PERF_EVENT_OPEN, at, tid, -1i64, -1i64, CLOSE_ON_EXEC);
-        if fd < 0 {
-            return Err(-fd as u32);
-        }
-        let fd = high_descriptor(fd);
-        syscall!(nr::IOCTL, fd, PERF_ID, &raw mut id);
-        if trigger == Trigger::Overflow {
-            own_signal(fd, tid);
-        }
-        Ok((fd as i32, id))
-    }
-}
-
-fn open_timer(clock: usize, tid: u32, mark: u64) -> Result<i32, u32> {
-    const SIGEV_THREAD_ID: u64 = 4;
-    let mut event = [0u64; 8];
-    event[0] = mark;
-    event[1] = u64::from(TICK) | SIGEV_THREAD_ID << 32;
-    event[2] = u64::from(tid);
-    let mut timer = 0i32;
-    // SAFETY: the kernel reads the one and writes the other.
-    let made = unsafe { syscall!(nr::TIMER_CREATE, clock, event.as_ptr(), &raw mut timer) };
-    if made < 0 { Err(-made as u32) } else { Ok(timer) }
-}
-
-fn enable(clock: &Clock, header: &Header) {
-    let (fd, timer) = (clock.fd.load(Relaxed), clock.timer.load(Relaxed));
-    // SAFETY: a clock of ours.
-    unsafe {
-        if fd >= 0 {
-            syscall!(nr::IOCTL, fd, PERF_ENABLE, 0);
-        }
-        if timer >= 0 {
-            let period = header.period_ns.load(Relaxed).max(1000);
-            let first = random_below(period);
-            const SECOND: u64 = 1_000_000_000;
-            let times = [period / SECOND, period % SECOND, first / SECOND, first % SECOND];
-            syscall!(nr::TIMER_SETTIME, timer, 0, times.as_ptr(), 0);
-        }
-    }
-}
-
 /// Ends the samples of this process, and puts things back as they were. Returns bits of
 /// [`stopped`].
 #[cfg_attr(laggard_agent, unsafe(no_mangle))]
@@ -483,52 +347,22 @@ unsafe fn stop() -> i32 {
     let signal = trigger().map_or(SIGTRAP, signal_of);
     // SAFETY: the handler no longer uses the ring once nobody has a chain.
     unsafe {
-        if action(signal).handler != handler_of(signal) {
+        if !is_installed(signal) {
             header.taken_over.store(1, Relaxed);
         }
         LATE.is_on.store(0, SeqCst);
-        clocks().iter().for_each(|clock| release(clock));
+        clocks().iter().for_each(release);
         if wait_for_handlers() {
-            (*SHARED.ring.get()).take().map(|ring| ring.close());
+            close_ring();
         }
         let is_quiet = settle(&mut tasks, bit(signal));
-        LATE.count.store(0, Release);
+        clocks::clear();
         if !is_quiet {
             return stopped::KEPT;
         }
         restore();
         0
     }
-}
-
-fn disable(clock: &Clock) {
-    let (fd, timer) = (clock.fd.load(Relaxed), clock.timer.load(Relaxed));
-    // SAFETY: a clock of ours; what threads inherited of it is disabled with it.
-    unsafe {
-        if fd >= 0 && is_still_ours(clock) {
-            syscall!(nr::IOCTL, fd, PERF_DISABLE, 0);
-        }
-        if timer >= 0 {
-            syscall!(nr::TIMER_DELETE, timer);
-        }
-    }
-}
-
-fn is_still_ours(clock: &Clock) -> bool {
-    let mut id = 0u64;
-    // SAFETY: the kernel writes a word. Only an event answers.
-    let answer = unsafe { syscall!(nr::IOCTL, clock.fd.load(Relaxed), PERF_ID, &raw mut id) };
-    answer == 0 && id == clock.id.load(Relaxed)
-}
-
-/// Closes the event of a clock, and all that threads have inherited of it.
-fn release(clock: &Clock) {
-    if clock.fd.load(Relaxed) >= 0 && is_still_ours(clock) {
-        // SAFETY: the descriptor is ours.
-        unsafe { syscall!(nr::CLOSE, clock.fd.load(Relaxed)) };
-    }
-    clock.fd.store(-1, Relaxed);
-    clock.timer.store(-1, Relaxed);
 }
 
 /// Sends name and CPU time in the block of all threads that live, and notes it of those that have
@@ -568,18 +402,6 @@ fn tell_ends(tasks: &mut Tasks, ring: &Ring) {
     header.unseen.store(unseen, Relaxed);
 }
 
-/// Keeps the CPU time of a thread that has no clock.
-fn note(tid: u32, used: u64) {
-    let at = LATE.count.load(Relaxed);
-    if let Some(clock) = LATE.clocks.get(at) {
-        clock.tid.store(tid, Relaxed);
-        clock.fd.store(-1, Relaxed);
-        clock.timer.store(-1, Relaxed);
-        clock.seen_ns.store(used, Relaxed);
-        LATE.count.store(at + 1, Release);
-    }
-}
-
 /// Waits until no sample is under way; false when that takes too long.
 fn wait_for_handlers() -> bool {
     let began = now_ns();
@@ -615,64 +437,6 @@ fn settle(tasks: &mut Tasks, signals: u64) -> bool {
     }
 }
 
-fn handler_of(signal: u32) -> u64 {
-    match signal {
-        SIGSEGV | SIGBUS => on_fault as *const () as u64,
-        _ => on_tick as *const () as u64,
-    }
-}
-
-/// The action that a signal has.
-fn action(signal: u32) -> Action {
-    let mut now = Action::DEFAULT;
-    // SAFETY: only asks.
-    unsafe { syscall!(nr::RT_SIGACTION, signal, 0, &raw mut now, 8) };
-    now
-}
-
-const SIGNALS: [u32; 4] = [SIGSEGV, SIGBUS, SIGTRAP, TICK];
-
-fn before(signal: u32) -> *mut Action {
-    let at = SIGNALS.iter().position(|&own| own == signal).unwrap_or(0);
-    LATE.before.get().cast::<Action>().wrapping_add(at)
-}
-
-/// Has a signal come to us first. The program's own action is kept, and run for what is not ours.
-unsafe fn install(signal: u32) {
-    let old = action(signal);
-    let handler = handler_of(signal);
-    // Kept from an earlier block.
-    if old.handler == handler {
-        return;
-    }
-    let (flags, mask) = match signal {
-        SIGSEGV | SIGBUS => (SA_ONSTACK | SA_NODEFER, 0),
-        _ => (SA_RESTART, !(bit(SIGSEGV) | bit(SIGBUS))),
-    };
-    // SAFETY: nobody else changes these; the handler is one for this signal.
-    unsafe {
-        *before(signal) = old;
-        keep_wanted(signal, &old);
-        let flags = flags | SA_SIGINFO | SA_RESTORER;
-        let restorer = laggard_restore as *const () as u64;
-        set_action(signal, &Action { handler, flags, restorer, mask }, core::ptr::null_mut());
-    }
-}
-
-/// Puts the program's own actions back, where it has not changed them since.
-unsafe fn restore() {
-    for signal in SIGNALS {
-        if action(signal).handler == handler_of(signal) {
-            // SAFETY: what the kernel gave us; an action for once may have been used up.
-            unsafe {
-                let mut old = *before(signal);
-                old.handler = wanted_handler(signal);
-                set_action(signal, &old, core::ptr::null_mut());
-            }
-        }
-    }
-}
-
 /// What is known when the library is loaded, under the dynamic linker's lock.
 pub(crate) fn on_load() {
     if let Some(place) = find_function(b"__libc_stack_end", false) {
@@ -681,6 +445,19 @@ pub(crate) fn on_load() {
         // SAFETY: a variable of the dynamic linker that never changes.
         let end = unsafe { *(place as *const u64) } + START_OF_PROGRAM;
         LATE.stack_end.store(end, Relaxed);
+    }
+}
+
+/// Gives the ring back.
+///
+/// # Safety
+/// No handler uses it.
+unsafe fn close_ring() {
+    // SAFETY: the caller's.
+    unsafe {
+        if let Some(ring) = (*SHARED.ring.get()).take() {
+            ring.close();
+        }
     }
 }
 
@@ -701,10 +478,10 @@ unsafe extern "C" fn after_fork() {
         LATE.is_on.store(0, SeqCst);
         LATE.lent.store(0, SeqCst);
         Tasks::forget_others();
-        clocks().iter().for_each(|clock| release(clock));
-        LATE.count.store(0, Release);
+        clocks().iter().for_each(release);
+        clocks::clear();
         restore();
-        (*SHARED.ring.get()).take().map(|ring| ring.close());
+        close_ring();
         LATE.state.store(state::IDLE, SeqCst);
     }
 }

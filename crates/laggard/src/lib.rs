@@ -4,6 +4,7 @@
 //! program they ran, and 125 when they failed themselves.
 
 mod bench;
+pub mod block;
 mod calls;
 pub mod cli;
 mod commands;

@@ -155,6 +155,9 @@ impl Driver {
         ours.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
         let mut lines = BufReader::new(ours);
         let line = next_line(&mut lines);
+        if line.is_err() {
+            let _ = child.kill();
+        }
         // What we started has a child do the work, which is none of ours: a program that waits for
         // all its children must not wait for the driver.
         let _ = child.wait();
