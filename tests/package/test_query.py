@@ -479,6 +479,14 @@ def test_a_statement_ends_with_a_semicolon_that_is_none_of_a_text(text, ended):
     assert is_complete(text) is ended
 
 
+def test_statements_are_told_apart():
+    from laggard.query.statements import split
+
+    text = "-- first;\nselect ';' as a -- one;\n; ; /* ; */ select \"b;\" from t /* x */;\nselect $$;$$, 'it''s;'"
+    assert split(text) == ["select ';' as a", 'select "b;" from t', "select $$;$$, 'it''s;'"]
+    assert split(" ;; -- nothing") == []
+
+
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no pseudo-terminals")
 def test_the_prompt_keeps_history_and_goes_on_after_errors_and_interrupts(tmp_path):
     import pty

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..errors import EngineMissing, Error, UsageError
 from .functions import macros
 from .result import Result
-from .statements import body
+from .statements import Statement, split
 from .tables import UNREAD, quoted, text, united
 
 if TYPE_CHECKING:
@@ -81,64 +81,63 @@ class Session:
             self.answer(statement)
         return self.answer(statements[-1])
 
-    def statements(self, sql: str) -> list[Any]:
+    def statements(self, sql: str) -> list[Statement]:
         """The statements of a text."""
-        return self._said(sql, lambda: list(self._connection.extract_statements(sql)))
+        return [Statement(one, self._kind(one)) for one in split(sql)]
 
-    def answer(self, statement: Any) -> Result:
+    def _kind(self, sql: str) -> str:
+        parsed = self._said(sql, lambda: list(self._connection.extract_statements(sql)))
+        return str(parsed[0].type).rsplit(".", 1)[-1] if len(parsed) == 1 else "MULTI"
+
+    def answer(self, statement: Statement) -> Result:
         """Runs one statement and keeps its answer."""
-        if self._is_select(statement):
+        if statement.is_select:
             self._answers += 1
             name = f"{HOME}.answer_{self._answers}"
-            self._run(statement, f"create table {name} as from ({body(statement.query)}\n)")
+            self._run(statement, f"create table {name} as from ({statement.sql}\n)")
             return Result(self, self._connection.table(name))
-        relation = self._run(statement, statement.query)
+        relation = self._run(statement, statement.sql)
         return Result(self, relation)
 
-    def copy(self, statement: Any, path: str, options: str, columns: str = "*") -> None:
+    def copy(self, statement: Statement, path: str, options: str, columns: str = "*") -> None:
         """Writes the answer of one statement to a file, without keeping it."""
-        if not self._is_select(statement):
+        if not statement.is_select:
             raise UsageError(
                 "what is written to a file, or in this form, is the answer of a select",
                 "end with a select; COPY … TO of DuckDB writes files too",
             )
-        source = f"select {columns} from ({body(statement.query)}\n)"
+        source = f"select {columns} from ({statement.sql}\n)"
         self._run(statement, f"copy ({source}) to {text(path)} ({options})")
 
-    def types(self, statement: Any) -> list[tuple[str, str]]:
+    def types(self, statement: Statement) -> list[tuple[str, str]]:
         """Names and types of the columns of a select, which is not run."""
         rows = self._said(
-            statement.query,
-            lambda: self._connection.execute(f"describe from ({body(statement.query)}\n)").fetchall(),
+            statement.sql,
+            lambda: self._connection.execute(f"describe from ({statement.sql}\n)").fetchall(),
         )
         return [(name, type_) for name, type_, *_ in rows]
 
-    def _is_select(self, statement: Any) -> bool:
-        kind = str(statement.type).rsplit(".", 1)[-1]
-        # A pivot reads its values first: it is several statements, of which the last is a select.
-        return kind in ("SELECT", "MULTI") and not body(statement.query).lower().startswith(("explain", "pragma"))
-
-    def _run(self, statement: Any, sql: str) -> Any:
+    def _run(self, statement: Statement, sql: str) -> Any:
         """Runs what is made of a statement with the columns that it needs, and with all if that was not so."""
 
         def run() -> Any:
             return self.waited(lambda: self._connection.sql(sql))
 
         self._reset()
-        if self._is_select(statement):
+        if statement.is_select:
             # This runs nothing, and what is wrong is said in the user's own text.
-            self._said(statement.query, lambda: self._connection.sql(statement.query))
+            self._said(statement.sql, lambda: self._connection.sql(statement.sql))
         needed = self.needed(statement)
         self._provide(needed)
         if needed is None:
-            return self._said(statement.query, run)
+            return self._said(statement.sql, run)
         try:
             return run()
         except self._duckdb.Error as error:
             if UNREAD not in str(error):
-                raise self._explained(error, statement.query) from None
+                raise self._explained(error, statement.sql) from None
         self._provide(None)
-        return self._said(statement.query, run)
+        return self._said(statement.sql, run)
 
     def waited(self, work: Callable[[], T]) -> T:
         """Does something on another thread: the engine does not answer Ctrl-C, and we do."""
@@ -169,17 +168,16 @@ class Session:
 
     # Columns.
 
-    def needed(self, statement: Any) -> dict[str, set[str]] | None:
+    def needed(self, statement: Statement) -> dict[str, set[str]] | None:
         """Columns that a statement reads, by table, where names stand for empty tables; none if its plan does
         not say."""
-        kind = str(statement.type).rsplit(".", 1)[-1]
-        if kind not in ("SELECT", "CREATE", "COPY", "INSERT"):
+        if statement.kind not in ("SELECT", "CREATE", "COPY", "INSERT"):
             return None
         connection = self._connection
         before = connection.execute("select current_setting('disabled_optimizers')").fetchone()[0]
         try:
             connection.execute(f"set disabled_optimizers = {text(self._not_planning)}")
-            ((_, plan),) = connection.execute(f"explain (format json) {statement.query}").fetchall()
+            ((_, plan),) = connection.execute(f"explain (format json) {statement.sql}").fetchall()
             return self._read_by(json.loads(plan))
         except (self._duckdb.Error, ValueError, KeyError, TypeError):
             return None

@@ -1,14 +1,15 @@
-"""Where a statement of SQL ends."""
+"""Statements of SQL: where each begins and ends."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 #: Texts, names and comments, closed or not: in none of these does a semicolon end a statement.
 _PARTS = re.compile(
     r"""
     (?P<comment> --[^\n]* | /\*(?:.*?\*/|.*) )
-    | (?P<text> '(?:[^']|'')*(?P<a>'?) | "(?:[^"]|"")*(?P<b>"?) | \$(?P<mark>\w*)\$(?:.*?(?P<c>\$(?P=mark)\$)|.*) )
+    | (?P<text> '(?:[^']|'')*'? | "(?:[^"]|"")*"? | \$(?P<mark>\w*)\$(?:.*?\$(?P=mark)\$|.*) )
     | (?P<end> ; )
     | (?P<space> \s+ )
     | (?P<other> . )
@@ -32,11 +33,34 @@ def is_complete(sql: str) -> bool:
     return ended
 
 
-def body(sql: str) -> str:
-    """A statement without what ends it: semicolons, and comments behind it."""
-    start = last = None
+@dataclass(frozen=True)
+class Statement:
+    """A statement, without what ends it."""
+
+    sql: str
+    #: As the engine calls it: `SELECT`, `CREATE`, … `MULTI` is one that it makes several of.
+    kind: str
+
+    @property
+    def is_select(self) -> bool:
+        """Whether it gives rows and does nothing else."""
+        # A pivot reads its values first: the engine makes several statements of it, of which the last is a select.
+        return self.kind in ("SELECT", "MULTI") and not self.sql.lower().startswith(("explain", "pragma"))
+
+
+def split(sql: str) -> list[str]:
+    """The statements of a text, without semicolons between them and comments around them."""
+    found = []
+    start: int | None = None
+    last = 0
     for part in _PARTS.finditer(sql):
-        if part["comment"] is None and part.lastgroup not in ("space", "end"):
+        if part["comment"] is None and part.lastgroup == "end":
+            if start is not None:
+                found.append(sql[start:last])
+            start = None
+        elif part["comment"] is None and part.lastgroup != "space":
             start = part.start() if start is None else start
             last = part.end()
-    return sql[start or 0 : last or 0]
+    if start is not None:
+        found.append(sql[start:last])
+    return found

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from .session import Session
+    from .statements import Statement
 
 FORMS = ("table", "csv", "json", "parquet", "arrow")
 _SUFFIXES = {
@@ -105,7 +106,7 @@ def write(session: Session, sql: str, wanted: list[Place], top: int | None, note
             note(f"wrote {place.path}")
 
 
-def put(session: Session, statement: Any, place: Place, top: int | None) -> None:
+def put(session: Session, statement: Statement, place: Place, top: int | None) -> None:
     """Runs one statement and puts its answer in a place."""
     if place.form == "table":
         answer = session.answer(statement)
@@ -156,7 +157,7 @@ def replaced(path: str) -> Iterator[str]:
         raise
 
 
-def _fill(session: Session, statement: Any, form: str, path: str) -> None:
+def _fill(session: Session, statement: Statement, form: str, path: str) -> None:
     if form == "arrow":
         _fill_arrow(session, statement, path)
         return
@@ -174,7 +175,7 @@ def _fill(session: Session, statement: Any, form: str, path: str) -> None:
     session.copy(statement, path, options, columns)
 
 
-def _fill_arrow(session: Session, statement: Any, path: str) -> None:
+def _fill_arrow(session: Session, statement: Statement, path: str) -> None:
     """A stream of Arrow's IPC, by a library that writes it: DuckDB itself would have to fetch an extension."""
     for writer in (_by_pyarrow, _by_polars):
         with contextlib.suppress(ImportError):
@@ -183,7 +184,7 @@ def _fill_arrow(session: Session, statement: Any, path: str) -> None:
     raise EngineMissing("Arrow files are written by pyarrow or polars", "pip install pyarrow, or write .parquet")
 
 
-def _by_pyarrow(session: Session, statement: Any, path: str) -> None:
+def _by_pyarrow(session: Session, statement: Statement, path: str) -> None:
     import pyarrow  # type: ignore[import-untyped,unused-ignore]
 
     with pyarrow.RecordBatchReader.from_stream(session.answer(statement)) as reader:
@@ -192,7 +193,7 @@ def _by_pyarrow(session: Session, statement: Any, path: str) -> None:
                 sink.write_batch(batch)
 
 
-def _by_polars(session: Session, statement: Any, path: str) -> None:
+def _by_polars(session: Session, statement: Statement, path: str) -> None:
     import polars
 
     polars.DataFrame(session.answer(statement)).write_ipc_stream(path)
