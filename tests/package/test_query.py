@@ -306,6 +306,13 @@ def test_errors_say_what_there_is():
         ask("select 1", FIXTURES / "not-traces" / "text.json")
 
 
+def test_an_engine_that_would_answer_wrongly_is_refused(monkeypatch):
+    monkeypatch.setattr(duckdb, "__version__", "1.4.4")
+    with pytest.raises(laggard.EngineMissing, match="too old") as error:
+        ask("select 1", DECODE)
+    assert "duckdb>=1.5" in error.value.hint
+
+
 def test_a_directory_stands_for_its_traces_alone(tmp_path, command):
     shutil.copy(DECODE, tmp_path / "a.json")
     shutil.copy(FIXTURES / "not-traces" / "text.json", tmp_path / "b.json")

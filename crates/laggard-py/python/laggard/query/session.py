@@ -29,6 +29,9 @@ _PLAN = "plan_"
 #: read a column without saying so (filters inside a scan) or conclude from tables that are empty.
 _PLANNING = {"unused_columns", "cte_inlining", "expression_rewriter", "deliminator", "unnest_rewriter"}
 
+#: Before this a table that is handed over can be scanned once, and a second scan finds nothing.
+_OLDEST = (1, 5)
+
 #: Ctrl-C is answered within this many seconds.
 _PATIENCE = 0.05
 
@@ -39,6 +42,11 @@ def engine() -> Any:
         import duckdb
     except ImportError as error:
         raise EngineMissing("queries need DuckDB", "pip install 'laggard[sql]'") from error
+    if tuple(map(int, re.findall(r"\d+", duckdb.__version__)[:2])) < _OLDEST:
+        oldest = ".".join(map(str, _OLDEST))
+        raise EngineMissing(
+            f"DuckDB {duckdb.__version__} is too old: queries need {oldest}", f"pip install 'duckdb>={oldest}'"
+        )
     return duckdb
 
 
