@@ -43,7 +43,7 @@ def ingest(
     `traces` are files, and directories, each of which is a job. What is there already and has not
     changed is left, so that an ingest that was interrupted goes on where it was; bad files are in the
     result, with the reason. `tables` keeps more than reports need: launches, ops, python, annotations,
-    memory.
+    memory. Ranks are read by processes of their own: in a script, call it below `if __name__ == "__main__":`.
     """
     from .run import run
 

@@ -6,6 +6,8 @@ import json
 import multiprocessing
 import os
 import re
+import signal
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -14,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
-from ..errors import EngineMissing, UsageError
+from ..errors import EngineMissing, Error, UsageError
 from . import store
 from .ingest import Outcome, Task, ingest_one
 
@@ -35,7 +37,7 @@ COLUMNS: dict[str, list[str]] = {
 }
 
 #: Views that several questions use, each over those before it; they are computed once.
-VIEWS = ("arrivals", "waits", "work", "pace")
+VIEWS = ("kinds", "arrivals", "waits", "work", "pace")
 
 Row = dict[str, Any]
 OnDone = Callable[[Outcome], None]
@@ -112,9 +114,18 @@ class Duckdb:
 
     def open(self, fleet: Path, job: str, ranks: dict[int, Row]) -> None:
         """Tables over the Parquet files of these ranks alone."""
+        duckdb = _duckdb()
         if self._connection is not None:
             self._connection.close()
-        connection = self._connection = _duckdb().connect()
+        self._connection = duckdb.connect()
+        try:
+            self._open(fleet, job, ranks)
+        except duckdb.Error as error:
+            lines = str(error).splitlines() or [""]
+            raise Error(f"cannot read {fleet}: {lines[0]}", "laggard fleet ingest --force writes it again") from error
+
+    def _open(self, fleet: Path, job: str, ranks: dict[int, Row]) -> None:
+        connection = self._connection
         types = {name: _DUCKDB_TYPES[kind] for name, kind in store.RANKS.items()} | {"rank": "BIGINT"}
         rows = [{"rank": rank, **{name: row.get(name) for name in store.RANKS}} for rank, row in ranks.items()]
         # A lone surrogate, of a file's name that is no text, is none to the engine either.
@@ -166,7 +177,7 @@ def _no_glob(path: str) -> str:
 def _pool(tasks: list[Task], workers: int, finished: Callable[[Task, Outcome], None]) -> None:
     # A new process, not a copy of this one: a copy would have its threads' locks and none of its threads.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_follow_parent) as pool:
         running = {pool.submit(ingest_one, task): task for task in tasks}
         try:
             for future in as_completed(running):
@@ -174,6 +185,19 @@ def _pool(tasks: list[Task], workers: int, finished: Callable[[Task, Outcome], N
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _follow_parent() -> None:
+    """Leaves Ctrl-C to the parent, and ends with it, however it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+
+    def follow() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
 
 
 def _workers(tasks: Iterable[Task]) -> int:

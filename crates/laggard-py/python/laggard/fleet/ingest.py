@@ -6,6 +6,8 @@ manifest last, so that only a whole rank is there.
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 import time
 from dataclasses import dataclass
@@ -166,21 +168,33 @@ def write_parquet(table: Table, path: Path, metadata: dict[str, str]) -> None:
 
 
 def _write_with_duckdb(table: Table, path: Path, metadata: dict[str, str]) -> None:
-    try:
-        import duckdb
-    except ImportError as error:
-        raise EngineMissing("to write Parquet, duckdb is needed", "pip install 'laggard[sql]'") from error
-
     def text(value: str) -> str:
         return "'" + value.replace("'", "''") + "'"
 
-    with duckdb.connect(config={"threads": 1}) as connection:
-        connection.register("rows", table)
+    connection = _connection()
+    connection.register("rows", table)
+    try:
         pairs = ", ".join(f"{text(key)}: {text(value)}" for key, value in metadata.items())
         connection.execute(
             f"copy rows to {text(os.fspath(path))} "
             f"(format parquet, compression zstd, parquet_version v2, kv_metadata {{{pairs}}})"
         )
+    finally:
+        connection.unregister("rows")
+
+
+@functools.cache
+def _connection() -> Any:
+    """One for all tables of a process; a new one takes longer than a small table does."""
+    try:
+        import duckdb
+    except ImportError as error:
+        raise EngineMissing("to write Parquet, duckdb is needed", "pip install 'laggard[sql]'") from error
+    connection = duckdb.connect(config={"threads": 1})
+    # DuckDB complains of a connection that outlives the interpreter.
+    atexit.register(_connection.cache_clear)
+    atexit.register(connection.close)
+    return connection
 
 
 def _load(path: Path, task: Task) -> Any:

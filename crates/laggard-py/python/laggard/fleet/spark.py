@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -39,7 +40,12 @@ class Spark:
     def ingest(self, tasks: list[Task], jobs: int | None, done: OnDone) -> None:
         """A rank a task; Spark does those of a lost worker again."""
         context = self._start().sparkContext
-        for outcome in context.parallelize(tasks, len(tasks)).map(_on_worker).collect():
+        try:
+            outcomes = context.parallelize(tasks, len(tasks)).map(_on_worker).collect()
+        except Exception as error:
+            hint = f"on every worker, {self._worker_python} needs laggard; --worker-python names another"
+            raise Error(f"the cluster could not ingest: {_cause(error)}", hint) from error
+        for outcome in outcomes:
             done(outcome)
 
     def open(self, fleet: Path, job: str, ranks: dict[int, Row]) -> None:
@@ -120,6 +126,13 @@ def _on_worker(task: Task) -> Outcome:
 def _text(value: Any) -> Any:
     # A lone surrogate, of a file's name that is no text, is none to Spark either.
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def _cause(error: Exception) -> str:
+    """The line of a long Java story that says what happened in Python, or the first one."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    told = [line for line in lines if re.match(r"[A-Za-z_.]*(Error|Exception|Missing|Interrupt)\b", line)]
+    return told[0][:500] if told else _first_line(error)
 
 
 def _first_line(error: Exception) -> str:

@@ -1,10 +1,10 @@
 -- A collective that several ranks took part in: who came last, and how long the others waited.
 select
-    operation, process_group, group_ranks, ordinal,
+    kind, ordinal,
     max(parts) as parts,
     max(case when place = 1 then rank end) as last_rank,
     max(start_ns) - min(start_ns) as skew_ns,
     max(dur_ns) - min(dur_ns) as wait_ns,
     sum(dur_ns - shortest_ns) as waited_ns
 from arrivals
-group by operation, process_group, group_ranks, ordinal
+group by kind, ordinal
