@@ -131,7 +131,8 @@ class Gone:
 sys.meta_path.insert(0, Gone())
 from laggard.query import query
 def main():
-    found = query("select a.class, count(*) from kernels a join kernels b using (name) group by 1", sys.argv[1], index=False)
+    sql = "select a.class, count(*) from kernels a join kernels b using (name) group by 1"
+    found = query(sql, sys.argv[1], index=False)
     print(sum(count for _, count in found), len(found.columns))
 main()
 """
@@ -258,7 +259,8 @@ def test_interval_functions_are_right_on_whatever_intervals():
         rows = groups[group]
         whole = max(s + max(d, 0) for s, d in rows) - min(s for s, _ in rows)
         assert (busy, idle, span, type_) == (covered(rows), whole - covered(rows), whole, "BIGINT"), rows
-    assert ask("select busy_ns(s, d), span_ns(s, d) from (values (null::bigint, 1)) t(s, d)").fetchall() == [(None, None)]
+    nothing = ask("select busy_ns(s, d), span_ns(s, d) from (values (null::bigint, 1)) t(s, d)")
+    assert nothing.fetchall() == [(None, None)]
     base = 1_755_190_613_566_574_302
     exact = f"select busy_ns(s, d) from (values ({base}, 1), ({base} + 1, 2), ({base} + 1, 1)) t(s, d)"
     assert ask(exact).fetchall() == [(3,)], "times since the epoch lose no digit"
@@ -453,7 +455,8 @@ def test_schema_has_every_column_with_its_meaning(command):
 
 def test_statements_are_read_from_a_pipe(command, tmp_path):
     script = tmp_path / "in"
-    script.write_text("select 1 as one;\n\\d\n\\d kernels\nselect ';' as semi,\n  count(*) as n\nfrom kernels;\nselect 3 as last")
+    commands = "select 1 as one;\n\\d\n\\d kernels\n"
+    script.write_text(f"{commands}select ';' as semi,\n  count(*) as n\nfrom kernels;\nselect 3 as last")
     with open(script) as file:
         out = command("query", "--no-index", DECODE, stdin=file).stdout
     assert out.index("one") < out.index("launches") < out.index("shared_memory") < out.index("semi") < out.index("last")

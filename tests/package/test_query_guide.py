@@ -1,4 +1,4 @@
-"""The guide of `laggard query` shows what the program says. `LAGGARD_UPDATE=1 pytest test_query_guide.py` writes both the
+"""The guide of `laggard query` shows what the program says. `LAGGARD_UPDATE=1 pytest test_query_guide.py` writes the
 schema and the examples anew."""
 
 import json

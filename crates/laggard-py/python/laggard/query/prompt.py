@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 _LONGEST_HISTORY = 5000
-_WORDS = "select from where group order by limit having join using with as and or not null distinct count sum avg min max"
+_WORDS = "select from where group order by limit having join using with as and or not null distinct count sum min max"
 
 HELP = r"""Statements end with ;
   \d        tables

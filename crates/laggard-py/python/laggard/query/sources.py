@@ -59,7 +59,8 @@ def gathered(
     def one_of(path: _Path) -> Evidence | Error:
         try:
             # A single file may use all cores; many files have one each.
-            return load(path.path, index=index, threads=max(1, cores // workers), rules=rules)  # type: ignore[no-any-return]
+            found: Evidence = load(path.path, index=index, threads=max(1, cores // workers), rules=rules)
+            return found
         except FormatError as error:
             if path.by_name:
                 raise
