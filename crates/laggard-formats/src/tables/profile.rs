@@ -90,7 +90,7 @@ fn samples(profile: &Arc<Profile>) -> Table {
             leaf(|_, functions, _, frame| functions.library(frame).to_owned()),
         )
         .column(
-            "file",
+            "source_file",
             word(),
             "its source file, where known",
             leaf(|p, _, _, frame| p.texts.get(frame.file).to_owned()),

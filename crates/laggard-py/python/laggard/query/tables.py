@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from .sources import Source
 
 FILE, RANK = "file", "rank"
-#: What a table's own column is called in SQL, where its name is taken.
-RENAMED = {FILE: "source_file"}
 
 ADDED = [
     (FILE, "varchar", "the file that the row is from, as it was given"),
@@ -24,8 +22,7 @@ ADDED = [
 
 def columns(table: _laggard.Table) -> list[tuple[str, str, str]]:
     """Name in SQL, type and meaning of every column, those that are added first."""
-    own = [(RENAMED.get(name, name), type_, about) for name, type_, about in table.schema]
-    return ADDED + [column for column in own if column[0] != RANK]
+    return ADDED + [column for column in table.schema if column[0] != RANK]
 
 
 def quoted(name: str) -> str:
@@ -47,15 +44,10 @@ class Part:
     #: What it is registered as with the engine.
     name: str
 
-    @property
-    def own(self) -> dict[str, str]:
-        """Names of its columns in the table, by their names in SQL."""
-        return {RENAMED.get(name, name): name for name in self.table.column_names}
-
     def wanted(self, names: Iterable[str]) -> _laggard.Table:
         """The table with these columns alone. Rows are counted by a column too: one that is at hand as it is."""
-        own = self.own
-        chosen = [own[name] for name in names if name in own and name != RANK]
+        own = self.table.column_names
+        chosen = [name for name in names if name in own and name != RANK]
         return self.table.select(chosen or [self._cheapest()])
 
     def _cheapest(self) -> str:
@@ -85,7 +77,7 @@ class United:
         """Its rows. A column that is not needed raises an error when something reads it."""
         selects = []
         for part in self.parts:
-            own = part.own
+            own = part.table.column_names
             fields = []
             for name, (type_, _) in self.columns.items():
                 if name == FILE:
@@ -96,7 +88,7 @@ class United:
                     rank = part.rank()
                     value = f"{'null' if rank is None else rank}::bigint"
                 elif name in own:
-                    value = quoted(own[name])
+                    value = quoted(name)
                 else:
                     value = f"null::{type_}"
                 fields.append(f"{value} as {quoted(name)}")
