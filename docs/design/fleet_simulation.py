@@ -10,16 +10,16 @@ SEED = 20260101
 RANKS = 4096
 GB_A_RANK = 1.0
 
-#: Measured on one machine by crates/laggard-py/benches/fleet.py: JSON a core and second, packed and plain.
-PLAIN_GB_S = 0.30
-PACKED_GB_S = 0.15
-#: Parquet to JSON, of a large trace.
-PARQUET = 0.015
-#: Packed to plain JSON.
-GZIP = 0.055
-#: How much longer a rank takes than the median one: the spread of ingest times that was measured.
+#: Measured on one machine by crates/laggard-py/benches/fleet.py: JSON a core and second, plain and packed.
+PLAIN_GB_S = 0.77
+PACKED_GB_S = 0.47
+#: Measured: Parquet to JSON, of real ranks; large traces have less.
+PARQUET = 0.021
+#: Measured: packed to plain JSON.
+GZIP = 0.06
+#: Assumed: how ranks of one job differ in size, what a network file system gives one host, the price of a
+#: core, and how long Spark takes to start.
 SPREAD = 0.15
-#: Assumed, not measured: what a network file system gives one host, a core's price, and starting Spark.
 STORAGE_GB_S = 1.0
 CORE_HOUR = 0.05
 START_S = 30.0
@@ -56,9 +56,9 @@ def ingest():
 
 
 def lost_worker():
-    print("## A worker lost in the middle, 16 hosts of 16 cores\n")
+    print("## A worker lost in the middle: packed traces, 16 hosts of 16 cores\n")
     rng = random.Random(SEED)
-    tasks = [GB_A_RANK / PLAIN_GB_S * rng.lognormvariate(0, SPREAD) for _ in range(RANKS)]
+    tasks = [GB_A_RANK / PACKED_GB_S * rng.lognormvariate(0, SPREAD) for _ in range(RANKS)]
     whole = makespan(tasks, 256)
     # At half time a host's 16 running tasks are lost, half done on average; 240 cores do the rest.
     done = int(RANKS / 2)

@@ -5,6 +5,8 @@
 //! package around it (`python/laggard`) has what is easier said in Python: names of flags, types of
 //! errors, engines of `query` and `fleet`.
 
+#![allow(clippy::needless_pass_by_value, reason = "what comes from Python comes by value")]
+
 mod arrow;
 mod error;
 mod evidence;
