@@ -22,7 +22,7 @@ use crate::tasks::Tasks;
 use crate::wire::{self, Header, PythonFrame, RED_ZONE, Trigger, kind, options, refusal, stopped};
 use actions::{install, is_installed, restore};
 use clocks::{
-    ESRCH, MARK, MOST_THREADS, arm, clock_number, clock_of, clocks, disable, enable, note,
+    Clock, ESRCH, MARK, MOST_THREADS, arm, clock_number, clock_of, clocks, disable, enable, note,
     number_of_descriptor, release, set_trigger, signal_of, trigger,
 };
 use core::cell::UnsafeCell;
@@ -169,7 +169,9 @@ unsafe fn sample(
     let Some(clock) = clock_number(number) else { return };
     let is_own = clock.tid.load(Relaxed) == tid;
     // A thread that was born while clocks were given away may have inherited one and got another.
-    if (!is_own && clock_of(tid).is_some()) || header.options.load(Relaxed) & options::EMPTY != 0 {
+    if (!is_own && clock_of(tid).is_some_and(Clock::is_real))
+        || header.options.load(Relaxed) & options::EMPTY != 0
+    {
         return;
     }
     let (cpu_ns, waits) = waited(header, clock.seen_ns.load(Relaxed));
@@ -208,9 +210,7 @@ fn look_for_threads(header: &Header) {
     // Who ends the samples changes this first, then waits for the lock.
     if LATE.state.load(SeqCst) == state::SAMPLING {
         LATE.next_scan_ns.store(now + BETWEEN_SCANS_NS, Relaxed);
-        let known = clocks().len();
-        scan(&mut tasks, header);
-        clocks()[known..].iter().for_each(|clock| enable(clock, header));
+        scan(&mut tasks, header, |clock| enable(clock, header));
     }
 }
 
@@ -258,6 +258,7 @@ unsafe fn start(path: *const u8) -> i32 {
         let error = choose(&mut tasks, header);
         if error != 0 {
             drop(tasks);
+            clocks::clear();
             LATE.is_on.store(0, SeqCst);
             restore();
             close_ring();
@@ -266,9 +267,15 @@ unsafe fn start(path: *const u8) -> i32 {
         // Threads are born meanwhile, by threads that have no clock yet to pass on.
         const MOST_SCANS: u32 = 8;
         for _ in 0..MOST_SCANS {
-            if scan(&mut tasks, header) == 0 {
+            let found = scan(&mut tasks, header, |_| ());
+            if found > 0 {
+                continue;
+            }
+            if clocks().iter().all(Clock::is_real) {
                 break;
             }
+            // Those just being born will have their signals open in a moment.
+            sys::sleep_ns(500_000);
         }
         LATE.next_scan_ns.store(now_ns() + BETWEEN_SCANS_NS, Relaxed);
         // This one last: it has nothing left to do.
@@ -288,7 +295,7 @@ fn choose(tasks: &mut Tasks, header: &Header) -> u32 {
         // SAFETY: whoever starts is alone in changing actions.
         unsafe { install(signal_of(trigger)) };
         match arm(tasks, header, sys::gettid()) {
-            Ok(()) => {
+            Ok(_) => {
                 header.got_trigger.store(number + 1, Relaxed);
                 return 0;
             }
@@ -303,19 +310,17 @@ fn choose(tasks: &mut Tasks, header: &Header) -> u32 {
     error.max(1)
 }
 
-/// Gives a clock to every thread that has none; returns how many there were.
-fn scan(tasks: &mut Tasks, header: &Header) -> usize {
+/// Gives a clock to every thread that has none, and calls `each` for it; returns how many there were.
+fn scan(tasks: &mut Tasks, header: &Header, each: impl Fn(&Clock)) -> usize {
     let mut found = 0;
     let mut unsampled = 0;
-    tasks.each(|tasks, tid| {
-        if clock_of(tid).is_some() {
-            return;
+    tasks.each(|tasks, tid| match arm(tasks, header, tid) {
+        Ok(Some(clock)) => {
+            found += 1;
+            each(clock);
         }
-        match arm(tasks, header, tid) {
-            Ok(()) => found += 1,
-            Err(ESRCH) => {}
-            Err(_) => unsampled += 1,
-        }
+        Ok(None) | Err(ESRCH) => {}
+        Err(_) => unsampled += 1,
     });
     header.unarmed.fetch_max(unsampled, Relaxed);
     found
@@ -377,7 +382,7 @@ fn tell_ends(tasks: &mut Tasks, ring: &Ring) {
         let used = sys::clock_ns(sys::clock_of_thread(tid));
         let known = clock_of(tid);
         let status = tasks.status(tid).unwrap_or_default();
-        if status.blocked & bit(signal) != 0 {
+        if status.blocked & bit(signal) != 0 || known.is_some_and(|clock| !clock.is_real()) {
             blocked += 1;
         } else if known.is_none() && !is_passed_on {
             unseen += 1;

@@ -27,6 +27,13 @@ pub(super) struct Clock {
     pub(super) seen_ns: AtomicU64,
 }
 
+impl Clock {
+    /// Whether it is one; else it only keeps what is known of its thread.
+    pub(super) fn is_real(&self) -> bool {
+        self.fd.load(Relaxed) >= 0 || self.timer.load(Relaxed) >= 0
+    }
+}
+
 /// Clocks are added at its end by whoever has the right to read the list of threads.
 struct Table {
     /// The trigger of all threads, plus one.
@@ -54,6 +61,7 @@ pub(super) fn clocks() -> &'static [Clock] {
     &TABLE.clocks[..TABLE.count.load(Acquire)]
 }
 
+/// What is known of a thread.
 pub(super) fn clock_of(tid: u32) -> Option<&'static Clock> {
     clocks().iter().find(|clock| clock.tid.load(Relaxed) == tid)
 }
@@ -90,35 +98,41 @@ pub(super) const ESRCH: u32 = 3;
 const ENOSPC: u32 = 28;
 const PERF_DISABLE: usize = 0x2401;
 
-/// Gives a thread a clock, which does not run yet.
-pub(super) fn arm(tasks: &mut Tasks, header: &Header, tid: u32) -> Result<(), u32> {
+/// Gives a thread a clock, which does not run yet; none when it has one, or cannot have one now.
+pub(super) fn arm(
+    tasks: &mut Tasks,
+    header: &Header,
+    tid: u32,
+) -> Result<Option<&'static Clock>, u32> {
     let trigger = trigger().ok_or(ESRCH)?;
-    let at = TABLE.count.load(Relaxed);
+    let known = clocks().iter().position(|clock| clock.tid.load(Relaxed) == tid);
+    let at = known.unwrap_or(clocks().len());
     let clock = TABLE.clocks.get(at).ok_or(ENOSPC)?;
-    let status = tasks.status(tid).ok_or(ESRCH)?;
-    let is_open = status.blocked & bit(signal_of(trigger)) == 0;
-    let (mut fd, mut id, mut timer) = (-1, 0, -1);
-    // A signal that is blocked would wait for the thread, for ever perhaps, or be handed to one
-    // that waits for signals. The thread is known, and counted at the end.
-    if is_open {
-        let mark = MARK | at as u64;
-        match trigger {
-            Trigger::SigTrap | Trigger::Overflow => {
-                (fd, id) = open_event(header, trigger, tid, mark)?;
-            }
-            Trigger::Timer => timer = open_timer(sys::clock_of_thread(tid), tid, mark)?,
-            Trigger::Wall => timer = open_timer(sys::CLOCK_MONOTONIC, tid, mark)?,
-        }
+    if known.is_some() && clock.is_real() {
+        return Ok(None);
     }
-    let used = sys::clock_ns(sys::clock_of_thread(tid));
-    clock.tid.store(tid, Relaxed);
-    clock.fd.store(fd, Relaxed);
-    clock.id.store(id, Relaxed);
-    clock.timer.store(timer, Relaxed);
-    clock.began_ns.store(used, Relaxed);
-    clock.seen_ns.store(used, Relaxed);
-    TABLE.count.store(at + 1, Release);
-    Ok(())
+    let status = tasks.status(tid).ok_or(ESRCH)?;
+    if known.is_none() {
+        note(tid, sys::clock_ns(sys::clock_of_thread(tid)));
+    }
+    // A signal that is blocked would wait for the thread, for ever perhaps, or be handed to one
+    // that waits for signals. A thread that is just being born has all blocked for a moment.
+    if status.blocked & bit(signal_of(trigger)) != 0 {
+        return Ok(None);
+    }
+    let mark = MARK | at as u64;
+    match trigger {
+        Trigger::SigTrap | Trigger::Overflow => {
+            let (fd, id) = open_event(header, trigger, tid, mark)?;
+            clock.id.store(id, Relaxed);
+            clock.fd.store(fd, Release);
+        }
+        Trigger::Timer => {
+            clock.timer.store(open_timer(sys::clock_of_thread(tid), tid, mark)?, Release);
+        }
+        Trigger::Wall => clock.timer.store(open_timer(sys::CLOCK_MONOTONIC, tid, mark)?, Release),
+    }
+    Ok(Some(clock))
 }
 
 fn open_event(header: &Header, trigger: Trigger, tid: u32, mark: u64) -> Result<(i32, u64), u32> {
@@ -203,13 +217,14 @@ pub(super) fn release(clock: &Clock) {
     clock.timer.store(-1, Relaxed);
 }
 
-/// Keeps the CPU time of a thread that has no clock.
+/// Keeps the CPU time of a thread that has no clock yet.
 pub(super) fn note(tid: u32, used: u64) {
     let at = TABLE.count.load(Relaxed);
     if let Some(clock) = TABLE.clocks.get(at) {
         clock.tid.store(tid, Relaxed);
         clock.fd.store(-1, Relaxed);
         clock.timer.store(-1, Relaxed);
+        clock.began_ns.store(used, Relaxed);
         clock.seen_ns.store(used, Relaxed);
         TABLE.count.store(at + 1, Release);
     }
