@@ -1,11 +1,14 @@
 //! Sampling a block of this process.
 
 use crate::error::raised;
+use clap::ValueEnum;
+use laggard::block::{Wanted, start};
+use laggard::cli::ClockArg;
 use laggard_probe::sample::here;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::ffi::OsString;
-use std::process::Command;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// Samples of this process, until they are stopped.
@@ -14,16 +17,21 @@ pub(crate) struct Recording {
     under_way: Mutex<Option<here::Recording>>,
 }
 
-/// Samples this process from now on; `driver` is the command of the process that takes the samples.
+/// Samples this process from now on into a file; `laggard` are the words that start laggard, which
+/// takes the samples in a process beside this one.
 #[pyfunction]
-pub(crate) fn record(py: Python<'_>, driver: Vec<OsString>) -> PyResult<Recording> {
-    let [program, words @ ..] = &driver[..] else {
-        return Err(PyValueError::new_err("a driver has a program"));
-    };
-    let mut command = Command::new(program);
-    command.args(words);
-    // On this thread, which is the one that is recorded.
-    let started = py.detach(|| here::start(command));
+pub(crate) fn record(
+    py: Python<'_>,
+    laggard: Vec<OsString>,
+    path: PathBuf,
+    rate: f64,
+    clock: &str,
+    gil: bool,
+    force: bool,
+) -> PyResult<Recording> {
+    let clock = ClockArg::from_str(clock, false).map_err(PyValueError::new_err)?;
+    let wanted = Wanted { rate, clock, gil, force, ..Wanted::to(path) };
+    let started = py.detach(|| start(&wanted, &laggard));
     let under_way = started.map_err(|error| raised(py, &error.into()))?;
     Ok(Recording { under_way: Mutex::new(Some(under_way)) })
 }

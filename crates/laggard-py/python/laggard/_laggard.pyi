@@ -104,8 +104,9 @@ def bench_here(
 def why_here(timed: Loaded, sampled: list[tuple[str, int]]) -> Loaded:
     """Says why the second of two callables lags, from how they were timed and a recording of calls of each."""
 
-def record(driver: list[str]) -> Recording:
-    """Samples this process from now on; `driver` is the command of the process that takes the samples."""
+def record(laggard: list[str], path: str, rate: float, clock: str, gil: bool, force: bool) -> Recording:
+    """Samples this process from now on into a file; `laggard` are the words that start laggard, which takes the
+    samples in a process beside this one."""
 
 def why(words: list[str]) -> Loaded:
     """Says why the second of two sides lags, as `laggard why` does with these words."""

@@ -45,8 +45,7 @@ class record:
         force: bool = False,
     ):
         self.path = Path(path)
-        flags = {"rate": rate, "clock": clock, "gil": gil, "force": force}
-        self._words = ["-o", os.fspath(self.path), *evidence.words(flags)]
+        self._wanted = (os.fspath(self.path), float(rate), clock, gil, force)
         self._recording: _laggard.Recording | None = None
         #: Samples that were taken, and those whose stack is whole; known after the block.
         self.samples = 0
@@ -55,8 +54,7 @@ class record:
     def __enter__(self) -> record:
         if self._recording is not None:
             raise RecordError("this recording is running already")
-        driver = [sys.executable, "-m", "laggard", "drive", "--pid", str(os.getpid()), *self._words]
-        self._recording = _laggard.record(driver)
+        self._recording = _laggard.record([sys.executable, "-m", "laggard"], *self._wanted)
         return self
 
     def __exit__(
