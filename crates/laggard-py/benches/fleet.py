@@ -250,7 +250,8 @@ with fleet.choose("spark", master) as engine:
         began = time.monotonic()
         done = fleet.ingest(traces, to=to, engine=engine, force=True)
         assert not done.of("bad", "duplicate"), done.outcomes
-        print(json.dumps([time.monotonic() - began, sum(one.text_bytes for one in done.outcomes)]), flush=True)
+        size, busy = (sum(getattr(one, name) for one in done.outcomes) for name in ("text_bytes", "seconds"))
+        print(json.dumps([time.monotonic() - began, size, busy]), flush=True)
 """
 
 
@@ -314,21 +315,23 @@ def spark(args, out):
                     text=True,
                 )
             )
-        rates = [[], []]
+        rates, busy = [[], []], [[], []]
         for i in range(args.rounds + 1):
-            for session, mine in zip(sessions, rates):
+            for workers, session in enumerate(sessions, 1):
                 session.stdin.write("go\n")
                 session.stdin.flush()
                 line = session.stdout.readline()
                 if not line:
                     sys.exit("a session on Spark ended early")
-                seconds, size = json.loads(line)
+                seconds, size, in_tasks = json.loads(line)
                 if i:
-                    mine.append(size / 1e6 / seconds)
+                    rates[workers - 1].append(size / 1e6 / seconds)
+                    busy[workers - 1].append(100 * in_tasks / seconds / workers)
         ratios = [two / one for one, two in zip(*rates)]
         for workers, mine in zip((1, 2), rates):
             value = f"{median(mine):.0f} MB/s ({min(mine):.0f}–{max(mine):.0f})"
             how = f"{args.traces} traces of {args.trace_mb:.0f} MB of plain JSON, one core a worker, warm"
+            how += f"; workers were in tasks for {median(busy[workers - 1]):.0f} % of the time"
             row(f"Spark ingest, {workers} worker{'s' * (workers > 1)}", value, len(mine), how)
         value = f"{median(ratios):.2f}x ({min(ratios):.2f}–{max(ratios):.2f})"
         row("Spark ingest, two workers to one", value, len(ratios), f"in turns; load {os.getloadavg()[0]:.1f}")
