@@ -74,7 +74,7 @@ def test_the_source_file_of_a_sample_is_not_the_file_of_the_row():
     assert found.fetchall() == [(str(FIXTURES / "profiles" / "perf-script-lines.txt"),)]
     own = laggard.load(FIXTURES / "profiles" / "perf-script-lines.txt").samples.head(100)
     sources = ask("select source_file from samples", FIXTURES / "profiles" / "perf-script-lines.txt")
-    assert [row for (row,) in sources] == [row["file"] for row in own]
+    assert [row for (row,) in sources] == [row["source_file"] for row in own]
 
 
 def test_every_table_of_every_kind_can_be_asked(trace):
@@ -84,11 +84,10 @@ def test_every_table_of_every_kind_can_be_asked(trace):
         evidence = laggard.load(file, index=False)
         for name, table in evidence.tables.items():
             found = query(f'from "{name}"', evidence)
-            own = {"source_file" if column == "file" else column for column in table.column_names}
-            assert set(found.columns) == own | {"file", "rank"}
+            assert set(found.columns) == {*table.column_names, "file", "rank"}
             assert len(found) == len(table)
             head = table.head(5)
-            names = [column for column in table.column_names if column not in ("file", "rank")]
+            names = [column for column in table.column_names if column != "rank"]
             chosen = ", ".join(f'"{column}"' for column in names)
             rows = query(f'select {chosen} from "{name}" limit 5', evidence).fetchall()
             assert rows == [tuple(row[column] for column in names) for row in head], name
@@ -441,7 +440,7 @@ def test_schema_has_every_column_with_its_meaning(command):
     found = {(row["kind"], row["table"], row["column"]) for row in rows}
     for kind, table in _laggard.schemas():
         for name, _, _ in table.schema:
-            assert (kind, table.name, "source_file" if name == "file" else name) in found
+            assert (kind, table.name, name) in found
     assert all(row["about"] and row["type"] for row in rows)
     text = command("query", "--schema").stdout
     assert all(row["column"] in text and row["table"] in text for row in rows)
