@@ -34,10 +34,14 @@ def makespan(tasks, cores):
     return max(free)
 
 
+def table_of(heads):
+    print("| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|")
+
+
 def ingest():
     print("## Ingest of 4,096 ranks of 1 GB of JSON\n")
-    print("| traces | hosts × cores | read by a host, GB/s | seconds | ideal | lost to the last tasks | core-hours | cost |")
-    print("|---|---|---|---|---|---|---|---|")
+    heads = ["traces", "hosts × cores", "read by a host, GB/s", "seconds", "ideal", "lost to the last tasks"]
+    table_of([*heads, "core-hours", "cost"])
     for kind, rate, on_disk in (("plain", PLAIN_GB_S, 1.0), (".gz", PACKED_GB_S, GZIP)):
         for hosts, cores in ((1, 2), (1, 64), (16, 16), (64, 16), (256, 16)):
             rng = random.Random(SEED)
@@ -68,8 +72,8 @@ def lost_worker():
 
 def straggler():
     print("## What the slowest of n ranks makes of a step\n")
-    print("| ranks | every rank varies by 1 % | 3 % | 1 %, and one rank 5 % slow | 1 %, and each rank stalls once in 1,000 steps for half a step |")
-    print("|---|---|---|---|---|")
+    stalls = "1 %, and each rank stalls once in 1,000 steps for half a step"
+    table_of(["ranks", "every rank varies by 1 %", "3 %", "1 %, and one rank 5 % slow", stalls])
     rng = random.Random(SEED)
     for ranks in (8, 64, 512, 4096):
         cells = []
@@ -88,8 +92,7 @@ def straggler():
 
 def power():
     print("## How small a delay is found: share of 40 fleets in which the late rank is named\n")
-    print("| ranks | collectives | late by 0.25 σ | 0.5 σ | 1 σ | 2 σ | accused among equals |")
-    print("|---|---|---|---|---|---|---|")
+    table_of(["ranks", "collectives", "late by 0.25 σ", "0.5 σ", "1 σ", "2 σ", "accused among equals"])
     rng = random.Random(SEED)
     for ranks, collectives in ((8, 100), (8, 1000), (64, 100), (64, 1000), (256, 200)):
         cells = []

@@ -230,3 +230,12 @@ def test_what_cannot_be_is_said(tmp_path, both, cluster):
     words += ["report", str(both[0]), "--job", "before"]
     done = subprocess.run(words, capture_output=True, text=True, env=env)
     assert done.returncode == 2 and "Java 17" in done.stderr
+
+
+def test_a_worker_without_an_interpreter_is_named(tmp_path, cluster):
+    traces = make_job(tmp_path / "job", ranks=2, steps=3)
+    words = [sys.executable, "-m", "laggard", "fleet", "--engine", "spark", "--master", "local[1]"]
+    words += ["--worker-python", "/nowhere/python", "ingest", str(traces), "--to", str(tmp_path / "fleet")]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert "/nowhere/python" in done.stderr and "--worker-python" in done.stderr

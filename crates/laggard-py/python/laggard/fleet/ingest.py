@@ -6,15 +6,13 @@ manifest last, so that only a whole rank is there.
 
 from __future__ import annotations
 
-import atexit
-import functools
 import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import EngineMissing, Error, FormatError
+from ..errors import Error, FormatError
 from . import sources, store
 
 if TYPE_CHECKING:
@@ -158,43 +156,9 @@ def fits(row: dict[str, Any], task: Task, identity: sources.Identity) -> bool:
 
 
 def write_parquet(table: Table, path: Path, metadata: dict[str, str]) -> None:
-    """Writes a table: by the extension's own writer where it has one, else by DuckDB."""
+    """Writes a table by the extension's own writer: a worker needs no engine."""
     with store.replacing(path) as temporary:
-        own = getattr(table, "write_parquet", None)
-        if own is not None:
-            own(os.fspath(temporary), metadata)
-        else:
-            _write_with_duckdb(table, temporary, metadata)
-
-
-def _write_with_duckdb(table: Table, path: Path, metadata: dict[str, str]) -> None:
-    def text(value: str) -> str:
-        return "'" + value.replace("'", "''") + "'"
-
-    connection = _connection()
-    connection.register("rows", table)
-    try:
-        pairs = ", ".join(f"{text(key)}: {text(value)}" for key, value in metadata.items())
-        connection.execute(
-            f"copy rows to {text(os.fspath(path))} "
-            f"(format parquet, compression zstd, parquet_version v2, kv_metadata {{{pairs}}})"
-        )
-    finally:
-        connection.unregister("rows")
-
-
-@functools.cache
-def _connection() -> Any:
-    """One for all tables of a process; a new one takes longer than a small table does."""
-    try:
-        import duckdb
-    except ImportError as error:
-        raise EngineMissing("to write Parquet, duckdb is needed", "pip install 'laggard[sql]'") from error
-    connection = duckdb.connect(config={"threads": 1})
-    # DuckDB complains of a connection that outlives the interpreter.
-    atexit.register(_connection.cache_clear)
-    atexit.register(connection.close)
-    return connection
+        table.write_parquet(temporary, metadata)
 
 
 def _load(path: Path, task: Task) -> Any:

@@ -227,8 +227,9 @@ def _who(data: Row) -> Section:
         for row in data[key]["rows"]:
             if row["stands_out"]:
                 says.append(
-                    f"{label} {visible(row[what], LONGEST)} is slow: its kernels take {number(row['ratio'])} times as long as "
-                    f"those of the others (median of {many(row['n'], 'rank')}, ±{number(100 * row['noise'])} % noise)"
+                    f"{label} {visible(row[what], LONGEST)} is slow: its kernels take {number(row['ratio'])} "
+                    f"times as long as those of the others (median of {many(row['n'], 'rank')}, "
+                    f"±{number(100 * row['noise'])} % noise)"
                 )
     out = [row for row in data["paces"]["rows"] if row["stands_out"]]
     says += [

@@ -13,6 +13,7 @@ from ..errors import EngineMissing, Error, UsageError
 from . import store
 from .engine import COLUMNS, VIEWS, question
 from .ingest import Outcome, Task, ingest_one
+from .show import visible
 
 if TYPE_CHECKING:
     from .engine import OnDone, Row
@@ -101,7 +102,7 @@ class Spark:
                 builder = builder.config(name, value)
             self._session = builder.getOrCreate()
         except Exception as error:
-            raise Error(f"cannot start a session on {self._master}: {_first_line(error)}") from error
+            raise Error(f"cannot start a session on {self._master}: {_cause(error)}") from error
         self._session.sparkContext.setLogLevel("ERROR")
         cores = max(1, self._session.sparkContext.defaultParallelism)
         self._session.conf.set("spark.sql.shuffle.partitions", str(SHUFFLE * cores))
@@ -129,11 +130,9 @@ def _text(value: Any) -> Any:
 
 
 def _cause(error: Exception) -> str:
-    """The line of a long Java story that says what happened in Python, or the first one."""
-    lines = [line.strip() for line in str(error).splitlines()]
-    told = [line for line in lines if re.match(r"[A-Za-z_.]*(Error|Exception|Missing|Interrupt)\b", line)]
-    return told[0][:500] if told else _first_line(error)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    """What happened, out of a long story: a worker's Python error, or the last cause that Java names."""
+    lines = [line.strip() for line in str(error).splitlines()] or [type(error).__name__]
+    in_python = [line for line in lines if re.match(r"[A-Za-z_.]*(Error|Missing|Interrupt)\b(:|$)", line)]
+    causes = (re.match(r"(?:Caused by|): ?[\w.$]+(?:Exception|Error): (.+)", line) for line in lines)
+    in_java = [found[1] for found in causes if found]
+    return visible((in_python[:1] or in_java[-1:] or lines[:1])[0])[:500]
