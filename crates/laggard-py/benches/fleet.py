@@ -31,7 +31,7 @@ IDS = ("correlation", "External id", "External Id", "Ev Idx", "Record function i
 def main():
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("--laggard-python", required=True)
-    flags.add_argument("--base", required=True, help="a real trace, .json or .json.gz")
+    flags.add_argument("--base", required=True, nargs="+", help="real traces, .json or .json.gz; the first for all parts")
     flags.add_argument("--ranks", required=True, help="a directory of real ranks, rank0.json.gz and on")
     flags.add_argument("--out", required=True, help="where inputs are made; may be large")
     flags.add_argument("--only", default="size,ingest,report,spark")
@@ -164,32 +164,39 @@ def sizes(args, out):
         total = [total[0] + packed, total[1] + text, total[2] + path.stat().st_size]
     how = f"{total[0] / 1e3:.0f} kB of {total[1] / 1e6:.1f} MB; {100 * total[0] / total[2]:.0f} % of the packed files"
     row("Parquet to JSON, real ranks", f"{100 * total[0] / total[1]:.2f} %", len(real), how)
-    large = repeated(args.base, out / "large_rank0.json", args.large_mb)
+    large = repeated(args.base[0], out / "large_rank0.json", args.large_mb)
     packed, text = map(int, run(python, INGEST, large, out / "sizes", "large")[2].split())
     how = f"{packed / 1e6:.1f} MB of {text / 1e6:.0f} MB"
     row(f"Parquet to JSON, generated {text / 1e6:.0f} MB", f"{100 * packed / text:.2f} %", 1, how)
 
 
 def ingest(args, out):
+    for base in args.base:
+        ingest_like(args, out, Path(base))
+
+
+def ingest_like(args, out, base):
+    """A trace made from this one, plain and packed."""
     python = args.laggard_python
-    plain = repeated(args.base, out / "trace_rank0.json", args.trace_mb)
-    packed = out / "trace_rank0.json.gz"
+    name = base.name.split(".")[0]
+    plain = repeated(base, out / f"{name}_rank0.json", args.trace_mb)
+    packed = plain.with_name(plain.name + ".gz")
     if not packed.exists():
         with open(plain, "rb") as source, gzip.open(packed, "wb", compresslevel=6) as target:
             shutil.copyfileobj(source, target)
-    for path, kind in ((plain, "plain JSON"), (packed, ".json.gz")):
+    for path, kind in ((plain, f"{name}, plain JSON"), (packed, f"{name}, .json.gz")):
         ratios, rates = [], []
         for i in range(args.rounds + 1):
             _, start, _ = run(python, NOTHING)
             _, load, _ = run(python, LOAD, path)
-            _, both, printed = run(python, INGEST, path, out / "ingest", f"{kind}{i}")
+            _, both, printed = run(python, INGEST, path, out / "ingest", f"{path.name}{i}")
             if i == 0:
                 continue  # the page cache is warm from here on
-            ratios.append((both - start) / (load - start))
+            ratios.append((load - start) / (both - start))
             rates.append(int(printed.split()[1]) / 1e6 / (both - start))
         value = f"{median(ratios):.2f}x ({min(ratios):.2f}–{max(ratios):.2f})"
         how = "CPU seconds without those of the interpreter's start, in turns; median and range of pairs"
-        row(f"ingest to loading alone, {kind}", value, len(ratios), how)
+        row(f"rate of ingest to that of loading alone, {kind}", value, len(ratios), how)
         value = f"{median(rates):.0f} MB/s ({min(rates):.0f}–{max(rates):.0f})"
         row(f"ingest a core, {kind}", value, len(rates), f"{plain.stat().st_size / 1e6:.0f} MB of JSON a CPU second")
 
@@ -294,7 +301,7 @@ def spark(args, out):
     """One cluster of one worker and one of two, asked in turns, once both are warm."""
     traces = out / "spark"
     traces.mkdir(exist_ok=True)
-    base = read(args.base)
+    base = read(args.base[0])
     for rank in range(args.traces):
         repeated(base, traces / f"rank{rank}.json", args.trace_mb, rank, args.traces)
     clusters, sessions = [], []

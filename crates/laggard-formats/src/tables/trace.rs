@@ -28,6 +28,7 @@ pub struct Trace {
     /// What an index has of it.
     summary: OnceLock<Summary>,
     strings: OnceLock<Arc<LargeStringArray>>,
+    extent: OnceLock<Option<(i64, i64)>>,
     classes: OnceLock<Vec<ClassId>>,
     collectives: OnceLock<Vec<Part>>,
     /// And in which of them each row of the device table was launched.
@@ -76,6 +77,11 @@ impl Trace {
 
     fn strings(&self) -> &Arc<LargeStringArray> {
         self.strings.get_or_init(|| strings(&self.timeline.strings))
+    }
+
+    /// The first and the last moment; finding them takes a look at every row.
+    fn extent(&self) -> Option<(i64, i64)> {
+        *self.extent.get_or_init(|| self.timeline.extent())
     }
 
     fn names(&self, codes: &Column<u32>) -> ArrayRef {
@@ -441,7 +447,7 @@ fn of_steps(trace: &Arc<Trace>) -> Table {
         .column("step", NUMBER, "its row", |t| numbers((0..t.steps().len()).map(|n| n as i64)))
         .column("name", word(), "its mark", |t| words(t.steps().iter().map(|s| Some(&s.name))))
         .column("start_ns", NUMBER, "start, since the epoch", |t| {
-            let first = t.timeline.extent().map_or(0, |(start, _)| start);
+            let first = t.extent().map_or(0, |(start, _)| start);
             t.starts(t.steps().iter().map(|step| first.saturating_add(step.start_ns)))
         })
         .column("dur_ns", NUMBER, "duration on the host", |t| {
@@ -622,7 +628,7 @@ fn run(trace: &Arc<Trace>) -> Table {
             NUMBER,
             "the first moment, since the epoch",
             one(|t| {
-                let (first, _) = t.timeline.extent()?;
+                let (first, _) = t.extent()?;
                 Some(t.timeline.about.base_time_ns.saturating_add(first))
             }),
         )
@@ -631,7 +637,7 @@ fn run(trace: &Arc<Trace>) -> Table {
             NUMBER,
             "from the first to the last moment",
             one(|t| {
-                let (first, last) = t.timeline.extent()?;
+                let (first, last) = t.extent()?;
                 Some(last.saturating_sub(first))
             }),
         )

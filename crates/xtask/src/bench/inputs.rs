@@ -61,6 +61,22 @@ impl Kitchen {
         }
     }
 
+    /// Traces to make those of a job from, one mostly of the host's events and one of kernels, and a directory of
+    /// ranks: real ones where they are at hand.
+    pub(super) fn job(&self) -> Result<([PathBuf; 2], PathBuf)> {
+        if let Some(shared) = &self.shared {
+            let traces = shared.join("traces");
+            let bases = ["mi300_resnet.json.gz", "v100_test.json.gz"].map(|name| traces.join(name));
+            return Ok((bases, traces.join("dlrm_8_ranks")));
+        }
+        let made = |flavour| {
+            let input = Input { flavour, style: Style::Native, gigabytes: 0.01, compressed: false };
+            Ok(self.serve(&input)?.0)
+        };
+        let bases = [made(Flavour::Host)?, made(Flavour::Kernels)?];
+        Ok((bases, project::root().join("fixtures/ranks")))
+    }
+
     /// The file for an input and the size of its text; makes it when it is not there yet.
     pub(super) fn serve(&self, input: &Input) -> Result<(PathBuf, u64)> {
         let origin = if self.shared.is_some() { "real" } else { "made" };

@@ -169,10 +169,16 @@ pub(crate) fn fleet(args: &FleetArgs) -> Result<ExitCode> {
     machine::warn_of_load();
     let place = project::target()?.join("bench/fleet");
     std::fs::create_dir_all(&place).with_context(|| format!("cannot make {}", place.display()))?;
+    let kitchen = Kitchen::new(python::ready()?)?;
+    let (bases, ranks) = kitchen.job()?;
     let mut script = Command::new(&with_package);
-    script.arg(project::root().join("crates/laggard-py/benches/fleet.py")).arg("--out").arg(&place);
+    script.arg(project::root().join("crates/laggard-py/benches/fleet.py"));
+    script.arg("--laggard-python").arg(&with_package).arg("--out").arg(&place);
+    script.arg("--ranks").arg(ranks).arg("--base").args(bases);
     if args.quick {
-        script.arg("--quick");
+        script.args(["--only", "size,ingest,report", "--rounds", "3", "--large-mb", "50"]);
+    } else {
+        script.args(["--trace-mb", "400", "--traces", "10"]);
     }
     let measured = child::measure(&mut script)?;
     let section = format!("{}\n\n{}", machine::describe(), measured.stdout);

@@ -41,6 +41,9 @@ KEPT: dict[str, list[str] | None] = {
     "devices": None,
 }
 
+#: What the manifest keeps of the trace as a whole; other columns of its table need a whole summary.
+FACTS = ("gpu", "world_size", "backend", "base_time_ns", "first_ns", "span_ns", "events", "text_bytes", "lost")
+
 #: Tables that are kept when they are asked for.
 MORE = ("launches", "ops", "python", "annotations", "memory")
 
@@ -91,7 +94,7 @@ def ingest_one(task: Task) -> Outcome:
     try:
         identity = sources.identity(path)
         trace = _load(path, task)
-        run = trace.run.head(1)[0]
+        run = trace.run.select(["rank", "gpus", *FACTS]).head(1)[0]
     except (Error, OSError) as error:
         return skipped("bad", str(error))
     if not run["events"]:
@@ -115,7 +118,6 @@ def ingest_one(task: Task) -> Outcome:
         written += target.stat().st_size
     gpus = run["gpus"] or 0
     host = sources.host_of(path.name) or (f"node{rank // gpus}" if gpus > 1 else None)
-    facts = ["gpu", "world_size", "backend", "base_time_ns", "first_ns", "span_ns", "events", "text_bytes", "lost"]
     row = {
         "layout": store.LAYOUT,
         "tables": list(task.tables),
@@ -126,7 +128,7 @@ def ingest_one(task: Task) -> Outcome:
         "fingerprint": identity.fingerprint,
         "host": host,
         "gpus": gpus,
-        **{name: run[name] for name in facts},
+        **{name: run[name] for name in FACTS},
         "losses": trace.losses,
         "parquet_bytes": written,
         "laggard": _version(),
