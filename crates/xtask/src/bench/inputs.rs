@@ -69,7 +69,7 @@ impl Kitchen {
             let bases = ["mi300_resnet.json.gz", "v100_test.json.gz"].map(|name| traces.join(name));
             return Ok((bases, traces.join("dlrm_8_ranks")));
         }
-        let made = |flavour| {
+        let made = |flavour| -> Result<PathBuf> {
             let input = Input { flavour, style: Style::Native, gigabytes: 0.01, compressed: false };
             Ok(self.serve(&input)?.0)
         };
