@@ -143,7 +143,7 @@ def run(python, code, *words, env=None):
     return time.monotonic() - began, used.ru_utime + used.ru_stime, printed
 
 
-LOAD = "import sys, laggard; laggard.load(sys.argv[1], index=False, threads=1)"
+LOAD = "import sys, laggard, laggard.fleet.ingest; laggard.load(sys.argv[1], index=False, threads=1)"
 INGEST = """
 import sys
 from laggard.fleet.ingest import Task, ingest_one
