@@ -6,7 +6,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from . import _laggard
 from ._laggard import Table
@@ -28,9 +28,6 @@ __all__ = [
     "Verdict",
     "load",
 ]
-
-#: A flag of a verb: `True` switches it on, a list gives it again and again.
-Flag = "str | int | float | bool | os.PathLike[str] | list[str] | None"
 
 
 def words(flags: dict[str, Any]) -> list[str]:
@@ -399,8 +396,6 @@ _KINDS: dict[str, type[Evidence]] = {
     "ffi": Ffi,
     "verdict": Verdict,
 }
-
-E_co = TypeVar("E_co", bound=Evidence)
 
 
 def of(loaded: _laggard.Loaded) -> Any:
