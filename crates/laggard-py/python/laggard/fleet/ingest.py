@@ -158,9 +158,9 @@ def fits(row: dict[str, Any], task: Task, identity: sources.Identity) -> bool:
 
 
 def write_parquet(table: Table, path: Path, metadata: dict[str, str]) -> None:
-    """Writes a table by the extension's own writer: a worker needs no engine."""
-    with store.replacing(path) as temporary:
-        table.write_parquet(temporary, metadata)
+    """Writes a table by the extension's own writer, which makes it whole or not at all: a worker needs no engine."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table.write_parquet(path, metadata)
 
 
 def _load(path: Path, task: Task) -> Any:
