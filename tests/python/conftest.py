@@ -112,9 +112,13 @@ def fixtures():
     return [(FIXTURES / name, counts) for name, counts in expected.items()]
 
 
+# Directories of files that are not PyTorch traces, and the file that lists the batches of a captured graph.
+OTHER_KINDS = {"not_traces", "nsys", "rocprofv3", "xplane", "execution_details.json"}
+
+
 def real_traces():
-    """Traces of real machines, where they lie beside the project."""
-    found = [path for path in REAL_TRACES.rglob("*.json*") if "not_traces" not in path.parts]
+    """Traces of real machines, if they lie beside the project."""
+    found = [path for path in REAL_TRACES.rglob("*.json*") if OTHER_KINDS.isdisjoint(path.parts)]
     return sorted(path for path in found if path.suffix in (".json", ".gz", ".zst"))
 
 
