@@ -1,7 +1,7 @@
-//! Builds the injected libraries with one call of rustc each, so that the program can carry them.
+//! Builds each injected library with one call of rustc, so that it can be embedded in the program.
 //!
-//! They are `no_std` and link nothing: what they need of libc is found at load time, without
-//! symbol versions, so that a library built here loads on an older system too.
+//! The libraries are `no_std` and link nothing. They look up libc functions at load time, without
+//! symbol versions, so that they also load on older systems.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,7 +18,7 @@ fn main() {
         if supported {
             build(agent, &library, &target);
         } else {
-            std::fs::write(&library, b"").expect("OUT_DIR can be written");
+            std::fs::write(&library, b"").expect("OUT_DIR is writable");
         }
     }
 }
@@ -40,5 +40,5 @@ fn build(agent: &str, library: &Path, target: &str) {
         rustc.args(["-C", &format!("linker={linker}")]);
     }
     let status = rustc.status().expect("rustc can be run");
-    assert!(status.success(), "the {agent} agent does not build");
+    assert!(status.success(), "cannot build the {agent} agent");
 }

@@ -40,7 +40,7 @@ def table_of(heads):
 
 def ingest():
     print("## Ingest of 4,096 ranks of 1 GB of JSON\n")
-    heads = ["traces", "hosts × cores", "read by a host, GB/s", "seconds", "ideal", "lost to the last tasks"]
+    heads = ["traces", "hosts × cores", "read per host, GB/s", "seconds", "ideal", "lost to the last tasks"]
     table_of([*heads, "core-hours", "cost"])
     for kind, rate, on_disk in (("plain", PLAIN_GB_S, 1.0), (".gz", PACKED_GB_S, GZIP)):
         for hosts, cores in ((1, 2), (1, 64), (16, 16), (64, 16), (256, 16)):
@@ -56,22 +56,23 @@ def ingest():
                 f"| {kind} | {hosts} × {cores} | {read:.2f} | {seconds:,.0f} | {ideal:,.0f} "
                 f"| {100 * (seconds / ideal - 1):.0f} % | {hours:,.1f} | ${hours * CORE_HOUR:,.2f} |"
             )
-    print(f"\nJSON {RANKS * GB_A_RANK / 1000:.2f} TB, packed {RANKS * GZIP:.0f} GB, Parquet {RANKS * PARQUET:.0f} GB\n")
+    json_tb, gzip_gb, parquet_gb = RANKS * GB_A_RANK / 1000, RANKS * GZIP, RANKS * PARQUET
+    print(f"\nJSON {json_tb:.2f} TB, compressed {gzip_gb:.0f} GB, Parquet {parquet_gb:.0f} GB\n")
 
 
 def lost_worker():
-    print("## A worker lost in the middle: packed traces, 16 hosts of 16 cores\n")
+    print("## A worker lost halfway: compressed traces, 16 hosts with 16 cores\n")
     rng = random.Random(SEED)
     tasks = [GB_A_RANK / PACKED_GB_S * rng.lognormvariate(0, SPREAD) for _ in range(RANKS)]
     whole = makespan(tasks, 256)
     # At half time a host's 16 running tasks are lost, half done on average; 240 cores do the rest.
     done = int(RANKS / 2)
     rest = tasks[done:] + tasks[done - 16 : done]
-    print(f"{START_S + whole:,.0f} s without, {START_S + whole / 2 + makespan(rest, 240):,.0f} s with the loss\n")
+    print(f"{START_S + whole:,.0f} s without the loss, {START_S + whole / 2 + makespan(rest, 240):,.0f} s with it\n")
 
 
 def straggler():
-    print("## What the slowest of n ranks makes of a step\n")
+    print("## Effect of the slowest of n ranks on a step\n")
     stalls = "1 %, and each rank stalls once in 1,000 steps for half a step"
     table_of(["ranks", "every rank varies by 1 %", "3 %", "1 %, and one rank 5 % slow", stalls])
     rng = random.Random(SEED)
@@ -91,8 +92,8 @@ def straggler():
 
 
 def power():
-    print("## How small a delay is found: share of 40 fleets in which the late rank is named\n")
-    table_of(["ranks", "collectives", "late by 0.25 σ", "0.5 σ", "1 σ", "2 σ", "accused among equals"])
+    print("## Detectable delay: share of 40 fleets in which the late rank is named\n")
+    table_of(["ranks", "collectives", "late by 0.25 σ", "0.5 σ", "1 σ", "2 σ", "false positives among equal ranks"])
     rng = random.Random(SEED)
     for ranks, collectives in ((8, 100), (8, 1000), (64, 100), (64, 1000), (256, 200)):
         cells = []

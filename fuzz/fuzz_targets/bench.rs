@@ -1,4 +1,5 @@
-//! Any bytes as results of a benchmark: they are read or refused, and what is read can be judged.
+//! Fuzzes the readers of benchmark results. Accepted input has one series per side and no negative
+//! times.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Any bytes as a file of callgrind: its profile has the costs of its functions, whatever its graph.
+//! Fuzzes the callgrind reader. The profile has the same total cost as the functions, whatever the
+//! call graph.
 
 #![no_main]
 
@@ -12,7 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
         let own = (0..graph.functions.len() as u32).map(|f| u128::from(graph.own(f)[event]));
         let of_event = profile.samples.iter().filter(|sample| sample.event as usize == event);
         let weights: u128 = of_event.map(|sample| u128::from(sample.weight)).sum();
-        // Sums that do not fit are cut, in functions sooner than in lines.
+        // Sums that overflow are clamped, for functions earlier than for lines.
         assert!(weights == own.sum::<u128>() || weights > u128::from(u64::MAX));
     }
 });

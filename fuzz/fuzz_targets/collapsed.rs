@@ -1,4 +1,4 @@
-//! Any bytes as collapsed stacks: they are read or refused, and what is read points somewhere.
+//! Fuzzes the collapsed stack reader. All indices of accepted profiles are valid.
 
 #![no_main]
 

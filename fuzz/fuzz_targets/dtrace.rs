@@ -1,5 +1,5 @@
-//! Any bytes as text of dtrace and of dtruss: they are read or refused, and what is read can be summed
-//! up.
+//! Fuzzes the dtrace and dtruss readers. Accepted input has samples or valid indices, and its
+//! totals can be computed.
 
 #![no_main]
 

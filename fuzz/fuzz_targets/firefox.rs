@@ -1,4 +1,4 @@
-//! Any bytes as a profile of the Firefox Profiler: they are read or refused, and what is read points somewhere.
+//! Fuzzes the Firefox Profiler reader. All indices of accepted profiles are valid.
 
 #![no_main]
 

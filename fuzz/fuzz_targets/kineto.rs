@@ -1,6 +1,6 @@
-//! Any bytes as a trace: the reader comes back, and if they are JSON, its paths see the same
-//! number of events. (Of damaged JSON the faster paths may save more: they do not look at what
-//! they do not need.)
+//! Fuzzes the PyTorch trace reader. It must terminate, and for valid JSON all its paths must count
+//! the same number of events. For malformed JSON the fast paths may recover more events, because
+//! they skip parts that they do not need.
 
 #![no_main]
 

@@ -1,15 +1,15 @@
-//! Any bytes as a run file: they are read or refused, and what is read points somewhere.
+//! Fuzzes the reader of run files (.lag). All indices of accepted profiles are valid.
 
 #![no_main]
 
 use laggard_formats::lag::{Run, read_run};
 use libfuzzer_sys::fuzz_target;
 
-#[allow(dead_code, reason = "a run is a file, and needs no source of bytes")]
+#[allow(dead_code, reason = "run files are read from disk, so `source` is not used")]
 mod stacks;
 
 fuzz_target!(|bytes: &[u8]| {
-    // A run is mapped, so it has to be a file.
+    // Run files are memory-mapped, so the input must be on disk.
     let path = std::env::temp_dir().join(format!("laggard-fuzz-{}.lag", std::process::id()));
     std::fs::write(&path, bytes).expect("a temporary file");
     match read_run(&path) {

@@ -1,4 +1,4 @@
-//! Any bytes as a file of massif: they are read or refused, and what is read can be summed up.
+//! Fuzzes the massif reader. Totals of accepted profiles can be computed.
 
 #![no_main]
 

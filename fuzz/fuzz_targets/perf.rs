@@ -1,4 +1,4 @@
-//! Any bytes as a recording of perf: they are read or refused, and what is read points somewhere.
+//! Fuzzes the perf.data reader. All indices of accepted profiles are valid.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes as what perf script prints: they are read or refused, and what is read points somewhere.
+//! Fuzzes the `perf script` reader. All indices of accepted profiles are valid.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes as what `perf stat` writes: they are read or refused, and what is read can be summed up.
+//! Fuzzes the `perf stat` reader. Totals and derived metrics of accepted input can be computed.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes as a file of pprof: they are read or refused, and what is read points somewhere.
+//! Fuzzes the pprof reader. All indices of accepted profiles are valid.
 
 #![no_main]
 

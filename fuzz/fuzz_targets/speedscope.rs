@@ -1,4 +1,4 @@
-//! Any bytes as a file of speedscope: they are read or refused, and what is read points somewhere.
+//! Fuzzes the speedscope reader. All indices of accepted profiles are valid.
 
 #![no_main]
 

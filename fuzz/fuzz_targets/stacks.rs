@@ -1,16 +1,16 @@
-//! What the fuzz targets of profiles have in common.
+//! Code shared by the fuzz targets of profile readers.
 
 use laggard_core::model::NONE;
 use laggard_core::model::profile::Profile;
 use laggard_formats::{Bytes, Source};
 use std::io::Cursor;
 
-/// Bytes as a file to read.
+/// The fuzzed bytes as an input file.
 pub fn source(bytes: &[u8]) -> Source {
     Source { path: "fuzzed".into(), bytes: Bytes::Stream(Box::new(Cursor::new(bytes.to_vec()))) }
 }
 
-/// Whether all numbers point somewhere.
+/// Asserts that all indices are valid.
 pub fn check(profile: &Profile) {
     for (number, node) in (0u32..).zip(&profile.stacks) {
         assert!(node.parent == NONE || node.parent < number);

@@ -1,6 +1,6 @@
-"""Calls functions through one binding, @BINDING@, and nothing else: to be put under a profiler.
+"""Call functions through one binding, @BINDING@, for use under a profiler.
 
-Written by `laggard ffi build`; what is called stands in subjects/ffi/suite.toml.
+Written by `laggard ffi build`; the calls are defined in subjects/ffi/suite.toml.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import time
 MODULE = "@MODULE@"
 CASES = ["@CASES@"]
 
-# Values and set-up become local variables of the loop, so that the loop is as short as can be.
+# Values and set-up code become local variables of the function, to minimize loop overhead.
 LOOP = """
 def timed(m, clock, cpu, times):
 {setup}
@@ -26,7 +26,7 @@ def timed(m, clock, cpu, times):
 
 
 def load():
-    """The binding, from the directory of this file."""
+    """Load the binding from the directory of this file."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), MODULE)
     spec = importlib.util.spec_from_file_location("bench." + MODULE.split(".")[0], path)
     module = importlib.util.module_from_spec(spec)
@@ -36,7 +36,7 @@ def load():
 
 
 def timed(case, m, iterations):
-    """Nanoseconds of a call, the loop's own included: wall time and CPU time."""
+    """Wall and CPU nanoseconds per call, including loop overhead."""
     statements = max(1, iterations // case["calls"])
     source = LOOP.format(
         setup=textwrap.indent(case["setup"], " " * 4),
@@ -50,7 +50,7 @@ def timed(case, m, iterations):
 
 
 def chosen(wanted):
-    """The cases of these names; without any, the first of each group."""
+    """The cases with these names; by default the first of each group."""
     if not wanted:
         groups = {}
         for case in CASES:
@@ -59,23 +59,23 @@ def chosen(wanted):
     known = {case["name"]: case for case in CASES}
     unknown = [name for name in wanted if name not in known]
     if unknown:
-        sys.exit("error: there is no category %s\nhint: categories are %s" % (unknown[0], ", ".join(known)))
+        sys.exit("error: unknown category %s\nhint: categories are %s" % (unknown[0], ", ".join(known)))
     return [known[name] for name in wanted]
 
 
 def positive(text):
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError("give a number above 0")
+        raise argparse.ArgumentTypeError("must be greater than 0")
     return number
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Calls functions through @BINDING@.")
-    parser.add_argument("--iterations", type=positive, default=1000000, help="calls of every function")
-    parser.add_argument("--categories", default="", metavar="A,B", help="what to call; without it the first of each group")
-    parser.add_argument("--result", metavar="FILE", help="write wall and CPU nanoseconds there, a line each category, in place of words")
-    parser.add_argument("--list", action="store_true", help="say what can be called")
+    parser = argparse.ArgumentParser(description="Call functions through @BINDING@.")
+    parser.add_argument("--iterations", type=positive, default=1000000, help="calls per function")
+    parser.add_argument("--categories", default="", metavar="A,B", help="categories to call [default: first of each group]")
+    parser.add_argument("--result", metavar="FILE", help="append wall and CPU nanoseconds to FILE, one line per category")
+    parser.add_argument("--list", action="store_true", help="list categories")
     args = parser.parse_args()
     if args.list:
         for case in CASES:
@@ -89,7 +89,7 @@ def main():
             with open(args.result, "a") as file:
                 file.write("%s %r %r\n" % (case["name"], wall, cpu))
         else:
-            print("%-14s %10.1f ns a call, with the loop" % (case["name"], wall), flush=True)
+            print("%-14s %10.1f ns per call, including the loop" % (case["name"], wall), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Samples blocks of itself: AGENT LAGGARD DIRECTORY SCENARIO TRIGGER [FLAGS].
+"""Record blocks of this program: AGENT LAGGARD DIRECTORY SCENARIO TRIGGER [FLAGS].
 
-The agent is loaded late, `laggard drive` takes the samples. TRIGGER is the number of the one that
-is tried first.
+The agent is loaded at run time, and `laggard drive` takes the samples. TRIGGER is the number of the
+sample trigger to try first.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ import time
 AGENT, LAGGARD, DIRECTORY, SCENARIO, TRIGGER, *FLAGS = sys.argv[1:]
 BUSY = 1
 KEPT = 2
-# Place of the trigger in the header of the ring.
+# Offset of the trigger in the header of the ring buffer.
 TRIGGER_AT = 56
 
 agent = None
@@ -29,7 +29,7 @@ class Refused(Exception):
 
 
 class record:
-    """Samples its block into a file of this name."""
+    """Record the block to a file with this name."""
 
     def __init__(self, name):
         self.path = os.path.join(DIRECTORY, name)
@@ -93,7 +93,7 @@ def in_new_thread(seconds):
 
 
 def action(number):
-    """The action that the kernel has for a signal: handler, flags, restorer, mask."""
+    """The kernel's action for a signal: handler, flags, restorer, mask."""
     place = (ctypes.c_uint64 * 4)()
     ctypes.CDLL(None).syscall(13, number, None, place, 8)
     return list(place)
@@ -107,13 +107,13 @@ def actions():
 
 
 def events():
-    """Descriptors of perf events."""
+    """File descriptors of perf events."""
     names = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
     return [name for name in names if os.path.islink(name) and "perf_event" in os.readlink(name)]
 
 
 def threads():
-    """Old and new threads; then all is as before; then a second block."""
+    """Existing and new threads; then everything is restored; then a second block."""
     begin = threading.Event()
     old = threading.Thread(target=in_old_thread, args=(begin, 0.4))
     old.start()
@@ -126,7 +126,7 @@ def threads():
         new.join()
         old.join()
     assert first.stopped == 0 and actions() == before and not events()
-    # With the default action, one late sample would end the process.
+    # With the default action, a late sample would kill the process.
     burn(0.2)
     with record("second.lag") as second:
         in_second(0.3)
@@ -138,7 +138,7 @@ def in_second(seconds):
 
 
 def many():
-    """Blocks that begin and end while other threads work, many times."""
+    """Many blocks that start and end while other threads work."""
     is_over = False
 
     def work():
@@ -171,7 +171,7 @@ def nested():
 
 
 def forks():
-    """Processes that are forked or started in a block are not sampled, and end as they should."""
+    """Processes that are forked or started in a block are not sampled and exit normally."""
     before = actions()
     with record("forks.lag"):
         in_main(0.1)
@@ -188,13 +188,13 @@ def forks():
         context = multiprocessing.get_context("fork")
         with context.Pool(2) as pool:
             assert pool.map(abs, range(-100, 0)) == list(range(100, 0, -1))
-        # No child is left to wait for.
+        # No child processes remain.
         try:
             os.wait()
             raise SystemExit("the driver is a child")
         except ChildProcessError:
             pass
-    # One that goes on to the end of the block, and records itself.
+    # A child that runs until the end of the block and records itself.
     with record("parent.lag"):
         in_main(0.1)
         child = os.fork()
@@ -210,7 +210,7 @@ def in_child(seconds):
 
 
 def faults():
-    """Handlers of the program's own: before the block, from within it, and for a real fault."""
+    """Signal handlers of the program: set before the block, within it, and for a real fault."""
     faulthandler.enable()
     before = actions()
     got = []
@@ -222,7 +222,7 @@ def faults():
         in_main(0.1)
         faulthandler.disable()
         faulthandler.enable()
-        # Faults are the program's alone now: samples are taken without them.
+        # The program replaced the fault handlers of the agent; samples are taken without them.
         in_careful(0.2)
     assert got == [1] and action(signal.SIGTRAP) == trap and before[0] == action(signal.SIGSEGV)
     with record("fatal.lag"):
@@ -235,7 +235,7 @@ def in_careful(seconds):
 
 
 def blocked():
-    """A thread that blocks all signals, from before the block on, and one from within it."""
+    """Threads that block all signals, started before the block and within it."""
 
     def work(begin):
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
@@ -292,7 +292,7 @@ def multiply(matrix):
 
 
 def waits():
-    """Threads that wait are seen by the wall clock, also those that start in the block."""
+    """Waiting threads have wall-clock samples, including those that start in the block."""
     begin = threading.Event()
     old = threading.Thread(target=waits_in_old_thread, args=(begin,))
     old.start()

@@ -1,7 +1,7 @@
-"""Python called back from C in many ways; every function that burns time has known callers.
+"""Python called from C in many ways; every function that uses CPU time has known callers.
 
-The caller of `burn` is always one of the functions named `leaf_*`, and each `leaf_*` is called
-only by the function of the same name with `by_` in place of `leaf_` (or by itself, where it says so).
+The caller of `burn` is always one of the functions named `leaf_*`. Each `leaf_*` is called only by
+the function with the same name and the prefix `by_` (or by itself, if its docstring says so).
 """
 import ctypes
 import functools

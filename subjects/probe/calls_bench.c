@@ -1,5 +1,5 @@
-/* What a call of a function of one instruction costs: rounds of calls, CPU time in ns a call, one a line
- * in the file named by the second argument, or to stdout. */
+/* Measures calls of a one-instruction function: CPU nanoseconds per call, one line per round, written to
+ * the file in the second argument or to stdout. */
 #define _GNU_SOURCE
 #include "calls_lib.h"
 #include <stdio.h>

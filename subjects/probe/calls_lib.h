@@ -1,4 +1,4 @@
-/* The library whose calls are traced in the tests of the call tracer. */
+/* The traced library in the tests of the call tracer. */
 #include <immintrin.h>
 #include <setjmp.h>
 

@@ -1,5 +1,5 @@
-/* Calls the library in one way, named by the first argument; exits with 0 when all results are
- * right. Calls of add_one are counted by the tests. */
+/* Calls the library in the way given by the first argument; exits with status 0 if all results are
+ * correct. The tests count calls of add_one. */
 #define _GNU_SOURCE
 #include "calls_lib.h"
 #include <dlfcn.h>
@@ -44,7 +44,7 @@ static int many_threads(void) {
     return bad;
 }
 
-/* The fork happens inside a traced call, through which the child returns too. */
+/* Forks inside a traced call, from which the child also returns. */
 static void fork_here(void *pid) { *(pid_t *)pid = fork(); }
 
 static int forks(void) {
@@ -58,7 +58,7 @@ static int forks(void) {
     return status != 0;
 }
 
-/* Another thread of the child calls first, while the one that forked is still in its traced call. */
+/* Another thread of the child calls first, while the forked thread is still in its traced call. */
 static void fork_and_thread(void *pid) {
     fork_here(pid);
     if (*(pid_t *)pid == 0) {
@@ -163,8 +163,8 @@ static int by_name(void) {
     return x != count;
 }
 
-/* Two coroutines and the main stack, each switched away from within traced calls, ended in
- * another order than begun. */
+/* Two coroutines and the main stack, each switched away from within traced calls, that end in
+ * another order than they started. */
 static ucontext_t main_context, first_context, second_context;
 static char *first_stack, *second_stack;
 static int steps;
@@ -201,7 +201,7 @@ static int coroutines(int in_one_area) {
     return steps != 301;
 }
 
-/* A handler on its own stack calls while calls are under way. */
+/* A signal handler with its own stack calls while other calls are active. */
 static volatile long handled;
 static void handler(int signal) {
     (void)signal;

@@ -1,4 +1,4 @@
-// Throws through traced calls. Built as the library with LIBRARY, else as the program.
+// Throws through traced calls. Compiled as the library with LIBRARY defined, otherwise as the program.
 #include "calls_lib.h"
 
 #ifdef LIBRARY
@@ -11,7 +11,7 @@ struct Guard {
     ~Guard() { destroyed++; }
 };
 
-// The exception passes two traced calls and a frame with something to destroy.
+// The exception propagates through two traced calls and a frame with a destructor.
 static void rethrow(void *value) {
     Guard guard;
     throw_out(*static_cast<int *>(value));

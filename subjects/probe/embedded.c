@@ -1,4 +1,4 @@
-// A program that loads Python when it is already running, as applications with plugins do.
+// A program that loads Python at run time, like applications with plugins.
 // Usage: embedded LIBPYTHON
 #include <dlfcn.h>
 #include <stdio.h>

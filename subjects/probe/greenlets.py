@@ -1,4 +1,4 @@
-"""Two greenlets that take turns."""
+"""Two greenlets that alternate."""
 import greenlet
 
 

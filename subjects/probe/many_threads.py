@@ -1,4 +1,4 @@
-"""Many threads that do the same: python|dot THREADS TIMES OUTPUT.
+"""Run the same work in many threads: python|dot THREADS TIMES OUTPUT.
 
 Writes CPU and wall time of the part with threads, in seconds.
 """

@@ -1,4 +1,4 @@
-"""Forks, threads, exec and pools; each works in a function of its own name."""
+"""Forks, threads, exec and pools; each works in a function with its own name."""
 import os
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Two matrix products that reach different kernels of BLAS from different lines."""
+"""Two matrix products on different lines that call different BLAS kernels."""
 import os
 import sys
 

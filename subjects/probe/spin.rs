@@ -1,4 +1,4 @@
-//! A Rust program whose time goes to a known method of a generic type.
+//! A Rust program that spends its time in a method of a generic type.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-// Native stacks that are hard to follow, each burning time under a function of a known name.
+// Native stacks that are hard to unwind; each uses CPU time in a function with a known name.
 // Usage: stacks WHAT MILLISECONDS
 #define _GNU_SOURCE
 #include <alloca.h>
@@ -36,7 +36,7 @@ __attribute__((noinline)) static void burn(void) {
     }
 }
 
-// The stack pointer is realigned and moves by a variable amount: its frame is found by expressions.
+// The stack pointer is realigned and moves by a variable amount, so unwinding needs DWARF expressions.
 __attribute__((noinline)) void realigned(int n) {
     volatile char wide[256] __attribute__((aligned(64)));
     volatile char *more = alloca(n);
@@ -85,7 +85,7 @@ __attribute__((noinline)) void threads(void) {
     for (int i = 0; i < 4; i++) pthread_join(all[i], 0);
 }
 
-// Threads with the smallest stack and all signals blocked at birth.
+// Threads with the smallest stack that start with all signals blocked.
 __attribute__((noinline)) void blocked_threads(void) {
     sigset_t all, old;
     sigfillset(&all);
@@ -99,7 +99,7 @@ __attribute__((noinline)) void blocked_threads(void) {
     pthread_join(one, 0);
 }
 
-// A coroutine on a thread: its stack lies right below the thread's, behind a page that must not be touched.
+// A coroutine on a thread. Its stack lies directly below that of the thread, separated by a guard page.
 static ucontext_t outside, inside;
 static void coroutine(void) { burn(); }
 static void *thread_with_coroutine(void *unused) {
@@ -148,7 +148,7 @@ __attribute__((noinline)) void allocating(void) {
 static volatile char *page;
 static int mended;
 
-// Makes a page writable that was written to.
+// SIGSEGV handler: makes the faulting page writable.
 static void mend(int signal, siginfo_t *info, void *context) {
     (void)signal, (void)context;
     if (info->si_addr != page) _exit(2);
@@ -172,7 +172,7 @@ int main(int argc, char **argv) {
         burn();
         for (int fd = 3; fd < 1024; fd++) close(fd);
         burn();
-        // What is opened next must not be touched by anyone else.
+        // The agent must not use or close descriptors that the program opens.
         int mine = open("/dev/null", O_RDWR);
         burn();
         if (mine != 3 || write(mine, "x", 1) != 1) return 8;

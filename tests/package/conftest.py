@@ -1,4 +1,4 @@
-"""What the tests of the installed package share: where files to load are."""
+"""Fixtures for the tests of the installed package."""
 
 import gzip
 import json
@@ -14,16 +14,16 @@ REAL_TRACES = ROOT.parent / "shared" / "traces"
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "spark: needs a cluster, which the test starts; run by `cargo xtask test --all`")
+    config.addinivalue_line("markers", "spark: starts a Spark cluster; run by `cargo xtask test --all`")
 
 
 def traces():
-    """Small traces whose content is beyond doubt, of every layout and compression."""
+    """Small traces with known content, in every layout and compression."""
     return [FIXTURES / name for name in json.loads((FIXTURES / "expected.json").read_text())]
 
 
 def events(path):
-    """The events of a trace, by a reader that nobody here wrote."""
+    """The events of a trace, read with the json module."""
     text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     file = json.loads(text)
     return file if isinstance(file, list) else file["traceEvents"]
@@ -31,7 +31,7 @@ def events(path):
 
 @pytest.fixture
 def command():
-    """The command line of the package: `command("report", path).stdout`; `code=None` accepts any exit code."""
+    """Runs the command line of the package: `command("report", path).stdout`; `code=None` accepts any exit status."""
 
     def run(*words, code=0, **options):
         line = [sys.executable, "-m", "laggard", *map(str, words)]

@@ -1,4 +1,4 @@
-"""Comparisons in Python: two files of a kind, and what makes B lag."""
+"""Comparisons of two files, and their culprits."""
 
 import json
 
@@ -7,7 +7,7 @@ import pytest
 from conftest import FIXTURES
 
 
-def test_comparison_is_that_of_the_command_line(command):
+def test_comparison_matches_the_command_line(command):
     paths = [FIXTURES / "bench" / name for name in ("pytest-benchmark.json", "pytest-benchmark-again.json")]
     comparison = laggard.load(paths[0]).compare(paths[1])
     assert comparison.report() == str(comparison) == command("compare", *paths).stdout
@@ -18,7 +18,7 @@ def test_comparison_is_that_of_the_command_line(command):
 
 
 def steps(kernel_us, count=12):
-    """A trace of steps that launch one kernel each, which takes this long."""
+    """A trace of steps with two kernels each; the first takes `kernel_us`."""
     events, correlation = [], 0
     for number in range(count):
         start = (kernel_us + 1_000) * number
@@ -36,7 +36,7 @@ def steps(kernel_us, count=12):
     return {"traceEvents": events, "deviceProperties": [{"id": 0, "name": "NVIDIA A100"}]}
 
 
-def test_the_kernel_that_got_slower_is_the_culprit(tmp_path):
+def test_slower_kernel_is_the_culprit(tmp_path):
     for name, kernel_us in (("a", 2_000), ("b", 4_000)):
         (tmp_path / f"{name}.json").write_text(json.dumps(steps(kernel_us)))
     a, b = (laggard.load(tmp_path / f"{name}.json") for name in "ab")
@@ -49,15 +49,15 @@ def test_the_kernel_that_got_slower_is_the_culprit(tmp_path):
     assert a.compare(a).culprits == []
 
 
-def test_profiles_are_compared():
+def test_profile_comparison_lists_functions():
     profiles = sorted((FIXTURES / "profiles").glob("*.folded"))
     if not profiles:
-        pytest.skip("there are no collapsed stacks among the fixtures")
+        pytest.skip("no fixture has collapsed stacks")
     a = laggard.load(profiles[0])
-    assert "Functions" in a.compare(a).report()
+    assert "by function" in a.compare(a).report()
 
 
-def test_files_of_different_kinds_are_refused():
+def test_files_of_different_kinds_cannot_be_compared():
     trace = laggard.load(FIXTURES / "amd-native.json", index=False)
     bench = laggard.load(FIXTURES / "bench" / "pyperf.json")
     with pytest.raises(laggard.Error, match="different kinds") as raised:
@@ -65,7 +65,7 @@ def test_files_of_different_kinds_are_refused():
     assert "one kind" in raised.value.hint
 
 
-def test_a_kept_verdict_has_its_culprits():
+def test_saved_verdict_has_culprits():
     verdict = laggard.load(FIXTURES / "culprits" / "scalar-loop.json")
     assert verdict.lags and verdict.ratio > 1
     assert verdict.culprits[0].kind == "scalar-loop"

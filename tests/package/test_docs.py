@@ -1,4 +1,4 @@
-"""What the documents show works: the guide's code, and the notebook."""
+"""The code in the guide and the notebook runs."""
 
 import json
 import re
@@ -15,7 +15,7 @@ NOTEBOOK = ROOT / "docs" / "examples" / "evidence.ipynb"
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A directory with the files that the documents speak of."""
+    """A directory with the files used in the guide and the notebook."""
     shutil.copy(FIXTURES / "amd-native.json", tmp_path / "trace.json")
     for name, kernel_us in (("before", 2_000), ("after", 3_000)):
         (tmp_path / f"{name}.json").write_text(json.dumps(steps(kernel_us)))
@@ -23,8 +23,8 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="sampling is for Linux")
-def test_the_code_of_the_guide_runs(place, capsys):
+@pytest.mark.skipif(sys.platform != "linux", reason="sampling requires Linux")
+def test_guide_code_runs(place, capsys):
     for package in ("polars", "pyarrow", "duckdb", "pandas"):
         pytest.importorskip(package)
     blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
@@ -32,12 +32,12 @@ def test_the_code_of_the_guide_runs(place, capsys):
     names = {"__name__": "guide"}
     for block in blocks:
         exec(compile(block, str(GUIDE), "exec"), names)
-    said = capsys.readouterr().out
-    assert "same-kernel-slower" in said and "samples," in said
+    stdout = capsys.readouterr().out
+    assert "same-kernel-slower" in stdout and "samples," in stdout
     assert (place / "bench.json").exists() and (place / "run.lag").exists()
 
 
-def test_the_notebook_runs(place):
+def test_notebook_runs(place):
     nbformat = pytest.importorskip("nbformat")
     client = pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")

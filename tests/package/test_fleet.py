@@ -1,5 +1,5 @@
-"""`laggard fleet` on one machine: who is named and who is not, that each trace is ingested once, and that
-nothing is counted that was not read."""
+"""`laggard fleet` on one machine: detection of stragglers and slow hosts, ingest, totals, escaping of names, and the
+command line."""
 
 import gzip
 import json
@@ -22,7 +22,7 @@ from laggard.fleet.show import visible
 pytest.importorskip("duckdb")
 
 DLRM = REAL_TRACES / "dlrm_8_ranks"
-has_real_traces = pytest.mark.skipif(not DLRM.is_dir(), reason="there are no real traces")
+has_real_traces = pytest.mark.skipif(not DLRM.is_dir(), reason="no real traces available")
 
 KERNELS = [
     "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_64x3_tn",
@@ -34,7 +34,7 @@ BASE_US = 1_000_000_000
 
 
 def rank_events(kernels_us, starts, ends, rank, ranks, offset_us, names):
-    """The events of one rank: each step has its kernels, then a collective that ends for all at once."""
+    """The events of one rank: each step has kernels, then a collective that ends at the same time on all ranks."""
     events, correlation = [], 0
 
     def launched(name, ts, dur, stream, extra=None):
@@ -86,9 +86,9 @@ def make_job(
     named="rank{rank}.json",
     bursts=False,
 ):
-    """Traces of a made-up job in which ranks wait for each other. `late_us` are ranks that start their work
-    late, `slow` how much longer a rank's kernels take, `gpus` the model of each. With `bursts` one rank at
-    random is late for a while, and then another."""
+    """Writes synthetic traces of a job in which ranks wait for each other. By rank, `late_us` is the delay before
+    its work, `slow` the factor of its kernel times, and `gpus` its GPU model. With `bursts`, one random rank is late
+    for a few steps, then another."""
     rng = random.Random(seed)
     place.mkdir(parents=True, exist_ok=True)
     kernels = {rank: [] for rank in range(ranks)}
@@ -122,7 +122,7 @@ def make_job(
 
 
 def run_fleet(*words, code=0, **env):
-    """`laggard fleet …` as a user runs it."""
+    """Runs `laggard fleet …` as a command."""
     done = subprocess.run(
         [sys.executable, "-m", "laggard", "fleet", *map(str, words)],
         capture_output=True,
@@ -131,12 +131,12 @@ def run_fleet(*words, code=0, **env):
         stdin=subprocess.DEVNULL,
         env={**os.environ, **env},
     )
-    assert done.returncode == code, f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert done.returncode == code, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
 
 
-def answer(tmp_path, traces, **flags):
-    """The report of a directory of traces."""
+def report_on(tmp_path, traces, **flags):
+    """Ingests a directory of traces and returns the report."""
     fleet.ingest(traces, to=tmp_path / "fleet", **flags)
     return fleet.report(tmp_path / "fleet").data
 
@@ -145,65 +145,65 @@ def files_of(to):
     return {path: path.stat().st_mtime_ns for path in to.rglob("*") if path.is_file()}
 
 
-# Who is named
+# Detection
 
 
-def test_a_planted_straggler_is_named_and_nobody_else(tmp_path):
-    data = answer(tmp_path, make_job(tmp_path / "job", late_us={5: 120}))
+def test_only_the_planted_straggler_is_reported(tmp_path):
+    data = report_on(tmp_path, make_job(tmp_path / "job", late_us={5: 120}))
     assert data["stragglers"]["stand_out"] == [5]
     found = data["stragglers"]["rows"][0]
     assert found["rank"] == 5 and found["share"] > 0.9 and found["matched"] == 60
     assert found["held_ns"] == pytest.approx(60 * 100e3, rel=0.3)
-    # It starts late, but its kernels are as fast as all others.
+    # It starts late, but its kernels are as fast as those of other ranks.
     assert data["paces"]["stand_out"] == data["hosts"]["stand_out"] == data["gpus"]["stand_out"] == []
 
 
-def test_two_stragglers_are_both_named(tmp_path):
-    data = answer(tmp_path, make_job(tmp_path / "job", ranks=16, late_us={3: 100, 12: 110}))
+def test_two_stragglers_are_both_reported(tmp_path):
+    data = report_on(tmp_path, make_job(tmp_path / "job", ranks=16, late_us={3: 100, 12: 110}))
     assert sorted(data["stragglers"]["stand_out"]) == [3, 12]
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("bursts", [False, True])
-def test_a_fleet_of_equals_accuses_nobody(tmp_path, seed, bursts):
-    data = answer(tmp_path, make_job(tmp_path / "job", ranks=12, steps=100, seed=seed, bursts=bursts))
-    for who in ("stragglers", "paces", "hosts", "gpus"):
-        assert data[who]["stand_out"] == [], who
+def test_equal_ranks_have_no_outliers(tmp_path, seed, bursts):
+    data = report_on(tmp_path, make_job(tmp_path / "job", ranks=12, steps=100, seed=seed, bursts=bursts))
+    for table in ("stragglers", "paces", "hosts", "gpus"):
+        assert data[table]["stand_out"] == [], table
     assert "no straggler" in fleet.report(tmp_path / "fleet").text()
 
 
-def test_a_slow_host_is_named(tmp_path):
-    # Eight ranks on hosts of four GPUs each: the second host is a twelfth slower.
-    data = answer(tmp_path, make_job(tmp_path / "job", ranks=16, slow={rank: 1.08 for rank in range(4, 8)}))
+def test_slow_host_is_reported(tmp_path):
+    # 16 ranks on hosts with four GPUs each. The second host is 8 % slower.
+    data = report_on(tmp_path, make_job(tmp_path / "job", ranks=16, slow={rank: 1.08 for rank in range(4, 8)}))
     assert data["hosts"]["stand_out"] == ["node1"]
     assert data["hosts"]["rows"][0]["ratio"] == pytest.approx(1.08, abs=0.01)
     assert data["gpus"]["stand_out"] == []
 
 
-def test_a_slow_model_of_gpus_is_named(tmp_path):
+def test_slow_gpu_model_is_reported(tmp_path):
     models = {rank: "NVIDIA A100-PCIE-40GB" for rank in (1, 6, 8, 11)}
-    data = answer(tmp_path, make_job(tmp_path / "job", ranks=12, gpus=models, slow={rank: 1.1 for rank in models}))
+    data = report_on(tmp_path, make_job(tmp_path / "job", ranks=12, gpus=models, slow={rank: 1.1 for rank in models}))
     assert data["gpus"]["stand_out"] == ["NVIDIA A100-PCIE-40GB"]
     assert data["hosts"]["stand_out"] == []
 
 
-def test_one_slow_gpu_is_named(tmp_path):
-    data = answer(tmp_path, make_job(tmp_path / "job", ranks=12, slow={7: 1.06}))
+def test_single_slow_gpu_is_reported(tmp_path):
+    data = report_on(tmp_path, make_job(tmp_path / "job", ranks=12, slow={7: 1.06}))
     assert data["paces"]["stand_out"] == [7] and data["stragglers"]["stand_out"] == [7]
     assert data["hosts"]["stand_out"] == []
 
 
-def test_hosts_are_told_by_the_names_that_pytorch_gives(tmp_path):
+def test_hosts_are_read_from_pytorch_file_names(tmp_path):
     named = "gpu-box-7_{rank}41.1700000000{rank}.pt.trace.json"
-    data = answer(tmp_path, make_job(tmp_path / "job", ranks=3, steps=5, named=named))
+    data = report_on(tmp_path, make_job(tmp_path / "job", ranks=3, steps=5, named=named))
     assert [row["host"] for row in data["ranks"]] == ["gpu-box-7"] * 3
 
 
-def test_clocks_that_differ_change_no_verdict(tmp_path):
+def test_unsynchronized_clocks_do_not_change_the_result(tmp_path):
     flags = {"ranks": 6, "late_us": {2: 90}}
-    plain = answer(tmp_path / "a", make_job(tmp_path / "a" / "job", **flags))
+    plain = report_on(tmp_path / "a", make_job(tmp_path / "a" / "job", **flags))
     offsets = {rank: (rank - 3) * 1_000_000 for rank in range(6)}
-    shifted = answer(tmp_path / "b", make_job(tmp_path / "b" / "job", **flags, offsets_us=offsets))
+    shifted = report_on(tmp_path / "b", make_job(tmp_path / "b" / "job", **flags, offsets_us=offsets))
     assert plain["stragglers"]["stand_out"] == [2]
     for one, other in zip(plain["stragglers"]["rows"], shifted["stragglers"]["rows"]):
         for name in ("rank", "last_in", "stands_out"):
@@ -212,12 +212,12 @@ def test_clocks_that_differ_change_no_verdict(tmp_path):
     assert shifted["collectives"][0]["skew_median_ns"] > 1e9 > plain["collectives"][0]["skew_median_ns"]
 
 
-# What is counted
+# Totals
 
 
 @has_real_traces
-def test_totals_are_those_of_an_independent_reader(tmp_path):
-    data = answer(tmp_path, DLRM)
+def test_totals_match_the_json_files(tmp_path):
+    data = report_on(tmp_path, DLRM)
     count, total, by_rank, parts = 0, 0, {}, 0
     for rank in range(8):
         events = json.loads(gzip.decompress((DLRM / f"rank{rank}.json.gz").read_bytes()))["traceEvents"]
@@ -233,11 +233,11 @@ def test_totals_are_those_of_an_independent_reader(tmp_path):
 
 
 @pytest.mark.parametrize("which", ["fixtures", "real"])
-def test_numbers_are_those_of_report(tmp_path, which):
+def test_numbers_match_laggard_report(tmp_path, which):
     traces = FIXTURES / "ranks" if which == "fixtures" else DLRM
     if not traces.is_dir():
-        pytest.skip("there are no real traces")
-    data = answer(tmp_path, traces)
+        pytest.skip("no real traces available")
+    data = report_on(tmp_path, traces)
     words = [sys.executable, "-m", "laggard", "report", "--no-index", "--json", str(traces)]
     other = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
     same = ["rank", "kernels", "span_ns", "busy_ns", "compute_ns", "exposed_communication_ns", "idle_ns"]
@@ -253,12 +253,12 @@ def test_numbers_are_those_of_report(tmp_path, which):
             theirs["last_rank"],
             theirs["last_in"],
         )
-        if row["n"] % 2:  # of an even number, report takes the upper one of the two in the middle
+        if row["n"] % 2:  # for an even count, `report` uses the upper middle value as the median
             assert row["wait_median_ns"] == theirs["wait_ns"]["median"]
             assert row["skew_median_ns"] == theirs["start_skew_ns"]["median"]
 
 
-def test_other_tables_are_kept_when_they_are_asked_for(tmp_path):
+def test_additional_tables_are_kept_on_request(tmp_path):
     traces = make_job(tmp_path / "job", ranks=2, steps=3)
     to = tmp_path / "fleet"
     fleet.ingest(traces, to=to)
@@ -272,7 +272,7 @@ def test_other_tables_are_kept_when_they_are_asked_for(tmp_path):
     assert len(fleet.ingest(traces, to=to, tables=["ops"]).of("there")) == 2
 
 
-# Once, and whole
+# Ingest
 
 
 def test_each_file_is_ingested_once(tmp_path):
@@ -283,12 +283,12 @@ def test_each_file_is_ingested_once(tmp_path):
     assert len(fleet.ingest(traces, to=to).of("there")) == 3
     assert files_of(to) == before
     assert len(fleet.ingest(traces, to=to, force=True).of("new")) == 3
-    # A directory that has moved is what it was.
+    # Moved files are recognized.
     moved = traces.rename(tmp_path / "elsewhere")
     assert len(fleet.ingest(moved, to=to, job="job").of("there")) == 3
 
 
-def test_a_changed_trace_is_ingested_anew(tmp_path):
+def test_changed_trace_is_ingested_again(tmp_path):
     traces, to = make_job(tmp_path / "job", ranks=3, steps=4), tmp_path / "fleet"
     fleet.ingest(traces, to=to)
     make_job(tmp_path / "other", ranks=3, steps=9)
@@ -298,7 +298,7 @@ def test_a_changed_trace_is_ingested_anew(tmp_path):
     assert [row["steps"] for row in fleet.report(to).data["ranks"]] == [4, 9, 4]
 
 
-def test_a_killed_ingest_goes_on_where_it_was(tmp_path):
+def test_killed_ingest_can_be_resumed(tmp_path):
     traces, to = make_job(tmp_path / "job", ranks=24, steps=150), tmp_path / "fleet"
     words = [sys.executable, "-m", "laggard", "fleet", "ingest", str(traces), "--to", str(to), "--jobs", "2"]
     process = subprocess.Popen(words, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -308,23 +308,23 @@ def test_a_killed_ingest_goes_on_where_it_was(tmp_path):
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    there = len(store.ranks(to, "job"))
-    assert 0 < there < 24
-    # What is there is whole; what is not, is not counted.
+    complete = len(store.ranks(to, "job"))
+    assert 0 < complete < 24
+    # Ingested ranks are complete; others are missing.
     data = fleet.report(to).data
-    assert len(data["ranks"]) == there and {row["steps"] for row in data["ranks"]} == {150}
+    assert len(data["ranks"]) == complete and {row["steps"] for row in data["ranks"]} == {150}
     assert data["totals"]["missing"]
     done = fleet.ingest(traces, to=to)
-    assert len(done.of("there")) == there and len(done.of("new")) == 24 - there
+    assert len(done.of("there")) == complete and len(done.of("new")) == 24 - complete
     data = fleet.report(to).data
     assert [row["rank"] for row in data["ranks"]] == list(range(24))
     assert {row["kernels"] for row in data["ranks"]} == {150 * 5}
 
 
-def test_a_second_file_of_a_rank_is_skipped(tmp_path):
+def test_second_file_of_a_rank_is_skipped(tmp_path):
     traces, to = make_job(tmp_path / "job", ranks=2, steps=100), tmp_path / "fleet"
     (traces / "rank1-copy.json").write_bytes((traces / "rank1.json").read_bytes())
-    # Its rank stands behind the events, where nobody sees it before the whole trace is read.
+    # In this trace the rank follows the events, so it is known only after the whole trace was read.
     late = json.loads((traces / "rank0.json").read_text())
     late["distributedInfo"] = late.pop("distributedInfo")
     (traces / "zz.json").write_text(json.dumps(late))
@@ -340,7 +340,7 @@ def test_a_second_file_of_a_rank_is_skipped(tmp_path):
     assert not [path for path in to.rglob(".*")]
 
 
-def test_bad_traces_are_told_and_skipped(tmp_path):
+def test_bad_traces_are_skipped_with_a_warning(tmp_path):
     traces = make_job(tmp_path / "job", ranks=3, steps=4)
     (traces / "rank7.json").write_text("this is no trace")
     (traces / "rank8.json.gz").write_bytes(b"\x1f\x8b\x08\x00")
@@ -351,24 +351,24 @@ def test_bad_traces_are_told_and_skipped(tmp_path):
     done = run_fleet("ingest", traces, "--to", tmp_path / "fleet")
     for name in ("rank7.json", "rank8.json.gz", "rank9.json", "trace.json"):
         assert f"{name} is skipped" in done.stderr
-    assert "neither the trace nor the file's name tells the rank" in done.stderr
+    assert "neither the trace nor the file name has a rank" in done.stderr
     assert "3 ranks, 3 of them new" in done.stdout and "4 files skipped" in done.stdout
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "rank0.json").write_text("{}")
     done = run_fleet("ingest", tmp_path / "bad", "--to", tmp_path / "fleet", code=2)
-    assert "error: none of 1 file is a rank's trace" in done.stderr
+    assert "error: no rank traces in 1 file" in done.stderr
 
 
-def test_a_trace_cut_short_is_kept_as_far_as_it_goes(tmp_path):
+def test_truncated_trace_is_ingested_with_a_warning(tmp_path):
     traces = make_job(tmp_path / "job", ranks=3, steps=40)
     whole = (traces / "rank1.json").read_text()
     (traces / "rank1.json").write_text(whole[: len(whole) // 2])
-    data = answer(tmp_path, traces)
+    data = report_on(tmp_path, traces)
     assert 0 < data["ranks"][1]["kernels"] < data["ranks"][0]["kernels"]
     assert any("1 of 3 traces" in warning for warning in data["warnings"])
 
 
-# Names are hostile
+# Hostile names
 
 
 HOSTILE = [
@@ -383,7 +383,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_job_may_have_any_name(tmp_path, name):
+def test_job_names_may_contain_any_characters(tmp_path, name):
     traces = make_job(tmp_path / "job", ranks=2, steps=4)
     to = tmp_path / "a 'place' [with] marks"
     fleet.ingest(traces, to=to, job=name)
@@ -396,7 +396,7 @@ def test_a_job_may_have_any_name(tmp_path, name):
     assert not [path for path in tmp_path.iterdir() if path.name not in ("job", to.name)]
 
 
-def test_names_of_kernels_are_escaped_wherever_they_are_shown(tmp_path):
+def test_kernel_names_are_escaped_in_all_formats(tmp_path):
     names = ["a\x1b[31mred", "<script>alert(1)</script>|`x`", "'; drop table kernels; --", "x\ny\u202eright to left"]
     traces = make_job(tmp_path / "job", ranks=3, steps=5, names=names)
     for trace in traces.iterdir():
@@ -412,16 +412,16 @@ def test_names_of_kernels_are_escaped_wherever_they_are_shown(tmp_path):
     assert json.loads(found.json())["gaps"]["longest"]
 
 
-def test_visible():
+def test_visible_escapes_and_shortens_names():
     assert visible("plain name") == "plain name"
     assert visible("a\x00\x1b\n\u200bb\\") == "a\\x00\\x1b\\n\\u{200b}b\\\\"
     assert visible("a" * 25 + "z" * 25, 11) == "aaaaa…zzzzz"
 
 
-# Two jobs
+# Comparisons
 
 
-def test_a_slower_job_is_said_to_be_slower_and_why(tmp_path):
+def test_slower_job_is_reported_with_its_straggler_and_classes(tmp_path):
     to = tmp_path / "fleet"
     fleet.ingest(make_job(tmp_path / "before", ranks=8, seed=1), to=to)
     after = make_job(tmp_path / "after", ranks=9, seed=2, slow={rank: 1.2 for rank in range(9)}, late_us={3: 200})
@@ -438,7 +438,7 @@ def test_a_slower_job_is_said_to_be_slower_and_why(tmp_path):
     assert back["verdict"] == "faster" and back["stragglers"]["gone"] == [3]
 
 
-def test_a_job_is_as_fast_as_its_like(tmp_path):
+def test_equal_jobs_have_the_verdict_alike(tmp_path):
     to = tmp_path / "fleet"
     for seed in (1, 2):
         fleet.ingest(make_job(tmp_path / f"job{seed}", seed=seed, steps=100), to=to)
@@ -447,7 +447,7 @@ def test_a_job_is_as_fast_as_its_like(tmp_path):
     assert "B is as fast as A" in found.text()
 
 
-def test_jobs_of_two_directories_are_compared(tmp_path):
+def test_jobs_in_two_directories_are_compared(tmp_path):
     for name in ("a", "b"):
         fleet.ingest(make_job(tmp_path / name / "job", ranks=2, steps=4), to=tmp_path / name / "fleet")
     done = run_fleet("compare", tmp_path / "a" / "fleet", tmp_path / "b" / "fleet", "--json")
@@ -459,24 +459,24 @@ def test_jobs_of_two_directories_are_compared(tmp_path):
 # The command line
 
 
-def test_json_is_as_its_schema_says(tmp_path):
+def test_json_matches_the_schema(tmp_path):
     jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads((ROOT / "docs" / "schemas" / "fleet-1.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     to = tmp_path / "fleet"
     fleet.ingest(make_job(tmp_path / "job", ranks=3, steps=4, late_us={1: 90}), FIXTURES / "ranks", to=to)
-    nothing = tmp_path / "nothing"
-    nothing.mkdir()
-    lonely = {"ph": "X", "cat": "cpu_op", "name": "x", "ts": 1, "dur": 2}
-    (nothing / "rank0.json").write_text(json.dumps({"traceEvents": [lonely]}))
-    fleet.ingest(nothing, to=to)
+    no_device = tmp_path / "nothing"
+    no_device.mkdir()
+    event = {"ph": "X", "cat": "cpu_op", "name": "x", "ts": 1, "dur": 2}
+    (no_device / "rank0.json").write_text(json.dumps({"traceEvents": [event]}))
+    fleet.ingest(no_device, to=to)
     for job in ("job", "ranks", "nothing"):
         jsonschema.validate(json.loads(run_fleet("report", to, "--job", job, "--json").stdout), schema)
     for a, b in (("job", "ranks"), ("job", "nothing")):
         jsonschema.validate(json.loads(run_fleet("compare", to, "--a", a, "--b", b, "--json").stdout), schema)
 
 
-def test_forms_and_files(tmp_path):
+def test_formats_and_output_files(tmp_path):
     to = tmp_path / "fleet"
     run_fleet("ingest", make_job(tmp_path / "job", ranks=12, steps=4), "--to", to)
     text = run_fleet("report", to).stdout
@@ -484,7 +484,7 @@ def test_forms_and_files(tmp_path):
     assert "more of 12 rows" not in run_fleet("report", to, "--all").stdout
     assert run_fleet("report", to, "--format", "md").stdout.startswith("## Fleet\n")
     for name, start in (("out.md", "## Fleet"), ("out.txt", "Fleet"), ("out.json", "{")):
-        for _ in range(2):  # an earlier answer may be overwritten
+        for _ in range(2):  # an earlier report may be overwritten
             assert run_fleet("report", to, "-o", tmp_path / name).stdout == ""
         assert (tmp_path / name).read_text().startswith(start)
     (tmp_path / "mine.txt").write_text("do not lose this")
@@ -494,32 +494,32 @@ def test_forms_and_files(tmp_path):
     assert "--format" in run_fleet("report", to, "-o", tmp_path / "out.xyz", code=2).stderr
 
 
-def test_errors_say_what_helps(tmp_path):
+def test_errors_have_hints(tmp_path):
     to = tmp_path / "fleet"
-    assert "there is no rank in" in run_fleet("report", to, code=2).stderr
+    assert "no ranks in" in run_fleet("report", to, code=2).stderr
     assert "No such file" in run_fleet("ingest", tmp_path / "none", "--to", to, code=2).stderr
     (tmp_path / "empty").mkdir()
-    assert "there is no trace" in run_fleet("ingest", tmp_path / "empty", "--to", to, code=2).stderr
+    assert "no trace (" in run_fleet("ingest", tmp_path / "empty", "--to", to, code=2).stderr
     assert "not supported" in run_fleet("ingest", "s3://bucket/traces", "--to", to, code=2).stderr
     assert "not supported" in run_fleet("report", "s3://bucket/fleet", code=2).stderr
     assert "--engine spark" in run_fleet("report", to, "--master", "spark://x:1", code=2).stderr
     assert "--master" in run_fleet("--engine", "spark", "report", to, code=2).stderr
     one, other = (make_job(tmp_path / name, ranks=2, steps=3) for name in ("one", "other"))
     run_fleet("ingest", one, other, "--to", to)
-    assert "name one with --job" in run_fleet("report", to, code=2).stderr
-    assert "there is no job 'x'" in run_fleet("report", to, "--job", "x", code=2).stderr
-    assert "name one with --a" in run_fleet("compare", to, "--b", "one", code=2).stderr
-    assert "no table 'x'" in run_fleet("ingest", one, "--to", to, "--tables", "x", code=2).stderr
+    assert "select one with --job" in run_fleet("report", to, code=2).stderr
+    assert "no job 'x'" in run_fleet("report", to, "--job", "x", code=2).stderr
+    assert "select one with --a" in run_fleet("compare", to, "--b", "one", code=2).stderr
+    assert "unknown table 'x'" in run_fleet("ingest", one, "--to", to, "--tables", "x", code=2).stderr
 
 
-def test_a_missing_engine_is_named_with_the_command_that_installs_it(tmp_path):
+def test_missing_engine_prints_the_install_command(tmp_path):
     traces = make_job(tmp_path / "job", ranks=2, steps=3)
     hidden = tmp_path / "hidden"
     for name in ("duckdb", "pyspark"):
         (hidden / name).mkdir(parents=True)
-        (hidden / name / "__init__.py").write_text("raise ImportError('not here')")
+        (hidden / name / "__init__.py").write_text("raise ImportError('hidden')")
     path = os.pathsep.join(filter(None, [str(hidden), os.environ.get("PYTHONPATH")]))
-    # An ingest needs none: that is what runs on the workers of a cluster.
+    # Ingest runs on the workers of a cluster, so it must not need an engine.
     assert "2 of them new" in run_fleet("ingest", traces, "--to", tmp_path / "fleet", PYTHONPATH=path).stdout
     done = run_fleet("report", tmp_path / "fleet", code=2, PYTHONPATH=path)
     assert "pip install 'laggard[sql]'" in done.stderr
@@ -527,7 +527,7 @@ def test_a_missing_engine_is_named_with_the_command_that_installs_it(tmp_path):
     assert "pip install 'laggard[spark]'" in run_fleet(*words, code=2, PYTHONPATH=path).stderr
 
 
-def test_a_damaged_table_is_named(tmp_path):
+def test_damaged_table_is_an_error_with_a_hint(tmp_path):
     to = tmp_path / "fleet"
     fleet.ingest(make_job(tmp_path / "job", ranks=2, steps=3), to=to)
     damaged = store.part(to, "kernels", "job", 1)
@@ -536,7 +536,7 @@ def test_a_damaged_table_is_named(tmp_path):
     assert "error: cannot read" in done.stderr and "--force" in done.stderr and "Traceback" not in done.stderr
 
 
-# Small parts
+# Helper functions
 
 
 @pytest.mark.parametrize(
@@ -552,17 +552,17 @@ def test_a_damaged_table_is_named(tmp_path):
         ("trace.json", None),
     ],
 )
-def test_ranks_of_file_names(name, rank):
+def test_rank_is_read_from_the_file_name(name, rank):
     assert sources.rank_of(name) == rank
 
 
-def test_quoting_is_undone():
+def test_quoted_job_names_can_be_unquoted():
     for name in HOSTILE:
         assert store.unquoted(store.quoted(name)) == name
         assert "/" not in store.quoted(name)
 
 
-def test_statistics_are_those_of_the_textbooks():
+def test_statistics_match_textbook_values():
     assert judge.chance_of_at_least(5, 8, 0.125) == pytest.approx(
         sum(math.comb(8, k) * 0.125**k * 0.875 ** (8 - k) for k in range(5, 9))
     )
@@ -570,7 +570,7 @@ def test_statistics_are_those_of_the_textbooks():
     assert judge.chance_of_at_least(8, 8, 0.5) == pytest.approx(2**-8)
     assert judge.scores([1.0, 1.0, 1.0, 1.0, 9.0])[-1] > 3.5
     assert judge.scores([2.0, 2.0]) == [0.0, 0.0]
-    # The sign test's interval of ten values is from the second to the ninth, at 97.9 %.
+    # For ten values, the interval of the sign test is from the second to the ninth value, at a level of 97.9 %.
     found = judge.interval([float(n) for n in range(1, 11)])
     assert (found["median"], found["low"], found["high"], found["n"]) == (5.5, 2.0, 9.0, 10)
     assert found["level"] == pytest.approx(0.9785, abs=1e-4)

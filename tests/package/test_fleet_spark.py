@@ -1,5 +1,5 @@
-"""`laggard fleet` on a cluster of Apache Spark: a master and two workers, processes of their own on this
-machine. What it ingests and answers is what DuckDB does, also when a worker dies."""
+"""`laggard fleet` on a Spark cluster of one master and two workers on this machine. Tables and reports are the same as
+with DuckDB, also if a worker is killed."""
 
 import math
 import os
@@ -25,16 +25,16 @@ pytestmark = pytest.mark.spark
 pyspark = pytest.importorskip("pyspark")
 duckdb = pytest.importorskip("duckdb")
 if shutil.which("java") is None:
-    pytest.skip("there is no Java", allow_module_level=True)
+    pytest.skip("Java not found", allow_module_level=True)
 
-#: How long anything of a cluster may take to start, on a machine with other work.
+#: Time limit in seconds for starting a process of the cluster on a busy machine.
 PATIENCE_S = 180
 TABLES = ("kernels", "collectives", "steps", "gaps", "devices")
 HOSTILE = "it's <b>a\njob</b>; drop table 100% [x]"
 
 
 class Cluster:
-    """A master, and workers of one core each, in process groups of their own."""
+    """A master and workers with one core each, in separate process groups."""
 
     def __init__(self, place):
         self.place = place
@@ -76,7 +76,7 @@ class Cluster:
         return process
 
     def kill(self, process):
-        """Ends a process and its children at once, as a lost machine does."""
+        """Kills a process and its children, to simulate a lost machine."""
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -114,7 +114,7 @@ def jobs(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory, jobs, spark):
-    """The same jobs, ingested by each engine."""
+    """The same jobs, ingested with each engine."""
     place = tmp_path_factory.mktemp("both")
     outcomes = {}
     for engine in ("duckdb", spark):
@@ -133,7 +133,7 @@ def rows_of(to, table):
 
 
 def same(one, other, at=""):
-    """Equal: whole numbers and texts exactly, others to nine digits."""
+    """Asserts equality: exact for integers and strings, to nine digits for floats."""
     if isinstance(one, dict):
         assert list(one) == list(other), at
         for key in one:
@@ -148,7 +148,7 @@ def same(one, other, at=""):
         assert type(one) is type(other) and one == other, (at, one, other)
 
 
-def test_what_spark_ingests_is_what_this_machine_does(both):
+def test_spark_ingests_the_same_tables_as_duckdb(both):
     here, there, outcomes = both
     for one, other in zip(outcomes["duckdb"], outcomes["spark"]):
         assert [(each.path, each.state, each.rank) for each in one.outcomes] == [
@@ -167,7 +167,7 @@ def test_what_spark_ingests_is_what_this_machine_does(both):
         assert manifests[0] == manifests[1]
 
 
-def test_every_question_has_one_answer(both, spark):
+def test_every_query_returns_the_same_rows_on_both_engines(both, spark):
     here, there, _ = both
     questions = sorted(
         path.name.removesuffix(".sql")
@@ -184,20 +184,20 @@ def test_every_question_has_one_answer(both, spark):
                 same(local.query(sql), spark.query(sql), f"{job} {question}")
 
 
-def test_reports_and_comparisons_are_equal(both, spark):
+def test_reports_and_comparisons_are_equal_on_both_engines(both, spark):
     here, _, _ = both
-    for ask in (
+    for run in (
         lambda engine: fleet.report(here, "before", engine=engine),
         lambda engine: fleet.report(here, HOSTILE, engine=engine),
         lambda engine: fleet.compare(here, a="before", b=HOSTILE, engine=engine),
     ):
-        one, other = ask("duckdb").data, ask(spark).data
+        one, other = run("duckdb").data, run(spark).data
         assert (one.pop("engine"), other.pop("engine")) == ("duckdb", "spark")
         same(one, other)
     assert fleet.report(here, "before", engine=spark).data["stragglers"]["stand_out"] == [4]
 
 
-def test_a_lost_worker_costs_no_rows(tmp_path, cluster, spark):
+def test_lost_worker_loses_no_rows(tmp_path, cluster, spark):
     traces, to = make_job(tmp_path / "job", ranks=30, steps=300), tmp_path / "fleet"
     victim = cluster.workers[-1]
 
@@ -213,7 +213,7 @@ def test_a_lost_worker_costs_no_rows(tmp_path, cluster, spark):
     killer.start()
     done = fleet.ingest(traces, to=to, engine=spark)
     killer.join()
-    assert 3 <= seen[0] < 30, "the worker was to be lost in the middle"
+    assert 3 <= seen[0] < 30, "the worker was not killed during the ingest"
     assert len(done.of("new")) + len(done.of("there")) == 30 and not done.of("bad", "duplicate")
     data = fleet.report(to).data
     assert [row["rank"] for row in data["ranks"]] == list(range(30))
@@ -224,7 +224,7 @@ def test_a_lost_worker_costs_no_rows(tmp_path, cluster, spark):
     assert len(fleet.ingest(traces, to=to, engine=spark).of("there")) == 30
 
 
-def test_what_cannot_be_is_said(tmp_path, both, cluster):
+def test_missing_java_is_an_error(tmp_path, both, cluster):
     env = {**os.environ, "JAVA_HOME": "", "PATH": str(tmp_path)}
     words = [sys.executable, "-m", "laggard", "fleet", "--engine", "spark", "--master", cluster.master_url]
     words += ["report", str(both[0]), "--job", "before"]
@@ -232,7 +232,7 @@ def test_what_cannot_be_is_said(tmp_path, both, cluster):
     assert done.returncode == 2 and "Java 17" in done.stderr
 
 
-def test_a_worker_without_an_interpreter_is_named(tmp_path, cluster):
+def test_missing_worker_python_is_an_error(tmp_path, cluster):
     traces = make_job(tmp_path / "job", ranks=2, steps=3)
     words = [sys.executable, "-m", "laggard", "fleet", "--engine", "spark", "--master", "local[1]"]
     words += ["--worker-python", "/nowhere/python", "ingest", str(traces), "--to", str(tmp_path / "fleet")]

@@ -1,4 +1,4 @@
-"""Evidence in Python: every kind of file, its tables in every Arrow library, what cannot be loaded."""
+"""Loading files of every kind, their tables in Arrow libraries, and errors."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def evidence(request):
 
 
 @pytest.mark.parametrize(("name", "kind"), KINDS, ids=[name for name, _ in KINDS])
-def test_a_file_is_what_its_content_says(name, kind):
+def test_kind_is_detected_from_the_content(name, kind):
     found = load(name)
     assert isinstance(found, kind)
     assert found.path == FIXTURES / name
@@ -45,9 +45,9 @@ def test_a_file_is_what_its_content_says(name, kind):
 
 
 @pytest.mark.parametrize("path", [path for path in traces() if path.parent == FIXTURES], ids=lambda path: path.name)
-def test_rows_and_sums_of_a_trace_are_those_of_the_file(path):
+def test_rows_and_sums_of_a_trace_match_the_file(path):
     if path.suffix == ".zst":
-        pytest.skip("the standard library does not unpack Zstandard")
+        pytest.skip("the standard library cannot decompress Zstandard")
     found = laggard.load(path, index=False)
     all_events = [event for event in events(path) if isinstance(event, dict)]
     kinds = Counter(event.get("cat") for event in all_events if event.get("ph") == "X")
@@ -63,7 +63,7 @@ def test_rows_and_sums_of_a_trace_are_those_of_the_file(path):
     assert len(found.python) == kinds["python_function"]
 
 
-def test_a_kernel_knows_where_it_was_launched():
+def test_kernels_are_linked_to_their_launches():
     rows = load("amd-native.json").kernels.head(10**6)
     linked = [row for row in rows if row["launch"] is not None]
     assert linked
@@ -72,7 +72,7 @@ def test_a_kernel_knows_where_it_was_launched():
         assert row["correlation"] is not None and row["launch_ts_ns"] <= row["ts_ns"]
 
 
-def test_every_table_is_arrow_to_every_library(evidence):
+def test_every_table_can_be_read_by_arrow_libraries(evidence):
     pyarrow = pytest.importorskip("pyarrow")
     polars = pytest.importorskip("polars")
     duckdb = pytest.importorskip("duckdb")
@@ -98,7 +98,7 @@ def test_columns_are_not_copied():
     found = load("amd-native.json")
     address = {pyarrow.table(found.kernels)["dur_ns"].chunk(0).buffers()[1].address for _ in range(3)}
     assert len(address) == 1
-    # The strings of a trace are one buffer, whichever table names them.
+    # All tables of a trace share one string buffer.
     strings = {
         pyarrow.table(table.select(["name"]))["name"].chunk(0).dictionary.buffers()[2].address
         for table in (found.kernels, found.ops, found.python)
@@ -115,7 +115,7 @@ def test_tables_outlive_their_evidence():
     assert arrow.to_pylist() == before
 
 
-def test_a_column_is_made_when_it_is_asked_for():
+def test_columns_are_built_on_first_use():
     kernels = load("amd-native.json").kernels
     assert kernels.made == []
     kernels.select(["class", "dur_ns"]).head(1)
@@ -124,7 +124,7 @@ def test_a_column_is_made_when_it_is_asked_for():
         kernels.select(["duration"])
 
 
-def test_evidence_says_which_tables_it_has():
+def test_evidence_lists_its_tables():
     found = load("amd-native.json")
     assert "kernels" in list(found) and found["kernels"].name == "kernels"
     with pytest.raises(KeyError, match="kernels"):
@@ -132,20 +132,20 @@ def test_evidence_says_which_tables_it_has():
     assert all(about for table in found.tables.values() for _, _, about in table.schema)
 
 
-def test_report_is_that_of_the_command_line(evidence, command):
+def test_report_matches_the_command_line(evidence, command):
     if evidence.kind == "verdict":
-        said = command("why", "--from", evidence.path).stdout
+        stdout = command("why", "--from", evidence.path).stdout
     elif evidence.kind == "trace":
-        said = command("report", "--no-index", evidence.path).stdout
+        stdout = command("report", "--no-index", evidence.path).stdout
     else:
-        said = command("report", evidence.path).stdout
-    assert evidence.report() == str(evidence) == said
+        stdout = command("report", evidence.path).stdout
+    assert evidence.report() == str(evidence) == stdout
     assert json.loads(evidence.report("json"))["schema"].startswith("laggard.")
     assert "<table" in evidence._repr_html_() or "<h2" in evidence._repr_html_()
     assert evidence.page().startswith("<!doctype html>")
 
 
-def test_flags_are_those_of_the_verb(command):
+def test_keyword_arguments_are_options_of_the_verb(command):
     found = load("decode.json")
     path = FIXTURES / "decode.json"
     assert found.report(by="kernel", top=2) == command("report", "--no-index", "--by", "kernel", "--top", "2", path).stdout
@@ -154,12 +154,12 @@ def test_flags_are_those_of_the_verb(command):
     )
     with pytest.raises(laggard.UsageError, match="no-such-flag"):
         found.report(no_such_flag=True)
-    with pytest.raises(laggard.Error, match="no device work is in phase") as raised:
+    with pytest.raises(laggard.Error, match="no device operations in phase") as raised:
         found.report(phase="optimizer")
     assert "phases of this trace" in raised.value.hint
 
 
-def test_names_are_text_in_a_notebook(tmp_path):
+def test_hostile_names_are_escaped_in_notebooks(tmp_path):
     hostile = "<script>alert('x')</script>\n\x1b[31m"
     event = {"ph": "X", "cat": "kernel", "name": hostile, "ts": 1, "dur": 2, "pid": 0, "tid": 0, "args": {}}
     path = tmp_path / "trace.json"
@@ -170,7 +170,7 @@ def test_names_are_text_in_a_notebook(tmp_path):
     assert found.kernels.head(1)[0]["name"] == hostile
 
 
-def test_the_second_load_is_by_the_index(tmp_path):
+def test_second_load_uses_the_index(tmp_path):
     path = tmp_path / "trace.json"
     shutil.copy(FIXTURES / "amd-native.json", path)
     first = laggard.load(path)
@@ -184,14 +184,14 @@ def test_the_second_load_is_by_the_index(tmp_path):
     assert not (tmp_path / "other.json.lag").exists()
 
 
-def test_damage_is_counted_and_the_rest_is_there(tmp_path):
+def test_truncated_trace_is_loaded_with_losses(tmp_path):
     text = (FIXTURES / "amd-native.json").read_bytes()
     path = tmp_path / "cut.json"
     path.write_bytes(text[: len(text) // 2])
     found = laggard.load(path, index=False)
     whole = load("amd-native.json")
     assert 0 < sum(map(len, found.tables.values())) < sum(map(len, whole.tables.values()))
-    assert any("ends in the middle" in loss for loss in found.losses)
+    assert any("file is truncated" in loss for loss in found.losses)
 
 
 def test_rules_classify_kernels(tmp_path):
@@ -206,7 +206,7 @@ def test_rules_classify_kernels(tmp_path):
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in (FIXTURES / "not-traces").glob("*.json")))
-def test_what_is_no_evidence_is_a_typed_error(name):
+def test_unknown_files_raise_a_typed_error(name):
     try:
         laggard.load(FIXTURES / "not-traces" / name, index=False)
     except laggard.FormatError as error:
@@ -215,7 +215,7 @@ def test_what_is_no_evidence_is_a_typed_error(name):
         assert str(error)
 
 
-def test_errors_are_of_the_usual_types(tmp_path):
+def test_errors_have_the_expected_types(tmp_path):
     with pytest.raises(FileNotFoundError) as raised:
         laggard.load(tmp_path / "gone.json")
     assert raised.value.filename == str(tmp_path / "gone.json")
@@ -232,7 +232,7 @@ def test_errors_are_of_the_usual_types(tmp_path):
 
 
 @pytest.mark.parametrize("path", sorted((FIXTURES / "traps").iterdir()), ids=lambda path: path.name)
-def test_traps_are_loaded_or_refused_and_nothing_else(path):
+def test_malformed_files_are_loaded_or_raise_an_error(path):
     try:
         found = laggard.load(path, index=False)
     except (laggard.Error, OSError):
@@ -245,7 +245,7 @@ def test_traps_are_loaded_or_refused_and_nothing_else(path):
 
 @pytest.fixture
 def large(tmp_path):
-    """A trace that takes a while."""
+    """A trace that takes some time to load."""
     path = tmp_path / "large.json"
     event = '{"ph":"X","cat":"kernel","name":"k%d","pid":0,"tid":7,"ts":%d.5,"dur":1.25,"args":{"stream":7,"device":0}}'
     with open(path, "w") as file:
@@ -255,7 +255,7 @@ def large(tmp_path):
     return path
 
 
-def test_other_threads_run_while_a_trace_is_loaded(large):
+def test_other_threads_run_during_a_load(large):
     ticks, loading = [], threading.Event()
 
     def tick():
@@ -276,7 +276,7 @@ def test_other_threads_run_while_a_trace_is_loaded(large):
     assert sum(began < tick < ended for tick in ticks) >= 3
 
 
-def test_ctrl_c_ends_the_wait_for_a_load(large):
+def test_ctrl_c_interrupts_a_load(large):
     code = f"""
         import laggard, os, signal, threading
         timer = threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT))

@@ -1,4 +1,4 @@
-"""Timing and judging from Python: statements in processes of their own, callables in this one."""
+"""`laggard.bench` and `laggard.why`, with statements in separate processes and callables in this process."""
 
 import gc
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 import laggard
 import pytest
 
-linux = pytest.mark.skipif(sys.platform != "linux", reason="sampling is for Linux")
+linux = pytest.mark.skipif(sys.platform != "linux", reason="sampling requires Linux")
 
 
 def count():
@@ -22,7 +22,7 @@ def count():
     return total
 
 
-def test_callables_are_timed_where_their_state_is():
+def test_callables_run_in_this_process():
     calls = []
 
     def note():
@@ -37,13 +37,13 @@ def test_callables_are_timed_where_their_state_is():
     rows = bench.batches.head(10**6)
     assert {row["side"] for row in rows} == {"A", "B"}
     assert [row["runs"] for row in bench.series.head(2)] == [
-        "test_callables_are_timed_where_their_state_is.<locals>.note()",
+        "test_callables_run_in_this_process.<locals>.note()",
         "count()",
     ]
     assert gc.isenabled()
 
 
-def test_one_side_alone_is_timed():
+def test_single_side_is_timed():
     bench = laggard.bench(count, time=0.1)
     assert bench.comparisons == []
     assert all(row["call_ns"] > 0 for row in bench.batches.head(100))
@@ -56,7 +56,7 @@ def test_statements_run_in_this_interpreter_by_default():
     assert {row["case"] for row in scanned.series.head(10)} == {"n=10", "n=100"}
 
 
-def test_a_bench_can_be_kept(tmp_path):
+def test_saved_benchmark_can_be_loaded(tmp_path):
     bench = laggard.bench(count, count, time=0.2)
     bench.save(tmp_path / "bench.json")
     again = laggard.load(tmp_path / "bench.json")
@@ -65,7 +65,7 @@ def test_a_bench_can_be_kept(tmp_path):
     assert bench.compare(again).report()
 
 
-def test_results_that_differ_are_not_compared_by_time():
+def test_different_results_raise():
     with pytest.raises(laggard.ResultsDiffer, match="A and B give different results: 1 and 2") as raised:
         laggard.bench(lambda: 1, lambda: 2)
     assert "check=False" in raised.value.hint
@@ -78,7 +78,7 @@ def test_results_that_differ_are_not_compared_by_time():
     laggard.bench(lambda: float("nan"), lambda: float("nan"), time=0.05)
 
 
-def test_arrays_are_compared_by_their_precision():
+def test_tolerance_of_arrays_depends_on_their_precision():
     numpy = pytest.importorskip("numpy")
     single = numpy.ones(10, numpy.float32)
     laggard.bench(lambda: single, lambda: single + numpy.float32(1e-5), time=0.05)
@@ -86,38 +86,38 @@ def test_arrays_are_compared_by_their_precision():
         laggard.bench(lambda: single, lambda: single[:5], time=0.05)
 
 
-class Odd(Exception):
+class SideError(Exception):
     pass
 
 
-def test_an_exception_of_a_side_comes_through_as_it_is():
+def test_exceptions_of_a_side_are_propagated():
     calls = []
 
     def later():
         calls.append(1)
         if len(calls) > 5:
-            raise Odd("no more")
+            raise SideError("no more")
 
-    with pytest.raises(Odd, match="no more"):
+    with pytest.raises(SideError, match="no more"):
         laggard.bench(later, later, time=0.2)
     assert gc.isenabled()
     with pytest.raises(laggard.MeasureError, match="ZeroDivisionError"):
         laggard.bench("1 / 0", time=0.2)
 
 
-def test_what_makes_no_sense_is_refused():
-    with pytest.raises(laggard.UsageError, match="give a side"):
+def test_invalid_arguments_raise_usage_errors():
+    with pytest.raises(laggard.UsageError, match="at least one side"):
         laggard.bench()
-    with pytest.raises(laggard.UsageError, match="not some of each"):
+    with pytest.raises(laggard.UsageError, match="all statements or all callables"):
         laggard.bench("1", lambda: 1)
-    with pytest.raises(laggard.UsageError, match="setup is for statements"):
+    with pytest.raises(laggard.UsageError, match="setup applies to statements"):
         laggard.bench(count, count, setup="x = 1")
     with pytest.raises(laggard.UsageError, match="no-such"):
         laggard.bench("1", "1", no_such=True)
 
 
 @linux
-def test_why_on_statements_names_the_culprit():
+def test_why_with_statements_reports_the_interpreter():
     verdict = laggard.why("sum(x)", "total = 0\nfor i in x: total += i", setup="x = list(range(20000))", time=5, check=False)
     assert verdict.lags
     assert verdict.culprits[0].kind == "interpreter"
@@ -125,7 +125,7 @@ def test_why_on_statements_names_the_culprit():
 
 
 def children(parent):
-    """Processes that this one has started and that have not ended."""
+    """Ids of the running child processes of `parent`."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -137,18 +137,18 @@ def children(parent):
     return found
 
 
-def wait_until(true, seconds=60):
+def wait_until(condition, seconds=60):
     deadline = time.monotonic() + seconds
-    while not true() and time.monotonic() < deadline:
+    while not condition() and time.monotonic() < deadline:
         time.sleep(0.1)
-    return true()
+    return condition()
 
 
 BENCH = "laggard.bench('sum(range(1000))', 'sum(range(1001))', time=100, precision=1e-9, check=False)"
 
 
 @linux
-def test_ctrl_c_raises_and_leaves_no_worker_behind():
+def test_ctrl_c_raises_and_stops_the_workers():
     code = f"""
         import laggard, time
         try:
@@ -169,7 +169,7 @@ def test_ctrl_c_raises_and_leaves_no_worker_behind():
 
 
 @linux
-def test_a_bench_that_is_ended_takes_its_workers_along():
+def test_terminated_benchmark_stops_its_workers():
     process = subprocess.Popen([sys.executable, "-c", f"import laggard; {BENCH}"])
     assert wait_until(lambda: len(children(process.pid)) == 2)
     workers = children(process.pid)

@@ -1,5 +1,5 @@
-"""`laggard query` and `laggard.query`: answers are those of a plain reading in Python, columns that no query needs are
-not made, and what is written is what was asked for."""
+"""`laggard query` and `laggard.query`: results match those computed in Python, only needed columns are built, and all
+output formats have the same rows."""
 
 import csv
 import io
@@ -36,13 +36,13 @@ def trace():
     return laggard.load(DECODE, index=False)
 
 
-# Answers.
+# Results.
 
 
 @pytest.mark.parametrize("path", [path for path in traces() if path.parent == FIXTURES], ids=lambda path: path.name)
-def test_sums_are_those_of_the_file(path):
+def test_sums_match_the_file(path):
     if path.suffix == ".zst":
-        pytest.skip("Python has no reader of zstd; the same trace is there as gzip")
+        pytest.skip("the standard library cannot decompress Zstandard; the same trace is tested as gzip")
     expected = {}
     for event in events(path):
         if event.get("ph") == "X" and event.get("cat") in ("kernel", "Kernel"):
@@ -52,7 +52,7 @@ def test_sums_are_those_of_the_file(path):
     assert {name: (count, total) for name, count, total in found} == expected
 
 
-def test_several_files_are_one_table_with_file_and_rank():
+def test_several_files_form_one_table_with_file_and_rank():
     found = ask("select file, rank, count(*) from kernels group by all order by rank", RANKS)
     assert found.fetchall() == [
         (str(RANKS / f"rank{rank}.json"), rank, len(laggard.load(RANKS / f"rank{rank}.json", index=False).kernels))
@@ -62,14 +62,14 @@ def test_several_files_are_one_table_with_file_and_rank():
     assert one.fetchall() == [(str(RANKS / "rank1.json"), 1)]
 
 
-def test_files_of_several_kinds_share_a_query():
+def test_query_can_use_files_of_several_kinds():
     found = ask("select file, rank, tool is null, events from run order by file", DECODE, PROFILE)
     assert [(file, rank) for file, rank, *_ in found] == [(str(DECODE), None), (str(PROFILE), None)]
     joined = ask("select (select count(*) from kernels), (select count(*) from samples)", DECODE, PROFILE)
     assert joined.fetchall() == [(37, 21)]
 
 
-def test_the_source_file_of_a_sample_is_not_the_file_of_the_row():
+def test_file_column_is_the_input_and_not_the_source_file():
     found = ask("select distinct file from samples", FIXTURES / "profiles" / "perf-script-lines.txt")
     assert found.fetchall() == [(str(FIXTURES / "profiles" / "perf-script-lines.txt"),)]
     own = laggard.load(FIXTURES / "profiles" / "perf-script-lines.txt").samples.head(100)
@@ -77,7 +77,7 @@ def test_the_source_file_of_a_sample_is_not_the_file_of_the_row():
     assert [row for (row,) in sources] == [row["source_file"] for row in own]
 
 
-def test_every_table_of_every_kind_can_be_asked(trace):
+def test_every_table_of_every_kind_can_be_queried(trace):
     files = [DECODE, PROFILE, FIXTURES / "profiles" / "all.dtruss", FIXTURES / "bench" / "pyperf.json"]
     files.append(FIXTURES / "profiles" / "perf-stat.csv")
     for file in files:
@@ -93,16 +93,16 @@ def test_every_table_of_every_kind_can_be_asked(trace):
             assert rows == [tuple(row[column] for column in names) for row in head], name
 
 
-def test_statements_follow_each_other_and_the_last_one_answers():
+def test_query_returns_the_result_of_the_last_statement():
     found = ask("create macro twice(x) as 2 * x; create view v as from kernels; select twice(count(*)) from v", DECODE)
     assert found.fetchall() == [(74,)]
     assert ask("create table mine as select 7 as x", DECODE).fetchall() in ([], [(1,)])
 
 
-def test_an_answer_goes_to_every_library():
+def test_results_convert_to_arrow_polars_and_pandas():
     found = ask("select name, dur_ns from kernels order by dur_ns desc", DECODE)
     rows = found.fetchall()
-    assert found.fetchall() == rows, "an answer can be read again"
+    assert found.fetchall() == rows, "a result can be fetched only once"
     assert found.columns == ["name", "dur_ns"] and found.types == ["VARCHAR", "BIGINT"]
     if pyarrow := _package("pyarrow"):
         assert found.to_arrow().to_pydict()["dur_ns"] == [row[1] for row in rows]
@@ -120,14 +120,14 @@ def _package(name):
         return None
 
 
-def test_pyarrow_is_not_needed():
+def test_queries_do_not_need_pyarrow():
     code = """
 import sys
-class Gone:
+class Hidden:
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] in ("pyarrow", "polars", "pandas", "numpy"):
             raise ImportError(name)
-sys.meta_path.insert(0, Gone())
+sys.meta_path.insert(0, Hidden())
 from laggard.query import query
 def main():
     sql = "select a.class, count(*) from kernels a join kernels b using (name) group by 1"
@@ -178,18 +178,18 @@ NEEDED = [
 
 
 @pytest.mark.parametrize("sql, needed", NEEDED, ids=[sql for sql, _ in NEEDED])
-def test_only_columns_that_a_query_needs_are_made(trace, sql, needed):
+def test_only_needed_columns_are_built(trace, sql, needed):
     query(sql, trace)
     assert {name: set(table.made) for name, table in trace.tables.items() if table.made} == needed
 
 
 @pytest.mark.parametrize("sql", ["select * from kernels", "summarize kernels", "select kernels from kernels"])
-def test_all_columns_are_made_where_all_are_asked_for(trace, sql):
+def test_all_columns_are_built_if_all_are_selected(trace, sql):
     query(sql, trace)
     assert trace.kernels.made == trace.kernels.column_names
 
 
-def test_a_rank_is_read_where_it_is_asked_for(trace):
+def test_rank_is_built_only_if_selected(trace):
     query("select name from kernels", trace)
     assert trace.run.made == []
     query("select rank from kernels", trace)
@@ -199,12 +199,12 @@ def test_a_rank_is_read_where_it_is_asked_for(trace):
 @pytest.mark.parametrize(
     "sql",
     [
-        "pivot kernels on class using sum(dur_ns) group by device",  # what it reads depends on what it finds
+        "pivot kernels on class using sum(dur_ns) group by device",  # the columns of a pivot depend on the data
         "select sum(x) from (pivot kernels on activity in ('kernel' as x) using count(*) group by name)",
         "select class, sum(dur_ns) from kernels group by class order by class",
     ],
 )
-def test_the_answer_is_right_where_a_plan_says_nothing_or_the_wrong_thing(trace, sql, monkeypatch):
+def test_result_is_correct_if_the_plan_is_missing_or_wrong(trace, sql, monkeypatch):
     from laggard.query.session import Session
 
     expected = query(sql, trace).fetchall()
@@ -214,20 +214,20 @@ def test_the_answer_is_right_where_a_plan_says_nothing_or_the_wrong_thing(trace,
         assert query(sql, trace).fetchall() == expected
     with monkeypatch.context() as patch:
         patch.setattr(Session, "needed", lambda self, statement: {"kernels": {"dur_ns"}})
-        assert query(sql, trace).fetchall() == expected, "a column that is missing is found out"
+        assert query(sql, trace).fetchall() == expected, "the query was not repeated with the missing columns"
     with monkeypatch.context() as patch:
         patch.setattr(Session, "needed", lambda self, statement: {})
-        assert query(sql, trace).fetchall() == expected, "a table that is missing is found out"
+        assert query(sql, trace).fetchall() == expected, "the query was not repeated with the missing table"
         assert query("select count(*) from kernels", trace).fetchall() == [(37,)]
 
 
-def test_a_prepared_statement_is_run_on_the_evidence(trace):
+def test_prepared_statement_reads_the_evidence(trace):
     sums = query("prepare p as select count(*), sum(dur_ns) from kernels where device = $1; execute p(0)", trace)
     assert sums.fetchall() == query("select count(*), sum(dur_ns) from kernels where device = 0", trace).fetchall()
     assert sums.fetchall()[0][0] == 37
 
 
-def test_a_file_that_the_query_excludes_is_not_read():
+def test_files_excluded_by_the_query_are_not_read():
     ranks = [laggard.load(RANKS / f"rank{rank}.json", index=False) for rank in range(3)]
     query(f"select sum(dur_ns) from kernels where file = '{ranks[1].path}'", *ranks)
     assert [rank.kernels.made for rank in ranks] == [[], ["dur_ns"], []]
@@ -237,11 +237,11 @@ def test_a_file_that_the_query_excludes_is_not_read():
 
 
 def covered(intervals):
-    """Moments that intervals cover, one by one."""
+    """The number of time units covered by at least one interval."""
     return len({moment for start, length in intervals for moment in range(start, start + max(length, 0))})
 
 
-def test_interval_functions_are_right_on_whatever_intervals():
+def test_interval_functions_are_correct_for_random_intervals():
     dice = random.Random(7)
     groups = {}
     for group in range(300):
@@ -262,10 +262,10 @@ def test_interval_functions_are_right_on_whatever_intervals():
     assert nothing.fetchall() == [(None, None)]
     base = 1_755_190_613_566_574_302
     exact = f"select busy_ns(s, d) from (values ({base}, 1), ({base} + 1, 2), ({base} + 1, 1)) t(s, d)"
-    assert ask(exact).fetchall() == [(3,)], "times since the epoch lose no digit"
+    assert ask(exact).fetchall() == [(3,)], "times since the epoch lost precision"
 
 
-def test_overlap_is_right_on_whatever_pairs():
+def test_overlap_is_correct_for_random_pairs():
     dice = random.Random(11)
     pairs = [tuple(dice.randrange(-2, 12) for _ in range(4)) for _ in range(300)]
     rows = ", ".join(map(str, pairs))
@@ -275,7 +275,7 @@ def test_overlap_is_right_on_whatever_pairs():
 
 
 @pytest.mark.parametrize("path", [DECODE, RANKS / "rank1.json", FIXTURES / "traps" / "several-gpus.json"])
-def test_busy_time_is_that_of_the_report(path):
+def test_busy_time_matches_the_devices_table(path):
     found = ask("select device, busy_ns(start_ns, dur_ns), idle_ns(start_ns, dur_ns) from kernels group by 1", path)
     devices = ask("select device, busy_ns, idle_ns from devices", path)
     assert sorted(found.fetchall()) == sorted(devices.fetchall())
@@ -284,7 +284,7 @@ def test_busy_time_is_that_of_the_report(path):
 # Errors.
 
 
-def test_errors_say_what_there_is():
+def test_error_hints_list_tables_and_columns():
     with pytest.raises(laggard.UsageError, match="kernel does not exist") as error:
         ask("select 1 from kernel", DECODE)
     assert "kernels" in error.value.hint and "launches" in error.value.hint
@@ -307,21 +307,21 @@ def test_errors_say_what_there_is():
         ask("select 1", FIXTURES / "not-traces" / "text.json")
 
 
-def test_an_engine_that_would_answer_wrongly_is_refused(monkeypatch):
+def test_old_duckdb_is_rejected(monkeypatch):
     monkeypatch.setattr(duckdb, "__version__", "1.4.4")
     with pytest.raises(laggard.EngineMissing, match="too old") as error:
         ask("select 1", DECODE)
     assert "duckdb>=1.5" in error.value.hint
 
 
-def test_a_directory_stands_for_its_traces_alone(tmp_path, command):
+def test_only_traces_of_a_directory_are_loaded(tmp_path, command):
     shutil.copy(DECODE, tmp_path / "a.json")
     shutil.copy(FIXTURES / "not-traces" / "text.json", tmp_path / "b.json")
     shutil.copy(FIXTURES / "bench" / "pyperf.json", tmp_path / "c.json")
     (tmp_path / "notes.txt").write_text("hello")
     assert ask("select distinct file from kernels", tmp_path).fetchall() == [(str(tmp_path / "a.json"),)]
-    said = command("query", "--no-index", "select count(*) from kernels", tmp_path).stderr
-    assert said.count("warning: left out") == 2
+    stderr = command("query", "--no-index", "select count(*) from kernels", tmp_path).stderr
+    assert stderr.count("warning: skipped") == 2
     empty = tmp_path / "empty"
     empty.mkdir()
     with pytest.raises(laggard.FormatError, match="no trace"):
@@ -333,7 +333,7 @@ def test_a_directory_stands_for_its_traces_alone(tmp_path, command):
 SQL = "select name, dur_ns, bytes, dur_ns / 7 as part, phase from kernels order by ts_ns"
 
 
-def test_every_form_has_the_same_answer(command, tmp_path):
+def test_all_formats_have_the_same_rows(command, tmp_path):
     rows = ask(SQL, DECODE).fetchall()
     text = command("query", "--no-index", SQL, DECODE, "--format", "json").stdout
     assert [tuple(row.values()) for row in json.loads(text)] == rows
@@ -349,18 +349,18 @@ def test_every_form_has_the_same_answer(command, tmp_path):
     command("query", "--no-index", SQL, DECODE, "-o", tmp_path / "a.arrow")
     with pyarrow.ipc.open_stream(tmp_path / "a.arrow") as stream:
         assert [tuple(row.values()) for row in stream.read_all().to_pylist()] == rows
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.arrow", "a.parquet"], "nothing else is left"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.arrow", "a.parquet"], "temporary files left"
 
 
-def test_json_is_json_whatever_the_numbers_are(command):
+def test_json_is_valid_for_all_numbers(command):
     sql = "select 'nan'::double as a, 'inf'::double as b, 2::hugeint ** 100 as c, 9007199254740993 as d, [1] as e"
     (row,) = json.loads(command("query", sql, "--format", "json").stdout)
     assert row["a"] is None and row["b"] is None and row["d"] == 9007199254740993 and row["e"] == [1]
 
 
-def test_a_table_fits_and_says_what_it_leaves_out(command):
-    said = command("query", "--no-index", "from kernels", DECODE, "--top", "5", env={**os.environ, "COLUMNS": "90"})
-    lines = said.stdout.splitlines()
+def test_table_fits_the_width_and_lists_omitted_rows_and_columns(command):
+    done = command("query", "--no-index", "from kernels", DECODE, "--top", "5", env={**os.environ, "COLUMNS": "90"})
+    lines = done.stdout.splitlines()
     assert all(len(line) <= 90 for line in lines[:-1])
     assert len(lines) == 2 + 5 + 1
     assert lines[-1].startswith("(32 more rows; not shown: ") and lines[-1].endswith("shared_memory)")
@@ -368,36 +368,36 @@ def test_a_table_fits_and_says_what_it_leaves_out(command):
     assert len(whole.splitlines()) == 2 + 37
 
 
-def test_names_cannot_command_the_terminal(command):
-    said = command("query", "--no-index", "select name from kernels", FIXTURES / "traps" / "control-characters.json")
-    assert not any(ord(char) < 32 and char != "\n" for char in said.stdout)
-    assert "\\x1b" in said.stdout
-    assert "control characters" in said.stderr
+def test_control_characters_in_names_are_escaped(command):
+    done = command("query", "--no-index", "select name from kernels", FIXTURES / "traps" / "control-characters.json")
+    assert not any(ord(char) < 32 and char != "\n" for char in done.stdout)
+    assert "\\x1b" in done.stdout
+    assert "control characters" in done.stderr
     html = ask("select '<script>alert(1)</script>' as x")._repr_html_()
     assert "<script>" not in html and "&lt;script&gt;" in html
 
 
-def test_files_are_not_lost_by_accident(command, tmp_path):
+def test_files_are_not_overwritten_by_accident(command, tmp_path):
     trace = tmp_path / "trace.json"
     shutil.copy(DECODE, trace)
     before = trace.read_bytes()
     command("query", "--no-index", "select 1 as a", trace, "-o", trace, "--force", code=2)
     other = tmp_path / "other.json"
     shutil.copy(DECODE, other)
-    said = command("query", "--no-index", "select 1 as a", trace, "-o", other, code=2)
-    assert "--force" in said.stderr and other.read_bytes() == before and trace.read_bytes() == before
+    done = command("query", "--no-index", "select 1 as a", trace, "-o", other, code=2)
+    assert "--force" in done.stderr and other.read_bytes() == before and trace.read_bytes() == before
     command("query", "--no-index", "select 1 as a", trace, "-o", other, "--force")
     command("query", "--no-index", "select 2 as a", trace, "-o", other)
     assert json.loads(other.read_text()) == [{"a": 2}]
     for suffix in ("csv", "txt", "parquet"):
-        for answer in ("1 as a, 'x,y' as b", "2 as c"):
-            command("query", f"select {answer}", "-o", tmp_path / f"again.{suffix}")
+        for columns in ("1 as a, 'x,y' as b", "2 as c"):
+            command("query", f"select {columns}", "-o", tmp_path / f"again.{suffix}")
     command("query", "select 1", "-o", tmp_path / "x.unknown", code=2)
     command("query", "select error('no')", "-o", tmp_path / "failed.csv", code=2)
     assert not list(tmp_path.glob("failed*")) and not list(tmp_path.glob(".laggard*"))
 
 
-def test_sql_may_come_from_a_file_or_from_standard_input(command, tmp_path):
+def test_sql_is_read_from_a_file_or_standard_input(command, tmp_path):
     script = tmp_path / "q.sql"
     script.write_text("-- how many\nselect count(*) as n\nfrom kernels; -- all")
     expected = command("query", "--no-index", "select count(*) as n from kernels", DECODE).stdout
@@ -407,14 +407,14 @@ def test_sql_may_come_from_a_file_or_from_standard_input(command, tmp_path):
         assert command("query", "--no-index", "-f", "-", DECODE, stdin=file).stdout == expected
 
 
-def test_exit_codes_and_messages(command):
+def test_exit_statuses_and_messages(command):
     assert command("query", "select foo from kernels", "--no-index", DECODE, code=2).stderr.startswith("error: ")
-    said = command("query", "nowhere.json", code=2).stderr
-    assert "nowhere.json" in said and "No such file" in said
+    stderr = command("query", "nowhere.json", code=2).stderr
+    assert "nowhere.json" in stderr and "No such file" in stderr
     assert command("query", "--format", "parquet", "--schema", code=2).stdout == ""
 
 
-def test_a_reader_that_leaves_is_no_failure(command, tmp_path):
+def test_closed_pipe_is_not_an_error(command, tmp_path):
     line = [sys.executable, "-m", "laggard", "query", "select repeat('x', 999) from range(100000)", "--format", "csv"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout.readline()
@@ -426,16 +426,16 @@ def test_a_reader_that_leaves_is_no_failure(command, tmp_path):
 ENDLESS = "select count(*) from range(1000000) a, range(10000000) b where a.range * b.range % 7 = 3"
 
 
-def test_ctrl_c_ends_a_query():
+def test_ctrl_c_interrupts_a_query():
     line = [sys.executable, "-m", "laggard", "query", ENDLESS]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         time.sleep(2)
         process.send_signal(signal.SIGINT)
-        out, said = process.communicate(timeout=60)
-    assert process.returncode in (130, -2) and out == "" and "Traceback" not in said
+        out, err = process.communicate(timeout=60)
+    assert process.returncode in (130, -2) and out == "" and "Traceback" not in err
 
 
-def test_schema_has_every_column_with_its_meaning(command):
+def test_schema_describes_every_column(command):
     rows = json.loads(command("query", "--schema", "--format", "json").stdout)
     found = {(row["kind"], row["table"], row["column"]) for row in rows}
     for kind, table in _laggard.schemas():
@@ -452,7 +452,7 @@ def test_schema_has_every_column_with_its_meaning(command):
 # The prompt.
 
 
-def test_statements_are_read_from_a_pipe(command, tmp_path):
+def test_prompt_reads_statements_from_a_pipe(command, tmp_path):
     script = tmp_path / "in"
     commands = "select 1 as one;\n\\d\n\\d kernels\n"
     script.write_text(f"{commands}select ';' as semi,\n  count(*) as n\nfrom kernels;\nselect 3 as last")
@@ -461,8 +461,8 @@ def test_statements_are_read_from_a_pipe(command, tmp_path):
     assert out.index("one") < out.index("launches") < out.index("shared_memory") < out.index("semi") < out.index("last")
     script.write_text("select foo;\nselect 'not reached' as x;")
     with open(script) as file:
-        said = command("query", "--no-index", DECODE, stdin=file, code=2)
-    assert "not reached" not in said.stdout
+        done = command("query", "--no-index", DECODE, stdin=file, code=2)
+    assert "not reached" not in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -482,13 +482,13 @@ def test_statements_are_read_from_a_pipe(command, tmp_path):
         ("select 'it''s';", True),
     ],
 )
-def test_a_statement_ends_with_a_semicolon_that_is_none_of_a_text(text, ended):
+def test_semicolons_in_strings_and_comments_do_not_end_a_statement(text, ended):
     from laggard.query.statements import is_complete
 
     assert is_complete(text) is ended
 
 
-def test_statements_are_told_apart():
+def test_text_is_split_into_statements():
     from laggard.query.statements import split
 
     text = "-- first;\nselect ';' as a -- one;\n; ; /* ; */ select \"b;\" from t /* x */;\nselect $$;$$, 'it''s;'"
@@ -496,8 +496,8 @@ def test_statements_are_told_apart():
     assert split(" ;; -- nothing") == []
 
 
-@pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no pseudo-terminals")
-def test_the_prompt_keeps_history_and_goes_on_after_errors_and_interrupts(tmp_path):
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="pseudo-terminals are not available")
+def test_prompt_saves_history_and_continues_after_errors_and_interrupts(tmp_path):
     import pty
 
     master, slave = pty.openpty()
@@ -514,7 +514,7 @@ def test_the_prompt_keeps_history_and_goes_on_after_errors_and_interrupts(tmp_pa
         nonlocal screen
         end = time.monotonic() + seconds
         while text not in screen:
-            assert time.monotonic() < end and process.poll() is None, f"{text!r} does not come: {screen}"
+            assert time.monotonic() < end and process.poll() is None, f"{text!r} was not printed: {screen}"
             if select.select([master], [], [], 0.2)[0]:
                 screen += os.read(master, 4096).decode(errors="replace")
         screen = screen[screen.index(text) + len(text) :]
@@ -551,7 +551,7 @@ def test_the_prompt_keeps_history_and_goes_on_after_errors_and_interrupts(tmp_pa
 
 
 def _own_terminal():
-    """Ctrl-C reaches those whose terminal it is."""
+    """Makes the terminal the controlling terminal, so that Ctrl-C reaches the process."""
     import fcntl
     import termios
 

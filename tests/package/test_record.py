@@ -1,4 +1,4 @@
-"""`with laggard.record(…)`: a block of this very process is sampled, and what cannot be had is refused."""
+"""`with laggard.record(…)` samples a block in this process."""
 
 import os
 import subprocess
@@ -10,14 +10,14 @@ import time
 import laggard
 import pytest
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sampling is for Linux")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sampling requires Linux")
 
-#: Enough CPU time for some hundred samples at 999 a second, whatever else the machine does.
+#: Enough CPU time for several hundred samples at 999 Hz, also on a busy machine.
 SECONDS = 0.4
 
 
 def burn(seconds=SECONDS):
-    """Uses the processor for so long, by the thread's own clock."""
+    """Uses the CPU for so many seconds of thread time."""
     end = time.thread_time() + seconds
     total = 0
     while time.thread_time() < end:
@@ -40,7 +40,7 @@ def in_a_new_thread():
 
 
 def python_functions(profile):
-    """Names of functions of Python in whole stacks, with their samples."""
+    """Names of functions in the stacks, with their numbers of samples."""
     found = {}
     for row in profile.samples.select(["stack", "count"]).head(10**9):
         for name in {frame.split(" (")[0] for frame in row["stack"].split(";")}:
@@ -48,10 +48,10 @@ def python_functions(profile):
     return found
 
 
-def test_functions_of_the_block_are_in_whole_stacks(tmp_path):
+def test_functions_of_the_block_are_sampled_with_complete_stacks(tmp_path):
     with laggard.record(tmp_path / "run.lag") as recording:
         in_the_block()
-    burn(0.1)  # after the block: not seen
+    burn(0.1)  # after the block: not sampled
     found = python_functions(recording.profile)
     assert recording.samples > 50
     assert recording.complete >= 0.95 * recording.samples
@@ -59,7 +59,7 @@ def test_functions_of_the_block_are_in_whole_stacks(tmp_path):
     assert laggard.load(tmp_path / "run.lag").kind == "profile"
 
 
-def test_threads_from_before_and_from_within_the_block_are_sampled(tmp_path):
+def test_threads_started_before_and_in_the_block_are_sampled(tmp_path):
     begin = threading.Event()
     old = threading.Thread(target=in_an_old_thread, args=(begin,), name="old")
     old.start()
@@ -75,7 +75,7 @@ def test_threads_from_before_and_from_within_the_block_are_sampled(tmp_path):
         assert found.get(name, 0) > 20, (name, found)
 
 
-def test_blocks_come_one_after_the_other_and_not_within_each_other(tmp_path):
+def test_blocks_can_be_repeated_but_not_nested(tmp_path):
     for number in range(3):
         with laggard.record(tmp_path / f"{number}.lag") as recording:
             burn(0.1)
@@ -85,20 +85,20 @@ def test_blocks_come_one_after_the_other_and_not_within_each_other(tmp_path):
         assert recording.samples > 10
 
 
-def test_an_exception_comes_through_and_the_file_is_there(tmp_path):
+def test_exceptions_are_propagated_and_the_file_is_written(tmp_path):
     with pytest.raises(ZeroDivisionError), laggard.record(tmp_path / "run.lag") as recording:
         burn(0.1)
         _ = 1 / 0
     assert recording.profile.samples.num_rows == recording.samples > 0
 
 
-def test_a_form_by_its_suffix(tmp_path):
+def test_suffix_selects_the_format(tmp_path):
     with laggard.record(tmp_path / "run.folded"):
         in_the_block()
     assert "in_the_block" in (tmp_path / "run.folded").read_text()
 
 
-def test_children_and_forks_of_a_block_work(tmp_path):
+def test_subprocesses_and_forks_in_a_block_are_not_sampled(tmp_path):
     with laggard.record(tmp_path / "run.lag") as recording:
         assert subprocess.run([sys.executable, "-c", "print(1)"], capture_output=True, check=True).stdout == b"1\n"
         pid = os.fork()
@@ -111,7 +111,7 @@ def test_children_and_forks_of_a_block_work(tmp_path):
     assert pids == {os.getpid()}
 
 
-def test_a_process_that_is_killed_leaves_what_was_sampled(tmp_path):
+def test_killed_process_leaves_a_readable_recording(tmp_path):
     path = tmp_path / "run.lag"
     code = f"""
         import laggard, os, signal, time
@@ -123,7 +123,7 @@ def test_a_process_that_is_killed_leaves_what_was_sampled(tmp_path):
     """
     ended = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, timeout=60)
     assert ended.returncode == -9, ended.stderr
-    for _ in range(100):  # the driver goes on for a moment
+    for _ in range(100):  # the process that reads the samples exits a little later
         if path.exists():
             try:
                 if laggard.load(path).samples.num_rows:
@@ -134,7 +134,7 @@ def test_a_process_that_is_killed_leaves_what_was_sampled(tmp_path):
     assert laggard.load(path).samples.num_rows > 50
 
 
-def test_a_file_of_another_kind_is_not_overwritten(tmp_path):
+def test_file_of_another_kind_is_not_overwritten(tmp_path):
     path = tmp_path / "notes.lag"
     path.write_text("my own notes")
     with pytest.raises(laggard.RecordError, match="notes.lag"):
@@ -145,7 +145,7 @@ def test_a_file_of_another_kind_is_not_overwritten(tmp_path):
     assert laggard.load(path).kind == "profile"
 
 
-def test_why_on_callables_names_the_interpreter():
+def test_why_with_callables_reports_the_interpreter():
     numbers = list(range(5000))
 
     def native():

@@ -1,4 +1,4 @@
-"""What the Python tests share: the program under test, and the traces to run it on."""
+"""Fixtures of the Python tests: the program under test, a browser, and traces."""
 
 import gzip
 import json
@@ -17,12 +17,12 @@ REAL_TRACES = ROOT.parent / "shared" / "traces"
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: takes long; left out by `cargo xtask test --quick`")
+    config.addinivalue_line("markers", "slow: skipped by `cargo xtask test --quick`")
 
 
 @pytest.fixture
 def laggard():
-    """Runs the program: `laggard("report", path).stdout`; `code=None` accepts any exit code."""
+    """Runs the program: `laggard("report", path).stdout`; `code=None` accepts any exit status."""
     program = os.environ.get("LAGGARD_BIN")
     if not program:
         pytest.exit("LAGGARD_BIN is not set; run `cargo xtask test`", returncode=2)
@@ -31,13 +31,13 @@ def laggard():
         words = [program, *map(str, args)]
         done = subprocess.run(words, capture_output=True, text=True, encoding="utf-8", stdin=subprocess.DEVNULL)
         result = SimpleNamespace(stdout=done.stdout, stderr=done.stderr, code=done.returncode)
-        assert code is None or result.code == code, f"{' '.join(words)}: exit code {result.code}\n{result.stderr}"
+        assert code is None or result.code == code, f"{' '.join(words)}: exit status {result.code}\n{result.stderr}"
         return result
 
     return run
 
 
-# Nothing that a browser does by itself may look like the page doing it.
+# Disable the browser's own network requests, so that all requests come from the page.
 BROWSER_FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -50,11 +50,11 @@ BROWSER_FLAGS = [
 
 @pytest.fixture(scope="session")
 def chromium():
-    """A real browser. Tests that need it are skipped where there is none."""
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed; `cargo xtask test` does it")
+    """A real browser. Tests that need it are skipped if it is not installed."""
+    api = pytest.importorskip("playwright.sync_api", reason="no playwright; `cargo xtask test` installs it")
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if not program:
-        pytest.skip("there is no chromium in PATH; `cargo xtask test` installs Debian's")
+        pytest.skip("chromium not found in PATH; `cargo xtask test` installs it")
     with api.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=BROWSER_FLAGS)
         yield browser
@@ -63,11 +63,11 @@ def chromium():
 
 @pytest.fixture
 def open_page(chromium):
-    """Opens a file: `open_page(path, theme="dark", state="v=table")`. At the end of the test nothing but these files
-    may have been asked for, no script may have failed, and nothing may have popped up that the test did not expect."""
-    contexts, wrong, allowed = [], [], set()
+    """Opens a file: `open_page(path, theme="dark", state="v=table")`. The test fails if the page requested any other
+    file, if a script failed, or if an unexpected dialog opened."""
+    contexts, problems, allowed = [], [], set()
 
-    def open_it(path, theme="light", state="", javascript=True, answer=None):
+    def open_file(path, theme="light", state="", javascript=True, answer=None):
         context = chromium.new_context(
             viewport={"width": 1280, "height": 900}, color_scheme=theme, java_script_enabled=javascript
         )
@@ -76,54 +76,54 @@ def open_page(chromium):
         url = Path(path).resolve().as_uri()
         allowed.add(url)
 
-        def asked(request):
+        def on_request(request):
             if request.url.split("#")[0] not in allowed:
-                wrong.append(f"request: {request.url[:200]}")
+                problems.append(f"request: {request.url[:200]}")
 
-        def popped_up(dialog):
+        def on_dialog(dialog):
             if answer is None:
-                wrong.append(f"dialog: {dialog.message}")
+                problems.append(f"dialog: {dialog.message}")
                 dialog.dismiss()
             else:
                 dialog.accept(answer)
 
-        def said(message):
+        def on_console(message):
             if message.type in ("error", "warning"):
-                wrong.append(f"console: {message.text}")
+                problems.append(f"console: {message.text}")
 
-        context.on("request", asked)
-        page.on("dialog", popped_up)
-        page.on("console", said)
-        page.on("pageerror", lambda error: wrong.append(f"page error: {error}"))
+        context.on("request", on_request)
+        page.on("dialog", on_dialog)
+        page.on("console", on_console)
+        page.on("pageerror", lambda error: problems.append(f"page error: {error}"))
         page.goto(url + (f"#{state}" if state else ""))
         if javascript and url.endswith(".html"):
             page.wait_for_selector('html[data-ready="1"]', state="attached")
         return page
 
-    yield open_it
+    yield open_file
     for context in contexts:
         context.close()
-    assert wrong == []
+    assert problems == []
 
 
 def fixtures():
-    """Path and expected counts of every fixture whose content is beyond doubt."""
+    """Path and expected counts of every fixture in expected.json."""
     expected = json.loads((FIXTURES / "expected.json").read_text())
     return [(FIXTURES / name, counts) for name, counts in expected.items()]
 
 
-# Directories of files that are not PyTorch traces, and the file that lists the batches of a captured graph.
+# Directories with files of other profilers, and a list of graph batches that is not a trace.
 OTHER_KINDS = {"not_traces", "nsys", "rocprofv3", "xplane", "execution_details.json"}
 
 
 def real_traces():
-    """Traces of real machines, if they lie beside the project."""
+    """Traces from real machines, if the directory exists next to the project."""
     found = [path for path in REAL_TRACES.rglob("*.json*") if OTHER_KINDS.isdisjoint(path.parts)]
     return sorted(path for path in found if path.suffix in (".json", ".gz", ".zst"))
 
 
 def name_of(path):
-    """A path as a test's name."""
+    """A short name of the path, for test ids."""
     for base in (FIXTURES, REAL_TRACES):
         if base in path.parents:
             return str(path.relative_to(base))
@@ -131,7 +131,7 @@ def name_of(path):
 
 
 def text_of(path):
-    """The text of a trace, expanded."""
+    """The decompressed text of a trace."""
     if path.suffix == ".gz":
         return gzip.decompress(path.read_bytes()).decode()
     if path.suffix == ".zst":

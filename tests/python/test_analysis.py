@@ -1,5 +1,4 @@
-"""What `laggard report` computes is what a plain reading of the trace in Python finds: when devices were busy, and
-where kernels were launched from."""
+"""Busy times and launch operators of `laggard report` match those of a simple Python implementation."""
 
 import json
 from bisect import bisect_right
@@ -17,7 +16,7 @@ TRACES = pytest.mark.parametrize("path", [pytest.param(path, id=name_of(path)) f
 
 
 def spans(path):
-    """The trace's spans with integer nanoseconds."""
+    """The spans of the trace, in integer nanoseconds."""
     trace = json.loads(text_of(path), parse_float=Decimal)
     for event in trace["traceEvents"]:
         if event.get("ph") == "X":
@@ -38,7 +37,7 @@ def union_length(intervals):
 
 
 @TRACES
-def test_devices_are_busy_when_their_work_runs(laggard, path):
+def test_device_busy_time_is_the_union_of_its_operations(laggard, path):
     work = defaultdict(list)
     for event, start, stop in spans(path):
         if event.get("cat") in DEVICE:
@@ -53,7 +52,7 @@ def test_devices_are_busy_when_their_work_runs(laggard, path):
 
 
 @TRACES
-def test_kernels_belong_to_the_operator_around_their_launch(laggard, path):
+def test_kernels_are_attributed_to_the_operator_of_their_launch(laggard, path):
     launches, operators, kernels = {}, defaultdict(list), []
     for event, start, stop in spans(path):
         category, args = event.get("cat"), event.get("args") or {}
@@ -74,7 +73,7 @@ def test_kernels_belong_to_the_operator_around_their_launch(laggard, path):
             time[innermost(operators[track], starts.get(track, []), moment)] += duration
     report = json.loads(laggard("report", "--json", "--no-index", "--by", "op", "--all", path).stdout)
     found = {row["name"]: row["time_ns"] for row in report["breakdowns"]["op"]["rows"]}
-    # Work without a recorded launch may be given an operator by its external id, so found may have more.
+    # Operations without a recorded launch may be attributed by external id, so the report may have more time.
     for name, expected in time.items():
         if name is not None:
             assert found.get(name, 0) >= expected, name
@@ -85,7 +84,7 @@ def test_kernels_belong_to_the_operator_around_their_launch(laggard, path):
 
 
 def innermost(rows, starts, moment):
-    """The operator that started last among those open at the moment."""
+    """The operator that started last among those running at `moment`."""
     for start, stop, name in reversed(rows[: bisect_right(starts, moment)]):
         if stop >= moment:
             return name

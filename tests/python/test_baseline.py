@@ -1,4 +1,4 @@
-"""The totals of `laggard report` are those that Python finds, to the event and to the nanosecond."""
+"""The totals of `laggard report` match those computed in Python exactly."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ def totals(laggard, path):
 
 
 def exact_totals(text):
-    """The totals by a plain JSON parser and exact arithmetic."""
+    """Totals computed with the json module and exact arithmetic."""
     trace = json.loads(text, parse_float=Decimal)
     events = [event for event in (trace if isinstance(trace, list) else trace["traceEvents"]) if isinstance(event, dict)]
     kernels = [event for event in events if is_kernel(event)]
@@ -41,12 +41,12 @@ def nanos(event):
 
 
 @pytest.mark.parametrize(("path", "expected"), [pytest.param(*row, id=name_of(row[0])) for row in fixtures()])
-def test_fixture_has_the_totals_it_was_made_with(laggard, path, expected):
+def test_fixture_has_the_expected_totals(laggard, path, expected):
     assert totals(laggard, path) == expected
 
 
 def parsable_fixtures():
-    """Fixtures that are JSON: most traps are, and Python then has a say about them too."""
+    """Fixtures that the json module can parse, including most malformed files."""
     for path, expected in fixtures():
         try:
             yield pytest.param(exact_totals(text_of(path)), expected, id=name_of(path))
@@ -55,7 +55,7 @@ def parsable_fixtures():
 
 
 @pytest.mark.parametrize(("found", "expected"), list(parsable_fixtures()))
-def test_expectation_is_what_a_plain_parser_finds(found, expected):
+def test_expected_totals_match_the_json_module(found, expected):
     assert found == expected
 
 
@@ -69,17 +69,17 @@ def baseline_traces():
 
 
 @pytest.mark.parametrize("path", list(baseline_traces()))
-def test_report_agrees_with_what_people_run_today(laggard, path):
+def test_report_agrees_with_the_python_baseline(laggard, path):
     done = subprocess.run([sys.executable, BASELINE, path, "--gc-off"], capture_output=True, text=True, check=True)
     baseline = json.loads(done.stdout)
     ours = totals(laggard, path)
     assert ours == exact_totals(text_of(path))
     assert (ours["events"], ours["kernels"]) == (baseline["events"], baseline["kernels"])
-    # The baseline adds up in floating point and prints three decimals.
+    # The baseline sums in floating point and prints three decimals.
     assert ours["kernel_ns"] == pytest.approx(baseline["kernel_us"] * 1000, rel=1e-9, abs=1)
 
 
-# No trace either, but a profile, which is reported as one.
+# Not a trace, but a profile that the report verb accepts.
 PROFILE = "speedscope.json"
 
 
@@ -87,13 +87,13 @@ PROFILE = "speedscope.json"
     "path",
     [pytest.param(path, id=path.name) for path in sorted((FIXTURES / "not-traces").iterdir()) if path.name != PROFILE],
 )
-def test_file_of_another_kind_is_refused(laggard, path):
+def test_files_of_other_kinds_are_rejected(laggard, path):
     result = laggard("report", "--no-index", path, code=2)
     assert result.stderr.startswith("error: ")
     assert result.stdout == ""
 
 
-def test_profile_is_told_from_a_trace(laggard):
+def test_speedscope_profile_is_not_read_as_a_trace(laggard):
     report = json.loads(laggard("report", "--json", FIXTURES / "not-traces" / PROFILE).stdout)
     assert report["schema"] == "laggard.profile/1"
     assert report["whole"] == {"samples": 2, "weight": 20_000_000}

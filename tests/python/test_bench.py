@@ -1,4 +1,4 @@
-"""Medians and ratios of benchmarks against an independent reading of the same files."""
+"""Medians and ratios of benchmark files match those computed in Python from the same files."""
 
 import csv
 import io
@@ -29,7 +29,7 @@ def pyperf(file):
 
 
 def pytest_benchmark(file):
-    """Seconds of every round, by test and parameters; the median alone where there are no rounds."""
+    """Seconds of every round, by test and parameters; only the median if the file has no rounds."""
     cases = {}
     for row in file["benchmarks"]:
         name = row["fullname"].removesuffix(f"[{row['param']}]")
@@ -51,12 +51,12 @@ FILES = [
 
 @pytest.fixture(params=FILES, ids=[name for name, _ in FILES])
 def results(request):
-    """A file, and its seconds by case and side."""
+    """A file, and its times in seconds by case and side."""
     name, read = request.param
     return BENCH / name, read(json.loads((BENCH / name).read_text()))
 
 
-def test_medians_and_ratios_are_those_of_the_file(laggard, results):
+def test_medians_and_ratios_match_the_file(laggard, results):
     path, cases = results
     rows = list(csv.DictReader(io.StringIO(laggard("report", path, "--format", "csv").stdout)))
     assert len(rows) == sum(map(len, cases.values()))
@@ -64,11 +64,11 @@ def test_medians_and_ratios_are_those_of_the_file(laggard, results):
         sides = cases[row["case"], row["parameters"]]
         times = sides["ABC".index(row["side"])]
         assert int(row["rounds"]) == len(times)
-        # Times are kept as whole nanoseconds of a batch.
+        # Batch times are stored in whole nanoseconds.
         assert float(row["median_ns"]) == pytest.approx(median(times) * 1e9, abs=1)
         assert float(row["max_ns"]) == pytest.approx(max(times) * 1e9, abs=1)
         if row["ratio"]:
-            # With very few rounds a range has no end.
+            # With very few rounds, the confidence interval is unbounded.
             low, high = (float(row[end] or limit) for end, limit in (("ratio_low", 0), ("ratio_high", "inf")))
             assert low <= float(row["ratio"]) <= high
             of_rounds = median(b / a for a, b in zip(*sides))
@@ -76,7 +76,7 @@ def test_medians_and_ratios_are_those_of_the_file(laggard, results):
             assert any(float(row["ratio"]) == pytest.approx(one, rel=1e-5) for one in (of_rounds, of_medians))
 
 
-def test_our_json_has_the_samples_and_is_read_again(laggard, results, tmp_path):
+def test_json_keeps_all_samples_and_can_be_read_back(laggard, results, tmp_path):
     path, cases = results
     ours = tmp_path / "bench.json"
     laggard("report", path, "-o", ours)
@@ -90,12 +90,12 @@ def test_our_json_has_the_samples_and_is_read_again(laggard, results, tmp_path):
             assert calls == pytest.approx([time * 1e9 for time in times], abs=1)
             assert series["wall_ns"]["median"] == pytest.approx(median(calls))
             assert series["wall_ns"]["n"] == len(calls)
-    for form in ("text", "json", "csv", "md"):
-        again, first = (laggard("report", file, "--format", form).stdout for file in (ours, path))
+    for format in ("text", "json", "csv", "md"):
+        again, first = (laggard("report", file, "--format", format).stdout for file in (ours, path))
         assert again == first
 
 
-def test_a_gate_trips_on_what_got_slower_and_on_nothing_else(laggard, tmp_path):
+def test_fail_above_only_fails_if_b_is_slower_than_the_limit(laggard, tmp_path):
     file = json.loads(laggard("report", BENCH / "pytest-benchmark.json", "--json").stdout)
 
     def slower(by):

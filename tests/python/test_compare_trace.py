@@ -1,5 +1,5 @@
-"""`laggard compare` of two traces: totals are those of a plain reading in Python, gaps add up, and the JSON is what its
-schema says. On real pairs of traces where they are at hand, and on generated ones."""
+"""`laggard compare` of two traces: totals match those computed in Python, differences add up, and the JSON matches its
+schema. Tests run on generated pairs of traces, and on real pairs if available."""
 
 import json
 from collections import defaultdict
@@ -23,13 +23,13 @@ REAL = [
 ]
 GENERATED = [
     pytest.param(FIXTURES / "nvidia-native.json", FIXTURES / "amd-native.json", id="generated"),
-    pytest.param(FIXTURES / "decode.json", FIXTURES / "decode.json", id="the same twice"),
+    pytest.param(FIXTURES / "decode.json", FIXTURES / "decode.json", id="same-trace-twice"),
 ]
 SCHEMA = json.loads((ROOT / "docs" / "schemas" / "compare-trace-1.json").read_text())
 
 
 def kernels(path):
-    """Count and nanoseconds of device work by name."""
+    """Count and nanoseconds of device operations by name."""
     sums = defaultdict(lambda: [0, 0])
     for event in json.loads(text_of(path), parse_float=Decimal)["traceEvents"]:
         if event.get("ph") == "X" and event.get("cat") in DEVICE:
@@ -40,7 +40,7 @@ def kernels(path):
 
 
 @pytest.mark.parametrize("a, b", REAL + GENERATED)
-def test_totals_are_those_of_a_plain_reading_and_gaps_add_up(laggard, a, b):
+def test_totals_match_python_and_differences_add_up(laggard, a, b):
     found = json.loads(laggard("compare", "--json", "--no-index", a, b).stdout)
     rows = [row for row in found["findings"] if row["by"] == "kernel"]
     for side, path in (("a", a), ("b", b)):
@@ -57,12 +57,12 @@ def test_totals_are_those_of_a_plain_reading_and_gaps_add_up(laggard, a, b):
 
 
 @pytest.mark.parametrize("a, b", REAL + GENERATED)
-def test_parts_of_the_time_add_up_to_the_whole(laggard, a, b):
+def test_time_components_add_up_to_the_total_difference(laggard, a, b):
     found = json.loads(laggard("compare", "--json", "--no-index", a, b).stdout)
     whole = found["whole"]
     parts = sum(row["gap_ns"] for row in found["time"])
     laps = min(found["a"]["laps"], found["b"]["laps"])
-    # With one lap the parts are exact; medians of several need not add up, but nearly do.
+    # With one step the parts are exact. Medians over several steps add up only approximately.
     allowed = 1 if laps == 1 else 0.05 * whole["a"]["lap_ns"]
     assert abs(parts - whole["gap_ns"]) <= allowed
     if found["culprits"]:
@@ -72,13 +72,13 @@ def test_parts_of_the_time_add_up_to_the_whole(laggard, a, b):
 
 @pytest.mark.parametrize("a, b", REAL + GENERATED)
 @pytest.mark.parametrize("flags", [[], ["--top", "3"], ["--by", "stream"]])
-def test_json_is_what_the_schema_says(laggard, a, b, flags):
+def test_json_matches_the_schema(laggard, a, b, flags):
     found = json.loads(laggard("compare", "--json", "--no-index", *flags, a, b).stdout)
     jsonschema.validate(found, SCHEMA)
 
 
 @pytest.mark.parametrize("path", [path.values[0] for path in REAL + GENERATED] or [None])
-def test_a_trace_against_itself_accuses_nobody(laggard, path):
+def test_trace_compared_with_itself_has_no_culprits(laggard, path):
     found = json.loads(laggard("compare", "--json", "--no-index", path, path).stdout)
     assert found["culprits"] == []
     assert found["whole"]["gap_ns"] == 0

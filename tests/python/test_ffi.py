@@ -1,5 +1,5 @@
-"""`laggard ffi` with every binding: figures are those of a plain reading of the same times, builds have the flags they
-are said to have, bindings give what Python gives, and all forms of the report say the same. Times decide nothing."""
+"""`laggard ffi` with every binding: statistics match those computed in Python, builds have the reported flags, bindings
+return correct results, and all output formats agree. No test depends on how fast a binding is."""
 
 import csv
 import importlib.util
@@ -35,28 +35,28 @@ FLAGS = {
 }
 RUST = "opt-level=3, debug=line-tables-only, codegen-units=1"
 FRAME_POINTERS = "-C force-frame-pointers=yes"
-# Little, so that it is over soon.
+# Few iterations, to keep the tests fast.
 FEW = ["--quick", "--iterations", "2000", "--launches", "2", "--python", sys.executable]
-# Times in launches have three decimals, of a statement.
+# Half of the last decimal: the times of process launches are rounded to three decimals.
 ROUNDED = 0.0005
 
 
-def lacks(binding):
-    """What a binding needs that is not here; none when it can be built."""
+def missing_requirement(binding):
+    """The reason why a binding cannot be built here, or None."""
     package = PACKAGES.get(binding)
     if package and not importlib.util.find_spec(package):
         return f"{sys.executable} has no package {package}; `cargo xtask test` installs it"
     tool = {"pyo3": "cargo", "nanobind": "c++", "pybind11": "c++"}.get(binding, "cc")
-    return None if shutil.which(tool) else f"there is no {tool}"
+    return None if shutil.which(tool) else f"{tool} not found"
 
 
-THERE = [binding for binding in BINDINGS if not lacks(binding)]
+AVAILABLE = [binding for binding in BINDINGS if not missing_requirement(binding)]
 
 
 def need(*bindings):
-    """Skips a test of bindings that cannot be built here."""
+    """Skips the test if one of these bindings cannot be built here."""
     for binding in bindings:
-        if why := lacks(binding):
+        if why := missing_requirement(binding):
             pytest.skip(f"{binding}: {why}")
 
 
@@ -65,7 +65,7 @@ MEASURED = {}
 
 @pytest.fixture
 def whole(laggard, tmp_path):
-    """The whole suite through every binding that can be built here, measured once for all tests: what the JSON says."""
+    """JSON of the whole suite with every binding that can be built here, measured once for all tests."""
     if not MEASURED:
         table = tmp_path / "whole.csv"
         MEASURED["json"] = json.loads(laggard("ffi", *FEW, "--json", "-o", table).stdout)
@@ -74,7 +74,7 @@ def whole(laggard, tmp_path):
 
 
 def by(rows, *fields):
-    """Rows by the values of these fields, which no two may share."""
+    """Rows by the values of these fields, which must be unique."""
     found = {tuple(row[field] for field in fields): row for row in rows}
     assert len(found) == len(rows), fields
     return found
@@ -84,10 +84,10 @@ def place(cell):
     return cell["category"], cell["size"], cell["build"], cell["python"]
 
 
-# What the JSON says.
+# JSON.
 
 
-def test_json_is_what_the_schema_says(whole):
+def test_json_matches_the_schema(whole):
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     jsonschema.validate(whole, SCHEMA)
 
@@ -99,16 +99,16 @@ def test_json_is_what_the_schema_says(whole):
         ["--profile", "instrumented", "--categories", "buffers", "--bindings", "capi"],
         ["--fn", "math:hypot", "--args", "(3.0, 4.0)"],
     ],
-    ids=["one launch", "one binding", "a function of one's own"],
+    ids=["one launch", "one binding", "user function"],
 )
-def test_json_of_a_part_is_what_the_schema_says(laggard, flags):
+def test_json_of_a_partial_run_matches_the_schema(laggard, flags):
     few = [flag for flag in FEW if "--launches" not in flags or flag not in ("--launches", "2")]
     found = json.loads(laggard("ffi", *few, *flags, "--json").stdout)
     jsonschema.validate(found, SCHEMA)
     assert found["cells"] and {cell["trouble"] for cell in found["cells"]} == {None}
 
 
-def test_json_of_what_is_left_out_is_what_the_schema_says(laggard, tmp_path, monkeypatch):
+def test_json_with_a_skipped_binding_matches_the_schema(laggard, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("CARGO", str(tmp_path / "no-cargo"))
     found = json.loads(laggard("ffi", *FEW, "--bindings", "pyo3", "--categories", "noop", "--json").stdout)
@@ -119,24 +119,24 @@ def test_json_of_what_is_left_out_is_what_the_schema_says(laggard, tmp_path, mon
 
 
 @pytest.mark.parametrize("binding", BINDINGS)
-def test_a_binding_is_built_twice(whole, binding):
-    """Tells by its name which binding is not tested here, and why."""
+def test_binding_has_both_builds(whole, binding):
+    """Skipped with a reason for each binding that cannot be built here."""
     need(binding)
     assert [of["build"] for of in whole["builds"] if of["binding"] == binding] == list(FLAGS)
 
 
-def test_every_binding_has_every_category(whole):
+def test_every_binding_runs_every_category(whole):
     suite = (SUBJECT / "suite.toml").read_text()
     names = re.findall(r'^\[\[category\]\]\nname = "(\w+)"', suite, re.M)
     assert len(names) > 30
     assert [of["name"] for of in whole["categories"] if of["size"] is None] == names
-    assert [of["name"] for of in whole["bindings"]] == THERE
-    assert {of["binding"] for of in whole["skipped"]} == set(BINDINGS) - set(THERE), whole["skipped"]
+    assert [of["name"] for of in whole["bindings"]] == AVAILABLE
+    assert {of["binding"] for of in whole["skipped"]} == set(BINDINGS) - set(AVAILABLE), whole["skipped"]
     assert whole["floor"] == "capi"
     assert [cell for cell in whole["cells"] if cell["trouble"]] == []
     assert all(len(cell["launches"]) == 2 for cell in whole["cells"])
     for build in FLAGS:
-        for binding in THERE:
+        for binding in AVAILABLE:
             own = [cell for cell in whole["cells"] if (cell["who"], cell["build"]) == (binding, build)]
             missing = {"nogil"} if binding == "ctypes-pydll" else set()
             assert [cell["category"] for cell in own if cell["size"] is None] == [
@@ -145,16 +145,16 @@ def test_every_binding_has_every_category(whole):
     assert len([warning for warning in whole["warnings"] if "nogil through ctypes-pydll" in warning]) == 1
 
 
-# Its figures.
+# Statistics.
 
 
 def launches(cell, what):
-    """The median time of a call in every launch, with the loop."""
+    """The median time per call in each process launch, including the loop."""
     return [median(launch[what]) / cell["calls"] for launch in cell["launches"]]
 
 
 def around(cells, cell):
-    """The loop of a cell; both builds share it. C has its own, and the loop has none."""
+    """The cell of the empty loop, which both builds share; None for C and for the loop itself."""
     if cell["who"] in ("loop", "c"):
         return None
     loops = [of for of in cells if of["who"] == "loop"]
@@ -162,14 +162,14 @@ def around(cells, cell):
 
 
 def nets(cells, cell, what="wall_ns"):
-    """The time of a call without the loop, in every launch."""
+    """The time per call in each process launch, without the loop."""
     loop = around(cells, cell)
     times = launches(cell, what)
     return times if loop is None else [time - of for time, of in zip(times, launches(loop, what))]
 
 
 def shortest(cell):
-    """The time of a call in the shortest batch."""
+    """The time per call in the fastest batch."""
     return min(time for launch in cell["launches"] for time in launch["wall_ns"]) / cell["calls"]
 
 
@@ -178,11 +178,11 @@ def logs(first, second):
 
 
 def within(first, second):
-    """How far a ratio of two rounded times can be off, as a share."""
+    """The maximum relative error of a ratio of two rounded times."""
     return 4 * ROUNDED * max(1 / abs(time) for time in [*first, *second])
 
 
-def test_times_are_those_of_a_plain_reading(whole):
+def test_times_match_the_samples(whole):
     cells = whole["cells"]
     for cell in cells:
         loop, own = around(cells, cell), nets(cells, cell)
@@ -192,12 +192,12 @@ def test_times_are_those_of_a_plain_reading(whole):
         assert cell["cpu_ns"] == pytest.approx(median(nets(cells, cell, "cpu_ns")), abs=2 * ROUNDED)
         assert cell["first_call_ns"] == median(launch["first_ns"] for launch in cell["launches"])
         if loop:
-            # The median of two launches is their mean, so that means may be taken off each other.
+            # The median of two process launches is their mean, so the difference of medians is exact.
             assert cell["net_ns"]["middle"] == pytest.approx(cell["gross_ns"] - loop["gross_ns"], abs=1e-6)
         assert cell["best_ns"] == pytest.approx(shortest(cell) - (shortest(loop) if loop else 0), abs=2 * ROUNDED)
 
 
-def test_ratios_are_to_the_floor_of_the_same_build(whole):
+def test_ratios_are_relative_to_the_floor_of_the_same_build(whole):
     cells = whole["cells"]
     floors = {place(cell): nets(cells, cell) for cell in cells if cell["who"] == whole["floor"]}
     compared = 0
@@ -205,36 +205,36 @@ def test_ratios_are_to_the_floor_of_the_same_build(whole):
         if cell["who"] in ("loop", "c"):
             assert cell["ratio"] is None
             continue
-        # The null control is there in each build, but its sizes are not.
+        # The null control exists in each build, but without sizes.
         floor, own = floors[place(cell)], nets(cells, cell)
         expected = logs(floor, own)
         assert (cell["ratio"] is None) == (expected == []), cell["who"]
         if expected:
             assert cell["ratio"]["middle"] == pytest.approx(math.exp(median(expected)), rel=within(floor, own))
             compared += 1
-    assert compared > 60 * len(THERE)
+    assert compared > 60 * len(AVAILABLE)
 
 
-def test_ranks_are_the_order_of_times(whole):
+def test_ranks_are_ordered_by_time(whole):
     bindings = [cell for cell in whole["cells"] if cell["who"] in BINDINGS]
     assert all(cell["rank"] is None for cell in whole["cells"] if cell["who"] not in BINDINGS)
     for where, group in groupby(sorted(bindings, key=lambda cell: str(place(cell))), place):
         group = list(group)
         times = [cell["net_ns"]["middle"] for cell in group]
         assert [cell["rank"] for cell in group] == [1 + sum(of < time for of in times) for time in times], where
-        # Unless two took the same to the last digit, everybody has a rank to himself.
+        # Only bindings with equal times share a rank.
         assert len({cell["rank"] for cell in group}) == len(set(times)), where
 
 
-def test_standings_are_geometric_means(whole):
+def test_standings_are_geometric_means_of_ratios(whole):
     cells = by([cell for cell in whole["cells"] if cell["size"] is None], "category", "build", "who")
     for build in FLAGS:
         shared = [
             of["name"] for of in whole["categories"]
-            if of["size"] is None and all(cells.get((of["name"], build, who), {}).get("ratio") for who in THERE)
+            if of["size"] is None and all(cells.get((of["name"], build, who), {}).get("ratio") for who in AVAILABLE)
         ]  # fmt: skip
         rows = [of for of in whole["standings"] if of["build"] == build]
-        assert [of["rank"] for of in rows] == list(range(1, len(THERE) + 1))
+        assert [of["rank"] for of in rows] == list(range(1, len(AVAILABLE) + 1))
         assert [of["ratio"] for of in rows] == sorted(of["ratio"] for of in rows)
         for of in rows:
             ratios = [cells[name, build, of["binding"]]["ratio"]["middle"] for name in shared]
@@ -242,19 +242,19 @@ def test_standings_are_geometric_means(whole):
             assert of["ratio"] == pytest.approx(math.exp(sum(map(math.log, ratios)) / len(ratios)))
 
 
-def test_differences_are_of_the_same_caller_in_two_builds(whole):
+def test_build_differences_compare_the_same_binding(whole):
     cells = whole["cells"]
     callers = by([cell for cell in cells if cell["size"] is None], "category", "who", "build")
     rows = whole["differences"]
-    # One category is not for ctypes-pydll.
-    assert len(rows) >= len(THERE) * 33 - 1
+    # ctypes-pydll does not have one of the categories.
+    assert len(rows) >= len(AVAILABLE) * 33 - 1
     bounds = {}
     for of in rows:
         pair = [nets(cells, callers[of["category"], of["who"], build]) for build in FLAGS]
         assert of["ratio"]["middle"] == pytest.approx(math.exp(median(logs(*pair))), rel=within(*pair))
         assert of["gap_ns"]["middle"] == pytest.approx(median(b - a for a, b in zip(*pair)), abs=4 * ROUNDED)
         if of["who"] == "null":
-            # Without a range where all launches but one were disturbed.
+            # The interval has no bounds if all process launches except one were disturbed.
             low, high = (of["ratio"][end] or of["ratio"]["middle"] for end in ("low", "high"))
             bounds[of["category"]] = max(high - 1, 1 - low)
     for of in rows:
@@ -265,10 +265,10 @@ def test_differences_are_of_the_same_caller_in_two_builds(whole):
             assert (of["ratio"]["middle"] > 1) == (of["cost"] == "slower")
 
 
-def test_a_crossover_is_where_the_cost_falls_below_a_tenth(whole):
+def test_crossover_is_where_the_overhead_falls_below_ten_percent(whole):
     cells = whole["cells"]
     sized = by([cell for cell in cells if cell["size"] is not None], "size", "who")
-    assert [of["binding"] for of in whole["crossovers"]] == THERE
+    assert [of["binding"] for of in whole["crossovers"]] == AVAILABLE
     for of in whole["crossovers"]:
         sizes = [point["elements"] for point in of["points"]]
         assert sizes == sorted({size for size, _ in sized})
@@ -287,13 +287,13 @@ def test_a_crossover_is_where_the_cost_falls_below_a_tenth(whole):
             assert large[-1] <= of["elements"] <= sizes[sizes.index(large[-1]) + 1]
 
 
-# How things are built.
+# Builds.
 
 
-def test_builds_have_the_flags_of_their_profile(whole):
+def test_builds_use_the_flags_of_their_profile(whole):
     rust = {"fast": RUST, "instrumented": f'{RUST}, RUSTFLAGS="{FRAME_POINTERS}"'}
-    said = {of["name"]: (of["c_flags"], of["rust_flags"]) for of in whole["profiles"]}
-    assert said == {name: (FLAGS[name], rust[name]) for name in FLAGS}
+    reported = {of["name"]: (of["c_flags"], of["rust_flags"]) for of in whole["profiles"]}
+    assert reported == {name: (FLAGS[name], rust[name]) for name in FLAGS}
     compiled = Counter()
     for build in whole["builds"]:
         flags = shlex.split(FLAGS[build["build"]])
@@ -304,11 +304,11 @@ def test_builds_have_the_flags_of_their_profile(whole):
             compiled[build["binding"], build["build"]] += 1
             assert " ".join(flags) in " ".join(words), command
             assert ("-fno-omit-frame-pointer" in words) == (build["build"] == "instrumented"), command
-            # What comes later would undo them.
+            # Later flags would override them.
             more = [word for word in words if word not in flags]
             assert not [word for word in more if word.startswith(("-O", "-march", "-mtune", "-fomit", "-g"))], command
-    # nanobind comes as a source of its own.
-    expected = {name: 2 if name == "nanobind" else 1 for name in COMPILED if name in THERE and name != "pyo3"}
+    # nanobind has an additional source file to compile.
+    expected = {name: 2 if name == "nanobind" else 1 for name in COMPILED if name in AVAILABLE and name != "pyo3"}
     assert compiled == {(name, build): count for name, count in expected.items() for build in FLAGS}
     for build in (of for of in whole["builds"] if of["binding"] == "pyo3"):
         words = shlex.split(build["commands"][0])
@@ -317,8 +317,8 @@ def test_builds_have_the_flags_of_their_profile(whole):
         assert words[-2:] == ["--profile", "instrumented" if build["build"] == "instrumented" else "release"]
 
 
-def framed(library):
-    """How many functions move the stack pointer to the frame pointer, as objdump reads them."""
+def count_frame_pointer_functions(library):
+    """The number of functions that set up a frame pointer, according to objdump."""
     words = ["objdump", "--disassemble", "--no-show-raw-insn", str(library)]
     text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     functions = re.split(r"^[0-9a-f]+ <.*>:$", text, flags=re.M)[1:]
@@ -338,17 +338,17 @@ def test_instrumented_builds_have_frame_pointers(whole, binding):
         counts[build] = [library["with_frame_pointer"] for library in of["libraries"]]
     assert all(fast < instrumented for fast, instrumented in zip(counts["fast"], counts["instrumented"])), counts
     if not shutil.which("objdump"):
-        pytest.skip("there is no objdump to count with; the rest was tested")
+        pytest.skip("objdump not found; the other checks passed")
     for (build,), of in own.items():
         for library, ours in zip(of["libraries"], counts[build]):
-            theirs = framed(Path(of["directory"]) / library["name"])
-            # It sees functions that nothing names too, and set-ups that come after a test.
+            theirs = count_frame_pointer_functions(Path(of["directory"]) / library["name"])
+            # objdump also counts functions without symbols, and prologues after an early branch.
             assert ours <= theirs <= ours + max(8, 0.15 * ours), (library["name"], build)
 
 
-# What is called.
+# Results of calls.
 
-# Runs on its own: a binding that is broken may end the process.
+# Runs in a separate process, because a broken binding may crash it.
 BY_HAND = '''
 import importlib.util, json, sys
 from array import array
@@ -363,7 +363,7 @@ is_ctypes, is_cffi = "ctypes" in name, "cffi" in name
 
 
 def items(data):
-    """What a binding is given for a buffer of doubles: itself, or a pointer and how many."""
+    """Arguments for a buffer of doubles: the buffer itself, or a pointer and the length."""
     if is_ctypes:
         return (m.c_double * len(data)).from_buffer(data), len(data)
     if is_cffi:
@@ -419,7 +419,7 @@ print(json.dumps({
 
 
 def in_python():
-    """The same in plain Python."""
+    """The expected results of BY_HAND, computed in Python."""
     data = [1.5 * i for i in range(40)]
     left, right = ([float((i * k) % 7) for i in range(16)] for k in (2, 3))
     places = pairs(range(4), repeat=2)
@@ -447,7 +447,7 @@ def in_python():
 
 @pytest.mark.parametrize("build", FLAGS)
 @pytest.mark.parametrize("binding", BINDINGS)
-def test_a_binding_gives_what_python_gives(whole, binding, build):
+def test_binding_returns_the_same_results_as_python(whole, binding, build):
     need(binding)
     directory = Path(by(whole["builds"], "binding", "build")[binding, build]["directory"])
     name = f"bench_{binding.replace('-', '_')}"
@@ -458,19 +458,19 @@ def test_a_binding_gives_what_python_gives(whole, binding, build):
     assert json.loads(done.stdout) == in_python()
 
 
-# The other forms.
+# Other formats.
 
 
-def test_csv_has_the_figures_of_the_json(whole):
+def test_csv_has_the_same_values_as_the_json(whole):
     rows = list(csv.DictReader(MEASURED["csv"].splitlines()))
-    assert len(rows) == len(whole["cells"]) > 60 * len(THERE)
+    assert len(rows) == len(whole["cells"]) > 60 * len(AVAILABLE)
     groups = {of["name"]: of["group"] for of in whole["categories"]}
 
     def number(value):
         return None if value == "" else float(value)
 
     for row, cell in zip(rows, whole["cells"]):
-        assert None not in row and None not in row.values(), "every row has every column"
+        assert None not in row and None not in row.values(), "a row has missing or extra columns"
         assert (row["category"], row["build"], row["python"]) == (cell["category"], cell["build"], cell["python"])
         assert row["group"] == groups[cell["category"]]
         if cell["who"] in BINDINGS:
@@ -488,7 +488,7 @@ def test_csv_has_the_figures_of_the_json(whole):
 
 
 def tables(markdown):
-    """Tables by the heading above them: the first of each, as rows of texts by the heads of columns."""
+    """The first table below each heading, as rows of cell texts by column title."""
     found = {}
     for section in re.split(r"^## ", markdown, flags=re.M)[1:]:
         lines = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("|")]
@@ -506,7 +506,7 @@ def test_markdown_has_the_tables(laggard, tmp_path):
     text = file.read_text(encoding="utf-8")
     shown = tables(text)
     cells = by(found["cells"], "category", "size", "build", "who")
-    (calls,) = [rows for name, rows in shown.items() if name.startswith("A call")]
+    (calls,) = [rows for name, rows in shown.items() if name.startswith("Time per call")]
     assert [row["category"] for row in calls] == ["noop", "sum_double", "error"]
     for row in calls:
         for who in ("capi", "cffi-abi", "ctypes-pydll", "ctypes"):
@@ -516,7 +516,7 @@ def test_markdown_has_the_tables(laggard, tmp_path):
     assert [row["binding"] for name, rows in shown.items() if name.startswith("Bindings by cost") for row in rows] == [
         of["binding"] for of in found["standings"] if of["build"] == "fast"
     ]
-    for heading in ("noop: ", "error: ", "Controls", "What instrumented builds cost", "From how many elements"):
+    for heading in ("noop: ", "error: ", "Controls", "Cost of instrumented builds", "Elements needed for"):
         assert [name for name in shown if name.startswith(heading)], heading
     for profile in found["profiles"]:
         assert profile["c_flags"] in text
@@ -543,7 +543,7 @@ PAGES = {}
 
 @pytest.fixture
 def page_of(laggard, tmp_path_factory):
-    """A page of a part of the suite, with what the JSON of the same run says; measured once."""
+    """The HTML page of part of the suite, and the JSON of the same run; measured once."""
     if not PAGES:
         file = tmp_path_factory.mktemp("ffi") / "ffi.html"
         PAGES["found"] = json.loads(laggard("ffi", *FEW, *SOME, "--json", "-o", file).stdout)
@@ -552,7 +552,7 @@ def page_of(laggard, tmp_path_factory):
 
 
 def contrast(first, second):
-    """Of two colours, as the guidelines for web content have it."""
+    """The contrast ratio of two colours, as defined by WCAG."""
 
     def luminance(colour):
         parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
@@ -564,32 +564,32 @@ def contrast(first, second):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_page_draws_every_call_and_every_size(open_page, page_of, shots, theme):  # noqa: F811
+def test_page_draws_every_binding_and_size(open_page, page_of, shots, theme):  # noqa: F811
     file, found = page_of
     page = open_page(file, theme=theme)
     assert page.evaluate("document.documentElement.dataset.theme") == theme
     bars, lines = page.evaluate(DRAWN)
     fast = [cell for cell in found["cells"] if cell["build"] == "fast" and cell["size"] is None]
     drawn = [cell for cell in fast if cell["who"] in BINDINGS]
-    assert len(drawn) == 3 * len(THERE)
+    assert len(drawn) == 3 * len(AVAILABLE)
     assert len(bars["bars"]) == len(drawn) and min(bars["bars"]) > 1
-    assert len(lines["lines"]) == len(found["crossovers"]) == len(THERE) and min(lines["lines"]) > 300
+    assert len(lines["lines"]) == len(found["crossovers"]) == len(AVAILABLE) and min(lines["lines"]) > 300
     assert lines["points"] == sum(len(of["points"]) for of in found["crossovers"])
     for chart in (bars, lines):
         assert chart["texts"] and min(contrast(fill, chart["ground"]) for _, fill in chart["texts"]) >= 4.5
     assert {"noop", "str_length", "sum_double"} <= {words for words, _ in bars["texts"]}
-    # A mark says its value when it is pointed at.
+    # Tooltips show the values of marks.
     titles = page.evaluate("[...document.querySelectorAll('svg.chart g > title')].map((title) => title.textContent)")
     assert sum(title.startswith("capi, noop: ") for title in titles) == 1
     legend = page.locator(".legend").first
-    assert legend.locator(".key").all_inner_texts() == THERE
+    assert legend.locator(".key").all_inner_texts() == AVAILABLE
     painted(page)
     worst = page.evaluate(CONTRASTS)
     assert {name: ratio for name, ratio in worst.items() if ratio < 4.5} == {}
     take(page, shots / f"ffi-{theme}.png")
 
 
-def test_the_page_fits_a_narrow_window_and_works_without_scripts(open_page, page_of):
+def test_page_fits_narrow_windows_and_works_without_scripts(open_page, page_of):
     file, _ = page_of
     page = open_page(file)
     for width in (390, 768):
@@ -597,11 +597,11 @@ def test_the_page_fits_a_narrow_window_and_works_without_scripts(open_page, page
         painted(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
     still = open_page(file, javascript=False)
-    assert still.locator("svg.chart rect").count() == 3 * len(THERE)
-    assert still.locator("table.rows tbody tr").count() > 3 * len(THERE)
+    assert still.locator("svg.chart rect").count() == 3 * len(AVAILABLE)
+    assert still.locator("table.rows tbody tr").count() > 3 * len(AVAILABLE)
 
 
-def test_names_by_strangers_are_text_in_the_page(open_page, laggard, shots, tmp_path, monkeypatch):  # noqa: F811
+def test_hostile_function_names_are_text_in_the_page(open_page, laggard, shots, tmp_path, monkeypatch):  # noqa: F811
     (tmp_path / "strange.py").write_text(f"globals()[{MARKUP!r}] = lambda x: x\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     file = tmp_path / "own.html"
@@ -615,20 +615,20 @@ def test_names_by_strangers_are_text_in_the_page(open_page, laggard, shots, tmp_
     assert MARKUP in text and "<b>bold</b>" in text
     assert page.locator("img, iframe, object").count() == 0
     assert page.locator("main b").get_by_text("bold", exact=True).count() == 0
-    # The floor and the function, of which the floor has two builds.
+    # One bar for the floor and one for the function. Only the fast build of the floor is drawn.
     assert page.locator("svg.chart rect").count() == 2
     assert page.evaluate("document.querySelectorAll('svg.chart g > title')[1].textContent").startswith(name)
     take(page, shots / "ffi-own.png")
 
 
-# What people type who do not know the verb.
+# The Makefile.
 
 
 @pytest.fixture
 def makes(tmp_path):
-    """Runs make where nothing but the Makefile is."""
+    """Runs make in a directory that has only the Makefile."""
     if not shutil.which("make"):
-        pytest.skip("there is no make")
+        pytest.skip("make not found")
     if not os.environ.get("LAGGARD_BIN"):
         pytest.exit("LAGGARD_BIN is not set; run `cargo xtask test`", returncode=2)
     shutil.copy(SUBJECT / "Makefile", tmp_path)
@@ -643,7 +643,7 @@ def makes(tmp_path):
     return make
 
 
-# Runs a program as if it were typed, and says which files of ours it has loaded.
+# Runs a program like the command line does, and prints the benchmark libraries that it has loaded.
 LOADED = """
 import runpy, sys
 sys.argv = sys.argv[1:]
@@ -653,8 +653,8 @@ for path in sorted({line.split(maxsplit=5)[5].strip() for line in open("/proc/se
 """
 
 
-def benched(directory, binding, *more):
-    """What the program of a binding says, and the libraries that it has called."""
+def run_bench(directory, binding, *more):
+    """Runs the program of a binding. Returns its output lines and the libraries that it has loaded."""
     script = f"{directory.name}/{binding}_impl/{binding}_bench.py"
     words = [sys.executable, "-c", LOADED, script, "--iterations", "1000", *more]
     done = subprocess.run(words, cwd=directory.parent, capture_output=True, text=True, encoding="utf-8")
@@ -666,41 +666,41 @@ def benched(directory, binding, *more):
     )
 
 
-def test_make_builds_programs_for_profilers(makes, tmp_path):
+def test_make_builds_programs_to_profile(makes, tmp_path):
     need("pyo3")
     implementations, fast = tmp_path / "implementations", tmp_path / "fast_build"
     makes("PROFILE=fast", "build-all")
-    names = [binding.replace("-", "_") for binding in THERE]
+    names = [binding.replace("-", "_") for binding in AVAILABLE]
     assert sorted(path.name for path in implementations.iterdir()) == sorted(f"{name}_impl" for name in names)
     groups = len(set(re.findall(r'^group = "(.*)"$', (SUBJECT / "suite.toml").read_text(), re.M)))
     for name in names:
-        said, loaded = benched(implementations, name)
-        # Without the category that PyDLL cannot have, the GIL is no group of its.
-        assert len(said) == groups - (name == "ctypes_pydll"), name
-        for line in said:
-            assert re.fullmatch(r"\w+ +[\d.]+ ns a call, with the loop", line), line
+        lines, loaded = run_bench(implementations, name)
+        # PyDLL cannot release the GIL, so it lacks that group.
+        assert len(lines) == groups - (name == "ctypes_pydll"), name
+        for line in lines:
+            assert re.fullmatch(r"\w+ +[\d.]+ ns per call, including the loop", line), line
         assert loaded and {path.parent for path in loaded} == {implementations / f"{name}_impl"}
     info = makes("info").stdout
     assert re.search(r"^profile: +fast$", info, re.M) and re.search(r"^implementations/: +fast$", info, re.M)
-    # What is copied runs where it is, whatever becomes of the original.
+    # A copy of the directory runs even after the original was rebuilt or deleted.
     subprocess.run(["cp", "-r", "implementations", "fast_build"], cwd=tmp_path, check=True)
     makes("PROFILE=instrumented", "build-all")
     assert re.search(r"^implementations/: +instrumented$", makes("info").stdout, re.M)
     libraries = {}
     for directory in (fast, implementations):
         for name in ("ctypes", "pyo3"):
-            said, loaded = benched(directory, name, "--categories", "noop")
-            assert [line.split()[0] for line in said] == ["noop"]
+            lines, loaded = run_bench(directory, name, "--categories", "noop")
+            assert [line.split()[0] for line in lines] == ["noop"]
             assert loaded and {path.parent for path in loaded} == {directory / f"{name}_impl"}
             libraries[directory, name] = {path.name: path.read_bytes() for path in loaded}
     for name in ("ctypes", "pyo3"):
-        assert libraries[fast, name] != libraries[implementations, name], "another profile is another library"
+        assert libraries[fast, name] != libraries[implementations, name], "both profiles built the same library"
     makes("clean")
     assert not implementations.exists() and fast.exists()
-    assert len(benched(fast, "ctypes")[0]) == groups
+    assert len(run_bench(fast, "ctypes")[0]) == groups
 
 
-def test_make_says_how_to_profile(makes):
+def test_make_info_prints_profiler_commands(makes):
     rust = {"fast": RUST, "instrumented": f'{RUST}, RUSTFLAGS="{FRAME_POINTERS}"'}
     program = f"{sys.executable} implementations/ctypes_impl/ctypes_bench.py --iterations 1000000"
     for profile, graphs in (("fast", ["lbr", "dwarf"]), ("instrumented", ["fp"])):
@@ -710,6 +710,6 @@ def test_make_says_how_to_profile(makes):
         commands = [line.partition(" -- ")[0] for line in lines if line.endswith(f" -- {program}")]
         assert [words.split()[3] for words in commands if words.startswith("perf record")] == graphs
         assert [words for words in commands if words.startswith("laggard record")]
-    refused = makes("PROFILE=quick", "build-all", code=2)
-    assert 'there is no profile "quick": give PROFILE=fast or PROFILE=instrumented' in refused.stderr
+    failed = makes("PROFILE=quick", "build-all", code=2)
+    assert 'unknown profile "quick": use PROFILE=fast or PROFILE=instrumented' in failed.stderr
     assert "build-all" in makes("help").stdout

@@ -1,4 +1,4 @@
-"""The index beside a trace is Arrow that any Arrow library reads, and has every event."""
+"""The index of a trace can be read with pyarrow and has every event."""
 
 import json
 import shutil
@@ -29,14 +29,14 @@ def streams(path):
         while file.tell() < file.size():
             reader = pyarrow.ipc.open_stream(file)
             name = reader.schema.metadata[b"laggard.stream"].decode()
-            assert name not in found, f"two streams are called {name}"
+            assert name not in found, f"duplicate stream {name}"
             found[name] = reader.read_all()
     return found
 
 
 @pytest.fixture(params=TRACES)
 def indexed(request, tmp_path, laggard):
-    """A trace with its index: the trace's path, the index's streams, the report."""
+    """An indexed trace: its path, the streams of the index, and the report."""
     trace = tmp_path / request.param.replace("/", "-")
     shutil.copy(FIXTURES / request.param, trace)
     report = json.loads(laggard("report", "--json", trace).stdout)
@@ -44,7 +44,7 @@ def indexed(request, tmp_path, laggard):
     return trace, streams(index), report
 
 
-def test_index_has_the_rows_that_the_report_counts(indexed):
+def test_index_has_a_row_for_every_event(indexed):
     trace, found, report = indexed
     events = json.loads(text_of(trace))["traceEvents"]
     kinds = Counter(event.get("cat") for event in events)
@@ -54,12 +54,12 @@ def test_index_has_the_rows_that_the_report_counts(indexed):
         assert found[name].num_rows == sum(map(belongs, events)), name
 
 
-def test_second_report_is_the_first(indexed, laggard):
+def test_report_from_the_index_equals_the_first_report(indexed, laggard):
     trace, _, report = indexed
     assert json.loads(laggard("report", "--json", trace).stdout) == report
 
 
-def test_damaged_index_is_made_again(indexed, laggard):
+def test_damaged_index_is_rebuilt(indexed, laggard):
     trace, _, report = indexed
     (index,) = trace.parent.glob("*.lag")
     content = bytearray(index.read_bytes())

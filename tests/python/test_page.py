@@ -1,4 +1,4 @@
-"""Pages and pictures in a real browser: what they say is what the files sum up to, and they do nothing else."""
+"""HTML pages and SVG flame graphs in a real browser: their numbers match the files, and names are never executed."""
 
 import json
 import os
@@ -17,7 +17,7 @@ CONTROL = "bell\x07esc\x1b[31m\u2028end"
 LONG = "L" * 9_999 + "!"
 HOSTILE = [MARKUP, BIDI, CONTROL, LONG, '"><b>bold</b>', "a;b &lt;i&gt;", "__proto__", "constructor"]
 
-# Stacks from the outermost function to the innermost. `again` calls itself.
+# Stacks, outermost function first. `again` is recursive.
 SIDE_A = {
     ("main", "load", "parse"): 10,
     ("main", "load", "parse", "alloc"): 5,
@@ -41,7 +41,7 @@ VIEWS = ["icicle", "flame", "inverted", "sandwich", "table"]
 
 
 def sums(stacks):
-    """Self and total of every function; one that is in a stack twice counts once."""
+    """Self and total of every function; recursive calls count once per stack."""
     own, total = Counter(), Counter()
     for stack, count in stacks.items():
         own[stack[-1]] += count
@@ -56,7 +56,7 @@ def folded(path, stacks):
 
 
 def speedscope(path, stacks, unit="milliseconds"):
-    """The same stacks, of which each weighs milliseconds: these can be compared as time. Names can be anything here."""
+    """Writes stacks with weights in milliseconds, which can be compared as time. Names may contain any character."""
     names = sorted({name for stack in stacks for name in stack})
     profile = {
         "type": "sampled", "name": "run", "unit": unit, "startValue": 0, "endValue": sum(stacks.values()),
@@ -70,7 +70,7 @@ def speedscope(path, stacks, unit="milliseconds"):
 
 @pytest.fixture
 def view(laggard, tmp_path):
-    """Makes a page of files; fixtures are copied first, since an index would be written beside a trace."""
+    """Creates an HTML page from files. They are copied first, because an index is written next to each trace."""
 
     def make(*files):
         page = tmp_path / "page.html"
@@ -87,7 +87,7 @@ def view(laggard, tmp_path):
 
 @pytest.fixture
 def shots(tmp_path):
-    """Where pictures of pages go."""
+    """Directory for screenshots."""
     place = Path(os.environ.get("LAGGARD_SHOTS", tmp_path))
     place.mkdir(parents=True, exist_ok=True)
     return place
@@ -98,31 +98,31 @@ def percent(share):
 
 
 def shown(name):
-    """A name as people see it: what is invisible is spelled out."""
+    """A name as displayed, with invisible characters escaped."""
     hidden = "[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
     return re.sub(hidden, lambda found: f"\\u{{{ord(found[0]):x}}}", name)
 
 
 def painted(page):
-    """A frame after this the canvas has what the state says."""
+    """Waits until the canvas is redrawn."""
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def table(page):
-    """The table of functions: the texts of its cells by the function's name, by the title of the column."""
+    """The function table: cell texts by function name and column title."""
     painted(page)
     heads = page.locator(".functions thead th").all_inner_texts()
     cells = page.evaluate(
         "[...document.querySelectorAll('.functions tbody tr:not(.space)')].map((r) => [...r.cells].map((c) => c.textContent))"
     )
-    assert page.locator(".functions").get_attribute("aria-rowcount") == str(len(cells) + 1), "all rows fit into view"
-    # A share is headed by a sign only, and belongs to the column before it.
+    assert page.locator(".functions").get_attribute("aria-rowcount") == str(len(cells) + 1), "rows are missing"
+    # A share column has the title "%" and belongs to the previous column.
     titles = [heads[i - 1].strip(" ▾▴") + " %" if head == "%" else head.strip(" ▾▴") for i, head in enumerate(heads)]
     return {row[0]: dict(zip(titles, row)) for row in cells}
 
 
 def state_of(page):
-    """What the address says, once it was written."""
+    """The fields of the URL hash, after it was written."""
     page.wait_for_timeout(250)
     hash_part = page.url.partition("#")[2]
     return dict(field.split("=", 1) for field in hash_part.split("&") if field)
@@ -133,7 +133,7 @@ def pressed(page, group):
 
 
 COLOURS_OF_CANVAS = """(canvas) => {
-  // Of a copy, since a canvas that is read often is kept elsewhere.
+  // Read from a copy, because browsers move a canvas that is read often to the CPU.
   const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
   copy.drawImage(canvas, 0, 0);
   const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
@@ -142,7 +142,7 @@ COLOURS_OF_CANVAS = """(canvas) => {
 
 
 def take(page, path, least_colours=6):
-    """A picture of the whole page, as paper would have it. No canvas in it may be blank."""
+    """Takes a screenshot of the whole page, prepared for printing. No canvas may be blank."""
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     painted(page)
     for canvas in page.locator("canvas").all():
@@ -152,7 +152,7 @@ def take(page, path, least_colours=6):
     assert path.stat().st_size > 10_000
 
 
-def test_the_table_says_what_the_stacks_sum_up_to(open_page, view, tmp_path):
+def test_table_matches_the_stacks(open_page, view, tmp_path):
     page = open_page(view(folded(tmp_path / "a.folded", SIDE_A)), state="v=table")
     own, total = sums(SIDE_A)
     whole = sum(SIDE_A.values())
@@ -163,7 +163,7 @@ def test_the_table_says_what_the_stacks_sum_up_to(open_page, view, tmp_path):
         assert (row["Self %"], row["Total %"]) == (percent(own[name] / whole), percent(total[name] / whole)), name
 
 
-def test_a_click_on_a_head_sorts_the_functions(open_page, view, tmp_path):
+def test_column_headers_sort_the_function_table(open_page, view, tmp_path):
     page = open_page(view(folded(tmp_path / "a.folded", SIDE_A)), state="v=table")
     own, total = sums(SIDE_A)
     assert [own[name] for name in table(page)] == sorted(own[name] for name in total)[::-1]
@@ -174,7 +174,7 @@ def test_a_click_on_a_head_sorts_the_functions(open_page, view, tmp_path):
     assert state_of(page)["t"] == "-total0"
 
 
-def test_names_by_strangers_are_text_and_nothing_else(open_page, view, tmp_path):
+def test_hostile_names_are_inserted_as_text(open_page, view, tmp_path):
     file = view(speedscope(tmp_path / "hostile.json", WITH_HOSTILE, unit="none"))
     page = open_page(file, state="v=table")
     own, _ = sums(WITH_HOSTILE)
@@ -185,7 +185,7 @@ def test_names_by_strangers_are_text_and_nothing_else(open_page, view, tmp_path)
     for name in HOSTILE:
         if name != LONG:
             assert found[shown(name)]["Self"] == str(own[name])
-    # Every place that shows a name: all views, the note beside the pointer, the selected frame.
+    # Names appear in all views, in the tooltip and in the selected frame.
     for number, name in enumerate(VIEWS, 1):
         page.keyboard.press(str(number))
         assert pressed(page, "view") == name
@@ -201,7 +201,7 @@ def test_names_by_strangers_are_text_and_nothing_else(open_page, view, tmp_path)
     page.locator("input[type=search]").fill(MARKUP)
     assert page.locator(".result").first.inner_text().startswith("1 function:")
     assert page.locator("img, main b, iframe, object").count() == 0
-    # Direction marks change the order of letters even where nothing is executed.
+    # Bidirectional controls would change the order of letters.
     assert not re.search("[\u202a-\u202e\u2066-\u2069]", page.evaluate("document.body.innerText"))
     still = open_page(file, javascript=False)
     assert still.locator("img, main b, iframe").count() == 0
@@ -209,7 +209,7 @@ def test_names_by_strangers_are_text_and_nothing_else(open_page, view, tmp_path)
 
 
 @pytest.mark.parametrize("write", [folded, speedscope])
-def test_the_difference_has_signed_numbers(open_page, view, tmp_path, write):
+def test_differences_are_signed(open_page, view, tmp_path, write):
     files = [write(tmp_path / f"{name}.json", stacks) for name, stacks in (("a", SIDE_A), ("b", SIDE_B))]
     page = open_page(view(*files), state="v=table")
     found = table(page)
@@ -218,7 +218,7 @@ def test_the_difference_has_signed_numbers(open_page, view, tmp_path, write):
     assert set(found) == set(total_a) | set(total_b)
 
     def amount(a, b):
-        """A, B and the gap as the page writes them: milliseconds, or shares of the own whole where there is no time."""
+        """A, B and their difference as displayed: in milliseconds, or as shares of each side without time."""
         if write is speedscope:
             gap = f"{b - a:+d}" if b != a else "0"
             ms = [f"{n} ms" if n >= 100 else f"{n:.1f} ms" if n >= 10 else f"{n:.2f} ms" for n in (a, b, abs(b - a))]
@@ -227,18 +227,18 @@ def test_the_difference_has_signed_numbers(open_page, view, tmp_path, write):
         return percent(a / whole_a), percent(b / whole_b), f"{gap:+.1f} %" if abs(gap) > 1e-9 else "0.0 %"
 
     for name, row in found.items():
-        assert (row["Total A"], row["Total B"], row["Gap"]) == amount(total_a[name], total_b[name]), name
-        assert (row["Self A"], row["Self B"], row["Self gap"]) == amount(own_a[name], own_b[name]), name
-    # A parent's gap is that of its own totals, not of what it was given by its children.
-    assert found["grow"]["Gap"].startswith("+") and found["work"]["Gap"].startswith("+")
+        assert (row["Total A"], row["Total B"], row["Diff."]) == amount(total_a[name], total_b[name]), name
+        assert (row["Self A"], row["Self B"], row["Self diff."]) == amount(own_a[name], own_b[name]), name
+    # The difference of a parent is the difference of its totals.
+    assert found["grow"]["Diff."].startswith("+") and found["work"]["Diff."].startswith("+")
     assert found["gone"]["B / A"] == "only in A" and found["fresh"]["B / A"] == "only in B"
     if write is speedscope:
-        assert found["grow"]["Gap"] == "+40.0 ms" and found["work"]["Gap"] == "+40.0 ms"
+        assert found["grow"]["Diff."] == "+40.0 ms" and found["work"]["Diff."] == "+40.0 ms"
     page.locator(".functions tbody td", has_text="fresh").click()
     assert "only in B" in page.locator(".selection .figures").inner_text()
 
 
-def test_keys_and_the_address(open_page, view, tmp_path):
+def test_keyboard_shortcuts_and_url_hash(open_page, view, tmp_path):
     page = open_page(view(folded(tmp_path / "a.folded", SIDE_A)))
     for number, name in enumerate(VIEWS, 1):
         page.keyboard.press(str(number))
@@ -247,13 +247,13 @@ def test_keys_and_the_address(open_page, view, tmp_path):
     for key, name in [("t", "icicle"), ("i", "inverted"), ("i", "icicle"), ("t", "table"), ("1", "icicle")]:
         page.keyboard.press(key)
         assert pressed(page, "view") == name, key
-    # A search marks what it finds and says its share: `grow` is in two stacks, once each.
+    # A search reports the share of its matches: `grow` is in two stacks, once each.
     page.keyboard.press("/")
     assert page.evaluate("document.activeElement.type") == "search"
     page.keyboard.type("grow")
     _, total = sums(SIDE_A)
     share = percent(total["grow"] / sum(SIDE_A.values()))
-    assert page.locator(".result").inner_text() == f"1 function: {share} of all, counted once per stack"
+    assert page.locator(".result").inner_text() == f"1 function: {share} of total, each stack counted once"
     page.keyboard.press("Enter")
     assert "frame 1 of 2" in page.locator(".result").inner_text()
     assert page.locator(".selection .name").inner_text() == "grow"
@@ -271,7 +271,7 @@ def test_keys_and_the_address(open_page, view, tmp_path):
     assert not page.locator("dialog.help").is_visible()
 
 
-def test_a_link_shows_the_same_again(open_page, view, tmp_path):
+def test_links_restore_the_view(open_page, view, tmp_path):
     file = view(folded(tmp_path / "a.folded", SIDE_A), folded(tmp_path / "b.folded", SIDE_B))
     page = open_page(file)
     page.keyboard.press("4")
@@ -290,17 +290,17 @@ def test_a_link_shows_the_same_again(open_page, view, tmp_path):
     page.mouse.move(0, 0)
     painted(page)
     assert page.locator('[data-panel="flame"] canvas').evaluate("(canvas) => canvas.toDataURL()") == seen
-    # An address that says nonsense shows a fresh page.
+    # An invalid hash is ignored.
     nonsense = open_page(file, state="v=no&z=9999999_1_2&f=-7&t=%3Cb%3E&from=2_1&w=x&s=9")
     assert pressed(nonsense, "view") == "icicle" and nonsense.locator(".selection .name").count() == 0
 
 
-def test_a_click_zooms_and_a_double_click_shows_callers(open_page, view, tmp_path):
+def test_click_zooms_and_double_click_shows_callers(open_page, view, tmp_path):
     page = open_page(view(folded(tmp_path / "a.folded", SIDE_A)))
     canvas = page.locator('[data-panel="flame"] canvas')
     painted(page)
     before = canvas.evaluate("(canvas) => canvas.toDataURL()")
-    # The first row is all of it, the second `main`, the third begins with its heaviest callee.
+    # The first row is the root, the second is `main`, and the third starts with its heaviest callee.
     canvas.click(position={"x": 40, "y": 2 * 19 + 9})
     painted(page)
     assert page.locator(".selection .name").inner_text() == "work"
@@ -327,8 +327,8 @@ CONTRASTS = """() => {
   };
   const worst = {};
   for (const element of document.querySelectorAll("body, body *")) {
-    const says = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim() !== "");
-    if (!says || !element.checkVisibility() || element.matches("script, style, :disabled")) continue;
+    const hasText = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim() !== "");
+    if (!hasText || !element.checkVisibility() || element.matches("script, style, :disabled")) continue;
     const pair = [luminance(numbers(getComputedStyle(element).color)), luminance(ground(element))].sort((a, b) => b - a);
     const contrast = (pair[0] + 0.05) / (pair[1] + 0.05);
     const name = element.tagName + "." + element.className;
@@ -351,7 +351,7 @@ def test_text_is_readable_in_both_themes(open_page, view, tmp_path, theme):
         assert {name: ratio for name, ratio in worst.items() if ratio < 4.5} == {}
 
 
-def test_the_theme_can_be_changed_and_is_kept(open_page, view, tmp_path):
+def test_theme_is_toggled_and_stored(open_page, view, tmp_path):
     page = open_page(view(folded(tmp_path / "a.folded", SIDE_A)), theme="dark")
     ground = "getComputedStyle(document.body).backgroundColor"
     dark = page.evaluate(ground)
@@ -361,7 +361,7 @@ def test_the_theme_can_be_changed_and_is_kept(open_page, view, tmp_path):
     assert page.evaluate("document.documentElement.dataset.theme") == "light"
 
 
-def test_a_range_of_time_narrows_the_flame_graph(open_page, view):
+def test_time_range_filters_the_flame_graph(open_page, view):
     page = open_page(view(RUNS / "matrix-product.lag"), state="v=table")
     samples = rows(parts(RUNS / "matrix-product.lag")[1], "samples")
     canvas = page.locator('[data-panel="timeline"] canvas')
@@ -375,7 +375,7 @@ def test_a_range_of_time_narrows_the_flame_graph(open_page, view):
     within = sum(sample["weight"] for sample in samples if low <= sample["time_ns"] <= high)
     assert 0 < within < sum(sample["weight"] for sample in samples)
     notice = page.locator('[data-panel="flame"] .notice').inner_text()
-    assert notice.startswith("Only the samples between") and f": {within / 1e6:.2f} ms." in notice
+    assert notice.startswith("Showing samples from") and f": {within / 1e6:.2f} ms." in notice
     found = table(page)
     assert found["main (app.py)"]["Total %"].endswith("%")
     own = sum(float(row["Self"].split()[0]) for row in found.values() if row["Self"].endswith("ms"))
@@ -387,7 +387,7 @@ def test_a_range_of_time_narrows_the_flame_graph(open_page, view):
     assert not page.locator('[data-panel="flame"] .notice').is_visible() and "from" not in state_of(page)
 
 
-def test_the_timeline_of_a_trace_zooms(open_page, view):
+def test_timeline_of_a_trace_zooms(open_page, view):
     page = open_page(view(FIXTURES / "nvidia-native.json"))
     box = page.locator('[data-panel="timeline"] canvas').bounding_box()
     page.mouse.move(box["x"] + 400, box["y"] + 55)
@@ -412,19 +412,19 @@ def test_timings_are_drawn_with_their_medians(open_page, view):
         assert case.locator("b").inner_text() == f"{row.locator('td').nth(2).inner_text()} ns"
 
 
-def test_timings_far_below_are_drawn_before_printing(open_page, view):
+def test_all_timings_are_drawn_before_printing(open_page, view):
     page = open_page(view(FIXTURES / "bench/pyperf.json"))
     page.set_viewport_size({"width": 1280, "height": 100})
     page.reload()
     page.wait_for_selector('html[data-ready="1"]', state="attached")
     painted(page)
     canvas = page.locator(".case canvas").last
-    assert canvas.evaluate(COLOURS_OF_CANVAS) == 1, "only what is near the window is drawn at once"
+    assert canvas.evaluate(COLOURS_OF_CANVAS) == 1, "a case far from the viewport was drawn early"
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     assert canvas.evaluate(COLOURS_OF_CANVAS) > 4
 
 
-def test_tables_of_the_report_sort(open_page, view, tmp_path):
+def test_report_tables_are_sortable(open_page, view, tmp_path):
     page = open_page(view(folded(tmp_path / "a.folded", SIDE_A)))
     rows_of = page.locator("#report table.rows").last
 
@@ -442,8 +442,8 @@ def test_tables_of_the_report_sort(open_page, view, tmp_path):
     assert column(4) == sorted(column(4)) and set(column(4)) == set(sums(SIDE_A)[1])
 
 
-def test_kernels_of_strangers_are_text_in_a_comparison_of_traces(open_page, view, tmp_path):
-    """Both traces have a kernel with a hostile name; that of B takes twice as long."""
+def test_hostile_kernel_names_are_text_in_a_trace_comparison(open_page, view, tmp_path):
+    # The kernels of B take twice as long, so that the comparison lists them.
     files = []
     for side, dur in (("a", 100), ("b", 200)):
         events = [
@@ -478,7 +478,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_page_works_without_scripts(open_page, view, name):
+def test_page_works_without_scripts(open_page, view, name):
     page = open_page(view(*(FIXTURES / file for file in PAGES[name])), javascript=False)
     assert page.locator("h1").inner_text() != ""
     assert page.locator("#report").inner_text().strip() != ""
@@ -488,7 +488,7 @@ def test_the_page_works_without_scripts(open_page, view, name):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)
-def test_pages_have_pictures(open_page, view, shots, name, theme):
+def test_pages_are_not_blank(open_page, view, shots, name, theme):
     page = open_page(view(*(FIXTURES / file for file in PAGES[name])), theme=theme)
     page.wait_for_timeout(200)
     take(page, shots / f"{name}-{theme}.png", least_colours=4)
@@ -496,7 +496,7 @@ def test_pages_have_pictures(open_page, view, shots, name, theme):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("sides", [1, 2])
-def test_views_have_pictures(open_page, view, shots, tmp_path, sides, theme):
+def test_views_are_not_blank(open_page, view, shots, tmp_path, sides, theme):
     a = speedscope(tmp_path / "a.json", WITH_HOSTILE if sides == 1 else SIDE_A)
     b = speedscope(tmp_path / "b.json", SIDE_B)
     page = open_page(view(*[a, b][:sides]), theme=theme)
@@ -509,7 +509,7 @@ def test_views_have_pictures(open_page, view, shots, tmp_path, sides, theme):
         take(page, shots / f"pair-three-{theme}.png")
 
 
-def test_a_narrow_window_scrolls_no_page_sideways(open_page, view, tmp_path):
+def test_narrow_windows_do_not_scroll_sideways(open_page, view, tmp_path):
     pair = [speedscope(tmp_path / f"{name}.json", stacks) for name, stacks in (("a", WITH_HOSTILE), ("b", SIDE_B))]
     for files in [pair, [FIXTURES / "nvidia-native.json"], [FIXTURES / "culprits/scalar-loop.json"]]:
         page = open_page(view(*files))
@@ -520,7 +520,7 @@ def test_a_narrow_window_scrolls_no_page_sideways(open_page, view, tmp_path):
 
 
 @pytest.mark.slow
-def test_many_stacks(open_page, view, tmp_path):
+def test_page_with_many_stacks_has_correct_totals(open_page, view, tmp_path):
     stacks = {("main", f"f{i % 700}", f"g{i % 9_001}", f"leaf{i}"): 1 + i % 5 for i in range(200_000)}
     page = open_page(view(folded(tmp_path / "many.folded", stacks)))
     whole = sum(stacks.values())
@@ -536,7 +536,7 @@ def test_many_stacks(open_page, view, tmp_path):
 
 
 def frames_of(page):
-    """Frames of a picture: name, the words on it, and its width, of those that are shown."""
+    """Visible frames of an SVG flame graph: title, label and width."""
     return page.evaluate(
         """() => [...document.querySelectorAll("g.frames > g")].filter((g) => g.style.display !== "none").map((g) => [
           g.querySelector("title").textContent, g.querySelector("text").textContent,
@@ -544,10 +544,10 @@ def frames_of(page):
     )
 
 
-def test_a_picture_zooms_and_finds(open_page, laggard, tmp_path):
-    picture = tmp_path / "a.svg"
-    laggard("flame", folded(tmp_path / "a.folded", SIDE_A), "-o", picture)
-    page = open_page(picture, answer="grow")
+def test_svg_zooms_and_searches(open_page, laggard, tmp_path):
+    graph = tmp_path / "a.svg"
+    laggard("flame", folded(tmp_path / "a.folded", SIDE_A), "-o", graph)
+    page = open_page(graph, answer="grow")
     _, total = sums(SIDE_A)
     whole = sum(SIDE_A.values())
     frames = frames_of(page)
@@ -562,33 +562,33 @@ def test_a_picture_zooms_and_finds(open_page, laggard, tmp_path):
     page.keyboard.press("Escape")
     assert len(frames_of(page)) == len(frames)
     page.keyboard.press("/")
-    said = page.locator("[data-out=found]").text_content()
-    assert said == f"2 frames, {percent(total['grow'] / whole)} of all"
+    result = page.locator("[data-out=found]").text_content()
+    assert result == f"2 frames, {percent(total['grow'] / whole)} of total"
     assert page.locator("g.hit").count() == 2
 
 
-def test_a_picture_of_two_sides_says_who_has_what(open_page, laggard, shots, tmp_path):
-    picture = tmp_path / "pair.svg"
+def test_svg_of_two_sides_shows_differences(open_page, laggard, shots, tmp_path):
+    graph = tmp_path / "pair.svg"
     a, b = (speedscope(tmp_path / f"{name}.json", stacks) for name, stacks in (("a", SIDE_A), ("b", SIDE_B)))
-    laggard("flame", a, b, "-o", picture)
-    page = open_page(picture)
+    laggard("flame", a, b, "-o", graph)
+    page = open_page(graph)
     titles = {title.split()[0]: title for title, _, _ in frames_of(page)}
     assert "+40.0 ms" in titles["work"] and "A 31.0 ms" in titles["work"] and "B 71.0 ms" in titles["work"]
     assert titles["gone"].count("only in A") == 1 and titles["fresh"].count("only in B") == 1
     page.screenshot(path=shots / "pair-svg.png")
-    # Without time shares are compared, and told as shares.
+    # Without time, shares are compared and shown in percent.
     a, b = (folded(tmp_path / f"{name}.folded", stacks) for name, stacks in (("a", SIDE_A), ("b", SIDE_B)))
-    laggard("flame", a, b, "-o", picture, "--force")
+    laggard("flame", a, b, "-o", graph, "--force")
     page.reload()
     titles = {title.split()[0]: title for title, _, _ in frames_of(page)}
     share = 100 * (sums(SIDE_B)[1]["work"] / sum(SIDE_B.values()) - sums(SIDE_A)[1]["work"] / sum(SIDE_A.values()))
     assert f"{share:+.1f} %" in titles["work"]
 
 
-def test_names_in_pictures_are_text(open_page, laggard, tmp_path):
-    picture = tmp_path / "hostile.svg"
-    laggard("flame", speedscope(tmp_path / "hostile.json", WITH_HOSTILE), "-o", picture)
-    page = open_page(picture)
+def test_hostile_names_are_text_in_svg(open_page, laggard, tmp_path):
+    graph = tmp_path / "hostile.svg"
+    laggard("flame", speedscope(tmp_path / "hostile.json", WITH_HOSTILE), "-o", graph)
+    page = open_page(graph)
     assert any(MARKUP in title for title, _, _ in frames_of(page))
     assert page.locator("img").count() == 0
     assert page.evaluate("document.querySelectorAll('script').length") == 1

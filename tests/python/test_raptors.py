@@ -1,4 +1,4 @@
-"""raptors, the array library that is measured beside NumPy, gives NumPy's results and refuses what it cannot do."""
+"""raptors, the array library of the benchmarks, returns the same results as NumPy and rejects unsupported input."""
 
 import array
 import itertools
@@ -26,7 +26,7 @@ def numbers(shape, dtype, seed=1):
 
 
 def laid_out(shape, dtype, layout):
-    """An array of this shape whose elements lie in memory in a certain way."""
+    """An array of this shape with the given memory layout."""
     if layout == "contiguous":
         return numbers(shape, dtype)
     if layout == "transpose":
@@ -43,7 +43,7 @@ def laid_out(shape, dtype, layout):
 
 
 def close(got, expected, dtype):
-    """Equal but for rounding; where terms cancel, measured by the size of the terms."""
+    """Asserts that values are equal except for rounding. The absolute tolerance allows for cancellation."""
     expected = np.asarray(expected)
     got = np.asarray(got)
     assert got.shape == expected.shape
@@ -52,7 +52,7 @@ def close(got, expected, dtype):
 
 
 def same(got, expected):
-    """The same elements, bit by bit, of the same type."""
+    """Asserts that arrays have the same type and exactly the same elements."""
     taken = np.asarray(got)
     assert taken.dtype == expected.dtype and got.dtype == str(expected.dtype)
     np.testing.assert_array_equal(taken, expected)
@@ -62,7 +62,7 @@ def same(got, expected):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_operations_give_numpys_results(shape, dtype, layout):
+def test_operations_match_numpy(shape, dtype, layout):
     a = laid_out(shape, dtype, layout)
     r = raptors.array(a)
     wide = a.astype(np.float64 if dtype != "int32" else np.int64)
@@ -97,14 +97,14 @@ def test_operations_give_numpys_results(shape, dtype, layout):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_results_keep_the_order_of_their_operand(dtype):
+def test_results_keep_the_memory_order_of_their_operand(dtype):
     a = raptors.array(numbers((3, 5), dtype))
     assert a.scale(2).strides == a.strides
     assert a.T.scale(2).strides == a.T.strides
     assert (a.T + a.T).strides == a.T.strides
 
 
-def test_memory_is_shared_not_copied():
+def test_arrays_share_memory_with_numpy():
     a = numbers((4, 6), "float32")
     r = raptors.array(a)
     a[1, 2] = 1000
@@ -116,7 +116,7 @@ def test_memory_is_shared_not_copied():
     assert memoryview(r).tolist() == a.tolist()
 
 
-def test_results_outlive_what_they_were_made_of():
+def test_views_outlive_their_array():
     result = raptors.array(numbers((300, 300), "float64")).scale(2.0)
     lent = result.to_numpy()
     view = result.T[1:5]
@@ -127,7 +127,7 @@ def test_results_outlive_what_they_were_made_of():
     assert lent.any()
 
 
-def test_arrays_of_lists_and_other_lenders():
+def test_arrays_are_created_from_lists_and_buffers():
     assert raptors.array([[1, 2], [3, 4]]).dtype == "int32"
     assert raptors.array([1, 2.5]).tolist() == [1.0, 2.5]
     assert raptors.array([[1, 2]], dtype="float32").dtype == "float32"
@@ -136,7 +136,7 @@ def test_arrays_of_lists_and_other_lenders():
     assert raptors.array(numbers((3, 3), "float64"), dtype=np.float32).dtype == "float32"
     packed = np.zeros(5, np.dtype([("tag", "u1"), ("value", "f8")]))
     packed["value"] = range(5)
-    assert raptors.array(packed["value"]).sum() == 10, "elements that are not aligned are copied"
+    assert raptors.array(packed["value"]).sum() == 10, "unaligned elements are copied"
     assert np.array(raptors.array([1, 2]), dtype="float32").tolist() == [1, 2]
     assert raptors.array([1.0, 2.0]).__array__(np.float32).dtype == np.float32
 
@@ -145,7 +145,7 @@ INDICES = [0, -1, slice(None), slice(1, 3), slice(None, None, -1), slice(3, 1, -
 
 
 @pytest.mark.parametrize("index", [*INDICES, *itertools.product(INDICES, INDICES)], ids=str)
-def test_indices_take_what_numpys_take(index):
+def test_indexing_matches_numpy(index):
     a = numbers((4, 6), "int32")
     got, expected = raptors.array(a)[index], a[index]
     if np.ndim(expected):
@@ -155,7 +155,7 @@ def test_indices_take_what_numpys_take(index):
         assert got == expected
 
 
-def test_int32_wraps_and_its_sums_do_not():
+def test_int32_arithmetic_wraps_but_sums_do_not():
     a = np.full((100, 100), 2**31 - 1, np.int32)
     r = raptors.array(a)
     assert r.sum() == a.sum() == (2**31 - 1) * 10000
@@ -163,7 +163,7 @@ def test_int32_wraps_and_its_sums_do_not():
     same(r.scale(5), a * np.int32(5))
 
 
-def test_float32_sums_stay_accurate():
+def test_float32_sums_are_accurate():
     a = np.full((2048, 2048), 0.1, np.float32)
     r = raptors.array(a)
     assert r.mean() == pytest.approx(float(np.float32(0.1)), rel=5e-6)
@@ -171,7 +171,7 @@ def test_float32_sums_stay_accurate():
 
 
 @pytest.mark.parametrize(
-    "call, error, said",
+    "call, error, message",
     [
         (lambda r: r.scale("x"), TypeError, "real number"),
         (lambda r: raptors.array([1, 2]).scale(1.5), TypeError, "integer"),
@@ -198,10 +198,10 @@ def test_float32_sums_stay_accurate():
         (lambda r: r["a"], TypeError, "an index is"),
     ],
 )
-def test_what_cannot_be_done_is_an_exception(call, error, said):
+def test_invalid_calls_raise(call, error, message):
     with pytest.raises(error) as raised:
         call(raptors.array(numbers((3, 4), "float32")))
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 SCENARIO = """
@@ -224,7 +224,7 @@ SCENARIO = """
 """
 
 
-def in_a_process(script, **settings):
+def run_in_process(script, **settings):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAPTORS_")}
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)],
@@ -235,7 +235,7 @@ def in_a_process(script, **settings):
 
 
 def blas_of_numpy():
-    """The library that NumPy brings along, where it does."""
+    """The OpenBLAS library in the NumPy wheel, or None."""
     beside = os.path.join(os.path.dirname(np.__file__), "..", "numpy.libs")
     names = os.listdir(beside) if os.path.isdir(beside) else []
     return next((os.path.join(beside, name) for name in names if "openblas" in name), None)
@@ -243,14 +243,14 @@ def blas_of_numpy():
 
 @pytest.mark.parametrize("simd", ["scalar", "0", "sse2", "avx2", "avx512", "auto"])
 @pytest.mark.parametrize("more", [{}, {"RAPTORS_THREADS": "3"}, {"RAPTORS_CACHE_MB": "0"}, "blas"], ids=str)
-def test_every_backend_gives_the_same_results(simd, more):
+def test_all_backends_return_the_same_results(simd, more):
     if more == "blas":
         if not (path := blas_of_numpy()):
-            pytest.skip("NumPy brings no OpenBLAS along")
+            pytest.skip("NumPy was installed without OpenBLAS")
         more = {"RAPTORS_BLAS": path, "OPENBLAS_NUM_THREADS": "1"}
-    done = in_a_process(SCENARIO, RAPTORS_SIMD=simd, **more)
+    done = run_in_process(SCENARIO, RAPTORS_SIMD=simd, **more)
     if "this processor has none" in done.stderr:
-        pytest.skip(f"this processor has no {simd}")
+        pytest.skip(f"this CPU does not support {simd}")
     assert done.returncode == 0, done.stderr
     backend = json.loads(done.stdout)
     assert backend["simd"] == {"0": "scalar", "auto": backend["simd"]}.get(simd, simd)
@@ -262,13 +262,13 @@ def test_every_backend_gives_the_same_results(simd, more):
     "name, value",
     [("RAPTORS_SIMD", "mmx"), ("RAPTORS_THREADS", "0"), ("RAPTORS_BLAS", "/nowhere.so"), ("RAPTORS_CACHE_MB", "much")],
 )
-def test_a_setting_that_cannot_be_had_is_an_error(name, value):
-    done = in_a_process("import raptors", **{name: value})
+def test_invalid_settings_fail_at_import(name, value):
+    done = run_in_process("import raptors", **{name: value})
     assert done.returncode == 1
     assert f"ImportError: {name}={value}: " in done.stderr
 
 
-def test_large_work_lets_other_threads_run_and_may_be_called_by_many():
+def test_arrays_can_be_used_by_several_threads():
     a = numbers((1000, 1000), "float32")
     r = raptors.array(a)
     wrong = []
@@ -286,7 +286,7 @@ def test_large_work_lets_other_threads_run_and_may_be_called_by_many():
     assert not wrong
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="os.fork is not available")
 def test_threads_work_after_a_fork():
     script = """
         import os, numpy as np, raptors
@@ -299,5 +299,5 @@ def test_threads_work_after_a_fork():
             os._exit(0)
         assert os.waitpid(child, 0)[1] == 0
     """
-    done = in_a_process(script, RAPTORS_THREADS="3")
+    done = run_in_process(script, RAPTORS_THREADS="3")
     assert done.returncode == 0, done.stderr

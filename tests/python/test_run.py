@@ -1,4 +1,4 @@
-"""A recording is Arrow that any Arrow library reads, finished or not, and says what the report says."""
+"""Recordings, complete or not, can be read with pyarrow and agree with the report."""
 
 import csv
 import gzip
@@ -16,7 +16,7 @@ NONE = 2**32 - 1
 
 
 def parts(path):
-    """The tables of every part of a run, by the name in their schema."""
+    """The manifest, and the tables of every part of a run file, by the name in their schema."""
     found = []
     with pyarrow.memory_map(str(path)) as file:
         while file.tell() < file.size():
@@ -33,13 +33,13 @@ def parts(path):
 
 
 def rows(found, name):
-    """All rows of a table over all parts, as a list of dictionaries."""
+    """The rows of a table in all parts, as dictionaries."""
     tables = [part[name] for part in found if name in part]
     return pyarrow.concat_tables(tables).to_pylist() if tables else []
 
 
 @pytest.mark.parametrize("name, count", [("matrix-product.lag", 1), ("killed.lag", 4)])
-def test_streams_are_read_in_a_loop(name, count):
+def test_run_file_is_a_sequence_of_valid_arrow_streams(name, count):
     manifest, found = parts(RUNS / name)
     assert (manifest["schema"], manifest["kind"]) == ("laggard.run/1", "profile")
     assert [part["header"]["laggard.part"] for part in found] == list(range(count))
@@ -52,7 +52,7 @@ def test_streams_are_read_in_a_loop(name, count):
         assert node["parent"] == NONE or node["parent"] < number
 
 
-def test_report_counts_what_the_file_has(laggard):
+def test_report_self_samples_match_the_file(laggard):
     _, found = parts(RUNS / "matrix-product.lag")
     texts = [row["text"] for row in rows(found, "texts")]
     frames, stacks = rows(found, "frames"), rows(found, "stacks")
@@ -67,14 +67,14 @@ def test_report_counts_what_the_file_has(laggard):
     assert sum(shown.values()) == report["whole"]["samples"] == 83
 
 
-def test_a_killed_recording_reports_the_same_and_says_so(laggard):
+def test_unfinished_recording_has_the_same_tables_and_a_warning(laggard):
     whole = json.loads(laggard("report", "--json", RUNS / "matrix-product.lag").stdout)
     killed = json.loads(laggard("report", "--json", RUNS / "killed.lag").stdout)
     assert killed["tables"] == whole["tables"]
     assert whole["losses"] == [] and "not finished" in killed["losses"][0]
 
 
-def test_conversions_agree(laggard, tmp_path):
+def test_converted_files_have_the_same_samples(laggard, tmp_path):
     run = RUNS / "matrix-product.lag"
     for name in ["out.folded", "out.csv", "out.speedscope.json", "out.profile.json.gz", "again.lag"]:
         laggard("convert", run, tmp_path / name)

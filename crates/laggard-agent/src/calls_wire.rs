@@ -1,55 +1,55 @@
-//! The tables of the call tracer: one file in shared memory that the driver makes and every traced
-//! process maps and writes.
+//! The tables of the call tracer: a file in shared memory that the driver creates, and that every
+//! traced process maps and writes.
 //!
-//! Counts go straight into the file, so that nothing is lost when a process is killed, leaves by
-//! `_exit` or forks. A fixed part ([`Tables`]) names processes, objects, functions and threads;
-//! what follows it is handed out in [`Chunk`]s of [`Entry`]s, each list of chunks written by one
-//! thread alone. A row of a fixed table is reserved by its counter in the header and counts once
-//! its `ready` is set. All bytes start as zero.
+//! Counts are written directly to the file, so that nothing is lost when a process is killed, calls
+//! `_exit` or forks. A fixed part ([`Tables`]) lists processes, objects, functions and threads. The
+//! rest is allocated in [`Chunk`]s of [`Entry`]s; each list of chunks is written by one thread
+//! only. A row of a fixed table is reserved by its counter in the header, and is valid once its
+//! `ready` is set. All bytes are initially zero.
 
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
-/// First word of the file. Changes with every change of this file.
+/// First word of the file. Must change with every change of the format.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"lagcall1");
 
 /// Environment variable with the path of the file.
 pub const VARIABLE: &str = "LAGGARD_CALLS";
 
-/// Bytes for the patterns of one kind: texts that each end with a zero.
+/// Bytes for the patterns of one kind, which are null-terminated strings.
 pub const PATTERNS: usize = 2048;
-/// Program images (a fork or an exec makes a new one) that are told apart.
+/// Maximum number of program images; a fork or an exec creates a new one.
 pub const PROCESSES: usize = 4096;
-/// Programs and libraries, over all processes.
+/// Maximum number of programs and libraries, over all processes.
 pub const OBJECTS: usize = 16384;
-/// Functions, over all processes.
+/// Maximum number of functions, over all processes.
 pub const SYMBOLS: usize = 16384;
-/// Threads, over all processes.
+/// Maximum number of threads, over all processes.
 pub const THREADS: usize = 8192;
 /// Bytes for names and paths.
 pub const TEXTS: usize = 3 << 20;
-/// Combinations of argument values, over all functions.
+/// Maximum number of argument combinations, over all functions.
 pub const ARGUMENTS: usize = 16384;
-/// Combinations of argument values of one function.
+/// Maximum number of argument combinations of one function.
 pub const ARGUMENTS_OF_ONE: u32 = 1024;
-/// Most arguments that are kept: those in integer registers.
+/// Maximum number of recorded arguments: those in integer registers.
 pub const MOST_ARGUMENTS: usize = 6;
 
 /// The fixed part of the file.
 #[repr(C)]
 pub struct Tables {
-    /// What is asked for, and what all processes count together.
+    /// Settings of the driver, and counters of all processes.
     pub header: Header,
-    /// By number of the image, less one.
+    /// By number of the image minus one.
     pub processes: [Process; PROCESSES],
-    /// By number.
+    /// By index.
     pub objects: [Object; OBJECTS],
-    /// By number.
+    /// By index.
     pub symbols: [Symbol; SYMBOLS],
-    /// By number.
+    /// By index.
     pub threads: [Thread; THREADS],
     /// Names and paths, one after the other.
     pub texts: [AtomicU8; TEXTS],
-    /// Open addressing by hash.
+    /// A hash table with open addressing.
     pub arguments: [Argument; ARGUMENTS],
 }
 
@@ -58,47 +58,47 @@ pub struct Tables {
 pub struct Header {
     /// [`MAGIC`].
     pub magic: AtomicU64,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub size: AtomicU64,
-    /// Bytes handed out, the fixed part included.
+    /// Allocated bytes, including the fixed part.
     pub used: AtomicU64,
     /// See [`options`].
     pub options: AtomicU32,
-    /// Integer arguments to keep, 0 to 6.
+    /// Number of integer arguments to record, 0 to 6.
     pub arguments: AtomicU32,
-    /// Of this many calls, the whole stack of one is kept; 0 for none. A thread starts with all of
-    /// its first calls and gets there by doubling.
+    /// Record the full stack of one in this many calls; 0 records none. A thread starts with every
+    /// call and doubles the interval up to this value.
     pub stack_every: AtomicU32,
-    /// Process that is traced; 0 until the first claims it.
+    /// Process to trace; 0 until the first agent claims it.
     pub root_pid: AtomicU32,
 
-    /// Images that said hello; the next has this number plus one.
+    /// Number of images so far; the next one has this number plus one.
     pub images: AtomicU32,
-    /// Rows of `objects`, may count past its end.
+    /// Rows of `objects`; may exceed its length.
     pub objects: AtomicU32,
-    /// Rows of `symbols`, may count past its end.
+    /// Rows of `symbols`; may exceed its length.
     pub symbols: AtomicU32,
-    /// Rows of `threads`, may count past its end.
+    /// Rows of `threads`; may exceed its length.
     pub threads: AtomicU32,
-    /// Bytes of `texts`, may count past its end.
+    /// Bytes of `texts`; may exceed its length.
     pub texts: AtomicU32,
-    /// Slots of functions without a lazy table entry that were redirected.
+    /// Redirected function slots outside of the lazy binding table.
     pub patched: AtomicU32,
-    /// Slots that could not be made writable.
+    /// Function slots that could not be made writable.
     pub unpatched: AtomicU32,
-    /// Processes in which calls are counted and no longer timed, because a library was loaded that
-    /// moves the contents of stacks.
+    /// Processes in which calls are only counted and no longer timed, because they loaded a library
+    /// that moves stack contents.
     pub count_only: AtomicU32,
-    /// Processes that could not be told to forget their parent's tables after a fork.
+    /// Processes whose private tables could not be marked to be wiped on fork.
     pub no_wipe: AtomicU32,
-    /// Calls whose arguments found no place.
+    /// Calls whose arguments were not recorded because the table was full.
     pub arguments_lost: AtomicU64,
-    /// Ticks that one traced call costs.
+    /// Overhead of one traced call, in ticks.
     pub cost: AtomicU64,
-    /// Calls whose place was not kept because there was no row for their thread.
+    /// Calls whose call site was not recorded because there was no row for their thread.
     pub table_full: AtomicU64,
 
-    /// Path of the file that stacks go through ([`crate::wire`]), ending with a zero.
+    /// Null-terminated path of the file that transports stacks ([`crate::wire`]).
     pub ring: [AtomicU8; 256],
     /// Patterns of calling modules.
     pub from: [AtomicU8; PATTERNS],
@@ -110,61 +110,61 @@ pub struct Header {
 
 /// Bits of [`Header::options`].
 pub mod options {
-    /// Trace programs that the root process starts too.
+    /// Also trace programs that the root process starts.
     pub const CHILDREN: u32 = 1;
 }
 
 /// One image of a process.
 #[repr(C)]
 pub struct Process {
-    /// Its number in the system.
+    /// Process ID.
     pub pid: AtomicU32,
-    /// Number of the image it was forked from and whose objects it has; 0 after an exec.
+    /// Number of the image it was forked from, whose objects it shares; 0 after an exec.
     pub parent: AtomicU32,
 }
 
 /// A program or library in one image.
 #[repr(C)]
 pub struct Object {
-    /// Where it was loaded, less the address it was linked for.
+    /// Load address minus link address.
     pub bias: AtomicU64,
     /// First address.
     pub start: AtomicU64,
     /// First address after it.
     pub end: AtomicU64,
-    /// Where its path is in `texts`.
+    /// Offset of its path in `texts`.
     pub path: AtomicU32,
-    /// Bytes of the path.
+    /// Length of the path in bytes.
     pub path_size: AtomicU32,
     /// Number of the image.
     pub image: AtomicU32,
-    /// 1 when complete, 2 when it was unloaded.
+    /// 1 if complete, 2 if unloaded.
     pub ready: AtomicU32,
 }
 
 /// A function that was bound.
 #[repr(C)]
 pub struct Symbol {
-    /// Calls that could not be counted by thread and place.
+    /// Calls that could not be counted by thread and call site.
     pub uncounted: AtomicU64,
-    /// Where its name is in `texts`.
+    /// Offset of its name in `texts`.
     pub name: AtomicU32,
-    /// Bytes of the name.
+    /// Length of the name in bytes.
     pub name_size: AtomicU32,
-    /// Number of the object it is in.
+    /// Index of the object that contains it.
     pub object: AtomicU32,
-    /// Why it is not traced ([`Reason`] plus one), or 0; [`OWN`] for the agent's own.
+    /// The [`Reason`] why it is not traced plus one, or 0; [`OWN`] for the agent's own function.
     pub reason: AtomicU32,
-    /// Combinations of arguments kept.
+    /// Number of recorded argument combinations.
     pub combinations: AtomicU32,
-    /// 1 when complete.
+    /// 1 if complete.
     pub ready: AtomicU32,
 }
 
-/// `reason` of the function with which the agent measures itself.
+/// `reason` of the function with which the agent measures its overhead.
 pub const OWN: u32 = u32::MAX;
 
-/// Why a function is left alone.
+/// Why a function is not traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Reason {
@@ -172,18 +172,18 @@ pub enum Reason {
     ReturnsTwice = 0,
     /// `exit`, `longjmp` and the like.
     DoesNotReturn = 1,
-    /// `dlopen`, `dlsym`, `dl_iterate_phdr`, … act by who calls them.
+    /// `dlopen`, `dlsym`, `dl_iterate_phdr`, … depend on their caller.
     AsksWhoCalls = 2,
-    /// The unwinder walks from its caller's frame.
+    /// The unwinder starts at its caller's frame.
     Unwinds = 3,
-    /// `__tls_get_addr`, `__fentry__`, … keep registers that others may change.
+    /// `__tls_get_addr`, `__fentry__`, … preserve registers that other functions may change.
     OwnConvention = 4,
-    /// No number left in `symbols`, or no room in `texts`.
+    /// `symbols` or `texts` is full.
     TooMany = 5,
 }
 
 impl Reason {
-    /// All, by number.
+    /// All reasons, by number.
     pub const ALL: [Reason; 6] = [
         Reason::ReturnsTwice,
         Reason::DoesNotReturn,
@@ -193,15 +193,15 @@ impl Reason {
         Reason::TooMany,
     ];
 
-    /// In words, for people.
+    /// A description for users.
     pub const fn words(self) -> &'static str {
         match self {
             Reason::ReturnsTwice => "it returns twice",
             Reason::DoesNotReturn => "it does not return",
-            Reason::AsksWhoCalls => "it asks who calls it",
+            Reason::AsksWhoCalls => "its result depends on its caller",
             Reason::Unwinds => "it unwinds the stack from its caller",
-            Reason::OwnConvention => "it has a calling convention of its own",
-            Reason::TooMany => "there are too many functions",
+            Reason::OwnConvention => "it has its own calling convention",
+            Reason::TooMany => "too many functions",
         }
     }
 }
@@ -209,88 +209,88 @@ impl Reason {
 /// A thread in one image.
 #[repr(C)]
 pub struct Thread {
-    /// Where its first chunk is in the file; 0 for none.
+    /// Offset of its first chunk in the file; 0 for none.
     pub first: AtomicU64,
-    /// Calls nested too deep to be timed.
+    /// Calls nested too deeply to be timed.
     pub too_deep: AtomicU64,
-    /// Calls whose place was not kept because the table was full.
+    /// Calls whose call site was not recorded because the table was full.
     pub table_full: AtomicU64,
-    /// Process.
+    /// Process ID.
     pub pid: AtomicU32,
-    /// Its number in the system.
+    /// Thread ID.
     pub tid: AtomicU32,
     /// Number of the image.
     pub image: AtomicU32,
-    /// 1 when complete.
+    /// 1 if complete.
     pub ready: AtomicU32,
     /// Its name when it was first seen, padded with zeros.
     pub name: [AtomicU8; 16],
 }
 
-/// A piece of a thread's entries. `capacity` entries follow it.
+/// A block of a thread's entries. `capacity` entries follow it.
 #[repr(C, align(64))]
 pub struct Chunk {
-    /// Where the next one is in the file; 0 for none.
+    /// Offset of the next chunk in the file; 0 for none.
     pub next: AtomicU64,
-    /// Entries in use.
+    /// Number of used entries.
     pub used: AtomicU32,
-    /// Entries there is room for.
+    /// Number of entries that fit.
     pub capacity: AtomicU32,
 }
 
-/// Classes of the histogram.
+/// Number of histogram classes.
 pub const CLASSES: usize = 255;
 
-/// Calls of one function from one place on one thread. Times are in ticks of the processor's time
-/// stamp counter.
+/// Calls of one function from one call site on one thread. Times are in ticks of the time stamp
+/// counter.
 #[repr(C, align(64))]
 pub struct Entry {
-    /// Address that the calls return to; of a tail call, one past the start of the function that
-    /// made it; 0 when places were too many.
+    /// Return address of the calls; for a tail call, one past the start of the function that made
+    /// it; 0 if there were too many call sites.
     pub place: AtomicU64,
-    /// Calls begun.
+    /// Calls started.
     pub begun: AtomicU64,
     /// Calls that returned.
     pub finished: AtomicU64,
-    /// Time in calls that returned.
+    /// Total time of calls that returned.
     pub total: AtomicU64,
-    /// The same without traced calls below.
+    /// Self time: the same without traced callees.
     pub own: AtomicU64,
-    /// Shortest.
+    /// Minimum time.
     pub min: AtomicU64,
-    /// Longest.
+    /// Maximum time.
     pub max: AtomicU64,
-    /// Number of the function.
+    /// Index of the function.
     pub symbol: AtomicU32,
-    /// Room.
+    /// Padding.
     pub spare: AtomicU32,
     /// Calls by duration, see [`class_of`].
     pub classes: [AtomicU64; CLASSES],
-    /// Calls that were not timed because they were nested too deep.
+    /// Calls that were not timed because they were nested too deeply.
     pub untimed: AtomicU64,
 }
 
-/// How often a function was called with these values.
+/// Number of calls of a function with these argument values.
 #[repr(C)]
 pub struct Argument {
-    /// Hash of function and values, never 0 in use.
+    /// Hash of function and values; 0 if unused.
     pub hash: AtomicU64,
-    /// Calls.
+    /// Number of calls.
     pub count: AtomicU64,
-    /// Ticks in those that returned.
+    /// Total ticks of calls that returned.
     pub total: AtomicU64,
-    /// Number of the function.
+    /// Index of the function.
     pub symbol: AtomicU32,
-    /// 1 when complete.
+    /// 1 if complete.
     pub ready: AtomicU32,
     /// The values.
     pub values: [AtomicU64; MOST_ARGUMENTS],
 }
 
-/// Ticks added before the logarithm, which makes the classes of very short calls equally wide.
+/// Ticks added before the logarithm, so that the classes of very short calls have equal widths.
 pub const SHIFT: u64 = 32;
 
-/// The class of a duration: eight to an octave. The agent's assembly computes the same.
+/// The class of a duration: eight per octave. The agent's assembly computes the same.
 pub const fn class_of(ticks: u64) -> usize {
     let shifted = ticks.saturating_add(SHIFT);
     let octave = shifted.ilog2();
@@ -298,7 +298,7 @@ pub const fn class_of(ticks: u64) -> usize {
     if class < CLASSES { class } else { CLASSES - 1 }
 }
 
-/// The shortest duration in a class.
+/// The shortest duration of a class.
 pub const fn class_start(class: usize) -> u64 {
     let octave = class / 8 + 5;
     ((8 + (class % 8) as u64) << (octave - 3)) - SHIFT
@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_class_starts_where_the_one_before_ends() {
+    fn a_class_starts_where_the_previous_one_ends() {
         for class in 0..CLASSES {
             let start = class_start(class);
             assert_eq!(class_of(start), class);

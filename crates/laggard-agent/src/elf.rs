@@ -1,9 +1,8 @@
-//! Finds functions of the process by name, by walking the dynamic linker's list of loaded files.
+//! Finds functions of the process by name, in the dynamic linker's list of loaded files.
 //!
-//! `dlsym` would do the same, but takes a lock, and stands in a library of its own on older
-//! systems.
+//! `dlsym` does the same, but it takes a lock, and it is in a separate library on older systems.
 
-/// What the dynamic linker keeps of a loaded file (`struct link_map`).
+/// The dynamic linker's entry for a loaded file (`struct link_map`).
 #[repr(C)]
 pub(crate) struct LinkMap {
     pub(crate) bias: u64,
@@ -30,7 +29,7 @@ pub(crate) struct Symbol {
 }
 
 impl Symbol {
-    /// Whether it may be a function: some assemblers give theirs no type.
+    /// Whether it may be a function: some assembly functions have no type.
     pub(crate) fn is_function(&self) -> bool {
         const NO_TYPE: u8 = 0;
         const FUNCTION: u8 = 2;
@@ -38,7 +37,7 @@ impl Symbol {
         matches!(self.kind & 15, NO_TYPE | FUNCTION | INDIRECT_FUNCTION)
     }
 
-    /// Whether it says what it is.
+    /// Whether it has a type.
     pub(crate) fn has_type(&self) -> bool {
         self.kind & 15 != 0
     }
@@ -47,10 +46,11 @@ impl Symbol {
 /// Address of a symbol that the file at `map` defines.
 ///
 /// # Safety
-/// `map` is an entry of the dynamic linker's list, fully relocated.
+/// `map` must be a fully relocated entry of the dynamic linker's list.
 pub(crate) unsafe fn find(map: &LinkMap, name: &[u8]) -> Option<u64> {
     let (mut symbols, mut strings, mut hash) = (0u64, 0u64, 0u64);
-    // SAFETY: the dynamic section ends with a zero tag; its tables are mapped.
+    // SAFETY: the dynamic section ends with a zero tag, and the tables that it refers to are
+    // mapped.
     unsafe {
         let mut entry = map.dynamic;
         if entry.is_null() {
@@ -68,7 +68,7 @@ pub(crate) unsafe fn find(map: &LinkMap, name: &[u8]) -> Option<u64> {
         if hash == 0 || symbols == 0 || strings == 0 {
             return None;
         }
-        // Where the linker could not relocate the section (the vdso), the values are offsets.
+        // If the linker could not relocate the section (vdso), the values are offsets.
         for value in [&mut hash, &mut symbols, &mut strings] {
             if *value < map.bias {
                 *value += map.bias;
@@ -105,24 +105,24 @@ pub(crate) unsafe fn find(map: &LinkMap, name: &[u8]) -> Option<u64> {
     }
 }
 
-/// Whether the text that ends in a zero is this one.
+/// Whether a null-terminated string equals `name`.
 ///
 /// # Safety
-/// `text` ends in a zero.
+/// `text` must be null-terminated.
 pub(crate) unsafe fn equals(text: *const u8, name: &[u8]) -> bool {
-    // SAFETY: stops at the first difference, at the latest at the final zero.
+    // SAFETY: stops at the first difference, at the latest at the terminating zero.
     unsafe { (0..name.len()).all(|i| *text.add(i) == name[i]) && *text.add(name.len()) == 0 }
 }
 
-/// Files that are loaded, in the order in which the linker looks names up.
+/// Loaded files, in the order of symbol lookup.
 pub(crate) struct Loaded(pub(crate) *const LinkMap);
 
 impl Iterator for Loaded {
     type Item = &'static LinkMap;
 
     fn next(&mut self) -> Option<&'static LinkMap> {
-        // SAFETY: entries of the linker's list, which only it changes; none is freed while a
-        // constructor or the linker itself runs.
+        // SAFETY: entries of the linker's list, which only the linker changes. None is freed while
+        // a constructor or the linker itself runs.
         let map = unsafe { self.0.as_ref()? };
         self.0 = map.next;
         Some(map)

@@ -1,10 +1,10 @@
-//! The sampling agent loaded late: samples of a block of code in a process that runs already.
+//! The sampling agent loaded late: samples a block of code in a process that is already running.
 //!
-//! `laggard_start` finds the threads that there are and gives each a clock, `laggard_stop` takes
-//! the clocks away and puts the program's own signal actions back. In between the handler alone
-//! runs. It keeps nothing of a thread: what it needs to know comes with the signal, and what it
-//! needs to write to is lent for the time of a sample. So threads may come and go as they like.
-//! Traps of this are in docs/design/agent.md, "Loaded late".
+//! `laggard_start` finds the existing threads and gives each a clock. `laggard_stop` removes the
+//! clocks and restores the program's own signal actions. In between, only the signal handler runs.
+//! It stores no state per thread: its input comes with the signal, and its buffer is borrowed for
+//! one sample. Threads may therefore start and end at any time. docs/design/agent.md describes the
+//! pitfalls.
 
 mod actions;
 mod clocks;
@@ -28,26 +28,26 @@ use clocks::{
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
-/// Samples that can be taken at the same moment.
+/// Maximum number of concurrent samples.
 const MOST_AT_ONCE: usize = 64;
-/// How long what is under way may take when samples end.
+/// Time that a sample in progress has to finish when sampling ends.
 const PATIENCE_NS: u64 = 1_000_000_000;
-/// How long the program's own actions wait for signals of ours that are still to come.
+/// Time that the restore of the program's own actions waits for our pending signals.
 const PATIENCE_WITH_SIGNALS_NS: u64 = 200_000_000;
-/// CPU time after which a thread has surely left the kernel, and met what was waiting for it there.
+/// CPU time after which a thread has certainly left the kernel and received its pending signals.
 const WAS_SEEN_NS: u64 = 50_000;
-/// Time between looks for threads where clocks are not passed on to new ones.
+/// Interval of the scans for new threads if they do not inherit clocks.
 const BETWEEN_SCANS_NS: u64 = 20_000_000;
 
-/// What the library does.
+/// States of the library.
 mod state {
-    /// Nothing.
+    /// Idle.
     pub(super) const IDLE: u32 = 0;
-    /// Samples, for a program that it was loaded with.
+    /// Sampling a program that it was preloaded into.
     pub(super) const PRELOADED: u32 = 1;
-    /// It starts or stops.
+    /// Starting or stopping.
     pub(super) const CHANGING: u32 = 2;
-    /// Samples, of a block.
+    /// Sampling a block.
     pub(super) const SAMPLING: u32 = 3;
 }
 
@@ -55,18 +55,18 @@ struct Late {
     state: AtomicU32,
     /// Whether the handler takes samples.
     is_on: AtomicU32,
-    /// Which of the chains are lent: a bit each.
+    /// Borrowed chains, one bit each.
     lent: AtomicU64,
     chains: [UnsafeCell<[PythonFrame; LONGEST_CHAIN]>; MOST_AT_ONCE],
-    /// Samples lost because all of them were.
+    /// Samples lost because all chains were borrowed.
     crowded: AtomicU64,
     next_scan_ns: AtomicU64,
-    /// Where the stack of the first thread ends.
+    /// End of the stack of the first thread.
     stack_end: AtomicU64,
     knows_of_forks: AtomicU32,
 }
 
-// SAFETY: a chain belongs to whoever set its bit.
+// SAFETY: only the thread that set the bit of a chain accesses it.
 unsafe impl Sync for Late {}
 
 static LATE: Late = Late {
@@ -82,19 +82,19 @@ static LATE: Late = Late {
     knows_of_forks: AtomicU32::new(0),
 };
 
-/// The library came with the program: no block can be sampled.
+/// Marks the library as preloaded: blocks cannot be sampled.
 pub(crate) fn is_preloaded() {
     LATE.state.store(state::PRELOADED, Release);
 }
 
-/// The memory of the process, read by the kernel: slow, and needs no handler of faults.
+/// The memory of the process, read by the kernel: slow, but needs no fault handler.
 #[derive(Clone, Copy)]
 struct Careful(u32);
 
 impl Memory for Careful {
     fn load(self, address: u64) -> Option<u64> {
         let mut word = 0u64;
-        // SAFETY: there is room for a word.
+        // SAFETY: `word` has room for eight bytes.
         let got = unsafe { copy_stack((&raw mut word).cast(), address, 8, self.0) };
         (got == 8).then_some(word)
     }
@@ -102,7 +102,8 @@ impl Memory for Careful {
 
 /// Takes one sample. Runs in the signal handler of the sampled thread.
 unsafe extern "C" fn on_tick(signal: i32, info: *mut Signal, context: *mut Context) {
-    // SAFETY: signal, info and context are the kernel's for this thread.
+    // SAFETY: signal, info and context come from the kernel for this thread. The chain is borrowed
+    // by this handler alone.
     unsafe {
         let Some(number) = number_of(signal as u32, &*info) else {
             return not_ours(signal, info, context);
@@ -111,7 +112,7 @@ unsafe extern "C" fn on_tick(signal: i32, info: *mut Signal, context: *mut Conte
             LATE.crowded.fetch_add(1, Relaxed);
             return;
         };
-        // Asked for while a chain is lent: who ends the samples waits until none is.
+        // Checked while a chain is borrowed: stopping waits until no chain is borrowed.
         if LATE.is_on.load(SeqCst) != 0
             && let Some(ring) = ring()
         {
@@ -122,7 +123,7 @@ unsafe extern "C" fn on_tick(signal: i32, info: *mut Signal, context: *mut Conte
     }
 }
 
-/// The number of the clock that a signal is from; none when it is the program's own.
+/// The index of the clock that a signal comes from; `None` if the signal belongs to the program.
 fn number_of(signal: u32, info: &Signal) -> Option<usize> {
     const SI_TIMER: i32 = -2;
     const POLL: core::ops::RangeInclusive<i32> = 1..=6;
@@ -133,7 +134,8 @@ fn number_of(signal: u32, info: &Signal) -> Option<usize> {
     if POLL.contains(&info.code) {
         let fd = info.data as i32;
         let found = number_of_descriptor(fd);
-        // Late ones have no clock any more; who has no action for them gets none.
+        // Late signals have no clock any more. They are dropped if the program has no handler for
+        // them.
         return found.or_else(|| {
             matches!(wanted_handler(signal), SIG_DFL | SIG_IGN).then_some(MOST_THREADS)
         });
@@ -141,7 +143,7 @@ fn number_of(signal: u32, info: &Signal) -> Option<usize> {
     marked.filter(|_| info.code == SI_TIMER)
 }
 
-/// A chain that nobody else has.
+/// Borrows a free chain.
 fn borrow_chain() -> Option<usize> {
     let mut lent = LATE.lent.load(Relaxed);
     loop {
@@ -168,7 +170,7 @@ unsafe fn sample(
     let (tid, pid) = (sys::gettid(), SHARED.pid.load(Relaxed));
     let Some(clock) = clock_number(number) else { return };
     let is_own = clock.tid.load(Relaxed) == tid;
-    // A thread that was born while clocks were given away may have inherited one and got another.
+    // A thread that was created during the start may have inherited a clock and also got its own.
     if (!is_own && clock_of(tid).is_some_and(Clock::is_real))
         || header.options.load(Relaxed) & options::EMPTY != 0
     {
@@ -179,15 +181,16 @@ unsafe fn sample(
         clock.seen_ns.store(cpu_ns, Relaxed);
     }
     let stack_pointer = context.registers[RSP] - RED_ZONE;
-    // A thread's control block stands above its stack, but for the first thread.
+    // A thread's control block lies above its stack, except for the first thread.
     let first = LATE.stack_end.load(Relaxed);
     let is_whole = tid == pid && is_near(stack_pointer, first);
     let stack_end = if is_whole { first } else { sys::thread_pointer() };
-    // SAFETY: the context is the kernel's.
+    // SAFETY: the context comes from the kernel for this thread.
     unsafe {
         let late = if signal == SIGTRAP { came_late(header, info) } else { 0 };
         let tick = Tick { tid, stack_end, is_whole, flags: waits | late, cpu_ns, value: 0 };
-        // Nobody tells us when the program takes the signal of faults for itself.
+        // There is no notification if the program replaces the fault handler, so it is checked
+        // here.
         if is_installed(SIGSEGV) {
             take(ring, &tick, chain, context, Guarded);
         } else {
@@ -198,7 +201,7 @@ unsafe fn sample(
     look_for_threads(header);
 }
 
-/// Gives clocks to threads that were born since, where they do not inherit them.
+/// Gives clocks to threads that were created since, if they do not inherit them.
 fn look_for_threads(header: &Header) {
     let is_passed_on = trigger() == Some(Trigger::SigTrap);
     let now = now_ns();
@@ -207,7 +210,7 @@ fn look_for_threads(header: &Header) {
         return;
     }
     let Some(mut tasks) = Tasks::try_lock() else { return };
-    // Who ends the samples changes this first, then waits for the lock.
+    // Stopping changes the state first, then waits for the lock.
     if LATE.state.load(SeqCst) == state::SAMPLING {
         LATE.next_scan_ns.store(now + BETWEEN_SCANS_NS, Relaxed);
         scan(&mut tasks, header, |clock| enable(clock, header));
@@ -215,10 +218,10 @@ fn look_for_threads(header: &Header) {
 }
 
 /// Samples this process from now on, for the driver that has the ring at `path`. Returns 0, one of
-/// [`refusal`], or the negative number of the error that the last trigger gave.
+/// [`refusal`], or the negated error number of the last trigger.
 ///
 /// # Safety
-/// `path` ends in a zero.
+/// `path` must be null-terminated.
 #[cfg_attr(laggard_agent, unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn laggard_start(path: *const u8) -> i32 {
     match LATE.state.compare_exchange(state::IDLE, state::CHANGING, SeqCst, SeqCst) {
@@ -226,7 +229,7 @@ pub(crate) unsafe extern "C" fn laggard_start(path: *const u8) -> i32 {
         Err(state::PRELOADED) => return refusal::PRELOADED,
         Err(_) => return refusal::BUSY,
     }
-    // SAFETY: the caller's path; nobody else starts or stops.
+    // SAFETY: the caller guarantees the path; the state keeps others from starting or stopping.
     let answer = unsafe { start(path) };
     let next = if answer == 0 { state::SAMPLING } else { state::IDLE };
     LATE.state.store(next, SeqCst);
@@ -234,7 +237,8 @@ pub(crate) unsafe extern "C" fn laggard_start(path: *const u8) -> i32 {
 }
 
 unsafe fn start(path: *const u8) -> i32 {
-    // SAFETY: nobody else starts or stops, and no handler uses the ring before it is said to.
+    // SAFETY: the state keeps others from starting or stopping, and no handler uses the ring before
+    // `is_on` is set.
     unsafe {
         if !wait_for_handlers() {
             return refusal::UNDER_WAY;
@@ -264,7 +268,7 @@ unsafe fn start(path: *const u8) -> i32 {
             close_ring();
             return -(error as i32);
         }
-        // Threads are born meanwhile, by threads that have no clock yet to pass on.
+        // Threads may be created meanwhile by threads that have no clock to pass on yet.
         const MOST_SCANS: u32 = 8;
         for _ in 0..MOST_SCANS {
             let found = scan(&mut tasks, header, |_| ());
@@ -274,25 +278,25 @@ unsafe fn start(path: *const u8) -> i32 {
             if clocks().iter().all(Clock::is_real) {
                 break;
             }
-            // Those just being born will have their signals open in a moment.
+            // Threads that are just starting unblock their signals in a moment.
             sys::sleep_ns(500_000);
         }
         LATE.next_scan_ns.store(now_ns() + BETWEEN_SCANS_NS, Relaxed);
-        // This one last: it has nothing left to do.
+        // The calling thread comes last, so that the rest of this function is not sampled.
         clocks().iter().skip(1).chain(clocks().first()).for_each(|clock| enable(clock, header));
         0
     }
 }
 
-/// Gives the calling thread the best clock that can be had, which all others get too. Returns the
-/// error when there is none.
+/// Gives the calling thread the best available clock, which all others get too. Returns the error
+/// number if there is none.
 fn choose(tasks: &mut Tasks, header: &Header) -> u32 {
     let is_wall = header.options.load(Relaxed) & options::WALL != 0;
     let mut number = if is_wall { Trigger::Wall as u32 } else { header.trigger.load(Relaxed) };
     let mut error = 0;
     while let Some(trigger) = Trigger::from_number(number) {
         set_trigger(trigger);
-        // SAFETY: whoever starts is alone in changing actions.
+        // SAFETY: only the starting thread changes signal actions.
         unsafe { install(signal_of(trigger)) };
         match arm(tasks, header, sys::gettid()) {
             Ok(_) => {
@@ -310,7 +314,8 @@ fn choose(tasks: &mut Tasks, header: &Header) -> u32 {
     error.max(1)
 }
 
-/// Gives a clock to every thread that has none, and calls `each` for it; returns how many there were.
+/// Gives a clock to every thread that has none, and calls `each` for it. Returns the number of
+/// these threads.
 fn scan(tasks: &mut Tasks, header: &Header, each: impl Fn(&Clock)) -> usize {
     let mut found = 0;
     let mut unsampled = 0;
@@ -326,8 +331,7 @@ fn scan(tasks: &mut Tasks, header: &Header, each: impl Fn(&Clock)) -> usize {
     found
 }
 
-/// Ends the samples of this process, and puts things back as they were. Returns bits of
-/// [`stopped`].
+/// Stops sampling this process and restores its signal actions. Returns bits of [`stopped`].
 #[cfg_attr(laggard_agent, unsafe(no_mangle))]
 pub(crate) extern "C" fn laggard_stop() -> i32 {
     let is_ours =
@@ -335,7 +339,7 @@ pub(crate) extern "C" fn laggard_stop() -> i32 {
     if !is_ours {
         return stopped::NOTHING;
     }
-    // SAFETY: nobody else starts or stops.
+    // SAFETY: the state keeps others from starting or stopping.
     let answer = unsafe { stop() };
     LATE.state.store(state::IDLE, SeqCst);
     answer
@@ -350,7 +354,7 @@ unsafe fn stop() -> i32 {
     tell_maps(2);
     header.dropped.fetch_add(LATE.crowded.swap(0, Relaxed), Relaxed);
     let signal = trigger().map_or(SIGTRAP, signal_of);
-    // SAFETY: the handler no longer uses the ring once nobody has a chain.
+    // SAFETY: the handler does not use the ring any more once no chain is borrowed.
     unsafe {
         if !is_installed(signal) {
             header.taken_over.store(1, Relaxed);
@@ -370,8 +374,7 @@ unsafe fn stop() -> i32 {
     }
 }
 
-/// Sends name and CPU time in the block of all threads that live, and notes it of those that have
-/// no clock of their own.
+/// Sends name and CPU time of all live threads, and stores the CPU time of threads without a clock.
 fn tell_ends(tasks: &mut Tasks, ring: &Ring) {
     let header = ring.header();
     let pid = SHARED.pid.load(Relaxed);
@@ -398,7 +401,7 @@ fn tell_ends(tasks: &mut Tasks, ring: &Ring) {
         {
             let cpu_ns = used - before;
             let record = wire::Thread { pid, tid, cpu_ns, name, has_inherited: 0 };
-            // SAFETY: the slot has room for it.
+            // SAFETY: the slot has room for the record.
             unsafe { place.payload.cast::<wire::Thread>().write(record) };
             ring.commit(&place, kind::THREAD_END);
         }
@@ -407,7 +410,7 @@ fn tell_ends(tasks: &mut Tasks, ring: &Ring) {
     header.unseen.store(unseen, Relaxed);
 }
 
-/// Waits until no sample is under way; false when that takes too long.
+/// Waits until no sample is in progress; false on a timeout.
 fn wait_for_handlers() -> bool {
     let began = now_ns();
     while LATE.lent.load(SeqCst) != 0 {
@@ -419,8 +422,8 @@ fn wait_for_handlers() -> bool {
     true
 }
 
-/// Waits until none of these signals can come any more: a thread may have been interrupted by its
-/// clock and not run since, or may have the signal blocked. False when one may still come.
+/// Waits until none of these signals can arrive any more: a thread may have been interrupted by its
+/// clock and not run since, or may block the signal. Returns false if one may still arrive.
 fn settle(tasks: &mut Tasks, signals: u64) -> bool {
     let own = sys::gettid();
     let began = now_ns();
@@ -429,7 +432,7 @@ fn settle(tasks: &mut Tasks, signals: u64) -> bool {
         tasks.each(|tasks, tid| {
             let Some(status) = tasks.status(tid) else { return };
             let used = sys::clock_ns(sys::clock_of_thread(tid));
-            // Who was born since was born without a clock.
+            // A thread that was created since has no clock.
             let seen = clock_of(tid).map_or(0, |clock| clock.seen_ns.load(Relaxed));
             let has_run = used.saturating_sub(seen) > WAS_SEEN_NS;
             let may_come = status.is_running && !has_run && tid != own;
@@ -442,10 +445,10 @@ fn settle(tasks: &mut Tasks, signals: u64) -> bool {
     }
 }
 
-/// What is known when the library is loaded, under the dynamic linker's lock.
+/// Runs when the library is loaded, under the dynamic linker's lock.
 pub(crate) fn on_load() {
     if let Some(place) = find_function(b"__libc_stack_end", false) {
-        // Number and list of arguments stand there, above the first frame.
+        // The argument count and the argument list lie there, above the first frame.
         const START_OF_PROGRAM: u64 = 64;
         // SAFETY: a variable of the dynamic linker that never changes.
         let end = unsafe { *(place as *const u64) } + START_OF_PROGRAM;
@@ -453,12 +456,12 @@ pub(crate) fn on_load() {
     }
 }
 
-/// Gives the ring back.
+/// Unmaps the ring.
 ///
 /// # Safety
-/// No handler uses it.
+/// No handler may use it.
 unsafe fn close_ring() {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if let Some(ring) = (*SHARED.ring.get()).take() {
             ring.close();
@@ -471,13 +474,14 @@ fn follow_forks() {
         return;
     }
     let Some(register) = SHARED.register_fork() else { return };
-    // SAFETY: libc's own function; the library is never unloaded.
+    // SAFETY: libc's function with its own type; the library is never unloaded, so the callback
+    // stays valid.
     unsafe { register(None, None, Some(after_fork), core::ptr::null()) };
 }
 
-/// A forked process is not sampled: it has no clocks, and gives back what it has of ours.
+/// A forked process is not sampled: it has no clocks, and releases its copies of our resources.
 unsafe extern "C" fn after_fork() {
-    // SAFETY: the only thread of a new process.
+    // SAFETY: runs in the only thread of a new process.
     unsafe {
         SHARED.pid.store(sys::getpid(), Relaxed);
         LATE.is_on.store(0, SeqCst);
@@ -491,7 +495,7 @@ unsafe extern "C" fn after_fork() {
     }
 }
 
-/// The process ends in an orderly way while it is sampled.
+/// Runs when the process exits normally while it is being sampled.
 pub(crate) fn on_unload() {
     if LATE.state.load(SeqCst) == state::SAMPLING {
         tell_maps(2);

@@ -1,13 +1,13 @@
-//! The libraries that laggard injects into measured processes, and the wire they speak.
+//! The libraries that laggard injects into measured processes, and their shared memory formats.
 //!
-//! Two agents, each a shared library of a few kilobytes without dependencies: *sample*
-//! (`LD_PRELOAD`) copies registers, stack and Python's frame chain at every tick of a thread's
-//! clock; *calls* (`LD_AUDIT`) counts and times calls across library borders. The build script
-//! makes them from the same sources that are compiled here, where they are only checked and
-//! tested: what would take effect on loading is there only with `--cfg laggard_agent`.
+//! There are two agents, each a shared library of a few kilobytes without dependencies. *sample*
+//! (`LD_PRELOAD`) copies the registers, the stack and the Python frame chain at every tick of a
+//! thread's clock. *calls* (`LD_AUDIT`) counts and times calls between libraries. The build script
+//! builds them from the same sources that are compiled here, where they are only checked and
+//! tested: code that takes effect on loading is compiled only with `--cfg laggard_agent`.
 //!
-//! Rules of this code: no allocation, no locks, no formatting; nothing that may panic on what the
-//! measured process holds in memory.
+//! Rules for this code: no allocation, no locks, no formatting, and no panics caused by the memory
+//! contents of the measured process.
 
 #![cfg_attr(not(test), no_std)]
 
@@ -43,25 +43,25 @@ mod sys;
 #[allow(dead_code, reason = "used by the root of the injected library")]
 mod tasks;
 
-/// The sampling agent, a shared library; empty where it is not supported.
+/// The sampling agent, a shared library; empty on unsupported platforms.
 pub static SAMPLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sample.so"));
 
-/// The call-tracing agent, a shared library; empty where it is not supported.
+/// The call-tracing agent, a shared library; empty on unsupported platforms.
 pub static CALLS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/calls.so"));
 
-/// Patterns of modules and functions, as the call tracer holds them against names; for others that
-/// trace calls.
+/// Matching of module and function patterns as in the call tracer, for other call tracers.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub mod patterns {
     use crate::calls::policy;
 
-    /// Whether a module's path fits: with `*` or `?` its whole name, without them a part of it;
-    /// with a slash the path counts, else the file's name.
+    /// Whether a module matches. A pattern with `*` or `?` must match the whole name, otherwise any
+    /// part of it; a pattern with a slash is matched against the path, otherwise against the file
+    /// name.
     pub fn module(pattern: &str, path: &str) -> bool {
         policy::match_file(pattern.as_bytes(), path.as_bytes())
     }
 
-    /// Whether a function's whole name fits.
+    /// Whether the whole name of a function matches.
     pub fn function(pattern: &str, name: &str) -> bool {
         policy::glob(pattern.as_bytes(), name.as_bytes())
     }

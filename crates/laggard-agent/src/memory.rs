@@ -1,5 +1,5 @@
-//! What the compiler expects of libc, for an agent that is linked to none. Hidden, so that the rest
-//! of the process does not see it.
+//! Memory functions that the compiler expects from libc, for agents that link no libc. The symbols
+//! are hidden from the rest of the process.
 
 #[cfg(laggard_agent)]
 core::arch::global_asm!(

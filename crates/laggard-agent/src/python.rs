@@ -1,18 +1,18 @@
-//! CPython's frame chain, read from the memory of the interpreter's own process while the thread
-//! that owns it is stopped in a signal handler or at a call.
+//! Reads CPython's frame chain from memory, while the thread that owns it is stopped in a signal
+//! handler or at a call.
 //!
-//! Offsets of 3.9 to 3.12 were read off the headers of these versions (x86-64, release builds);
-//! from 3.13 on the interpreter carries a table of them.
+//! The offsets of 3.9 to 3.12 come from the headers of these versions (x86-64, release builds);
+//! since 3.13 the interpreter contains a table of them.
 
 use crate::wire::{PythonFrame, sample_flags};
 
-/// Entries of a frame chain that are kept.
+/// Maximum number of recorded frames.
 pub(crate) const LONGEST_CHAIN: usize = 640;
 
-/// Where things are in the structures of one version. `NOWHERE` marks what it does not have.
+/// Offsets in the structures of one version. `NOWHERE` marks fields that it does not have.
 #[derive(Clone, Copy)]
 pub struct Layout {
-    /// Which Python: 12 for 3.12.
+    /// Minor version: 12 for 3.12.
     pub minor: u32,
     /// `tstate->frame`, `->cframe` or `->current_frame`.
     thread_frame: u16,
@@ -36,7 +36,7 @@ pub struct Layout {
 
 const NOWHERE: u16 = u16::MAX;
 
-/// Frames of this owner and above belong to an evaluation loop, not to a function.
+/// Frames with this owner or above belong to an evaluation loop, not to a function.
 const OWNED_BY_C: u64 = 3;
 
 const fn layout(minor: u32, at: [u16; 16]) -> Layout {
@@ -70,9 +70,9 @@ static LAYOUTS: [Layout; 5] = [
     layout(13, [72, 152, NO, NO, 0, 8, 56, 70, NO, 112, 128, 68, 136, 200, 40, 56]),
 ];
 
-/// Reads one word of memory that may not be there.
+/// Reads words of memory that may not be mapped.
 pub trait Memory: Copy {
-    /// The word at an address, if it can be read.
+    /// The word at an address, if it is readable.
     fn load(self, address: u64) -> Option<u64>;
 
     /// A word of an object.
@@ -80,17 +80,17 @@ pub trait Memory: Copy {
         if object < 4096 { None } else { self.load(object.wrapping_add(u64::from(offset))) }
     }
 
-    /// A field of fewer than eight bytes, read by the aligned word around it.
+    /// A field of fewer than eight bytes, extracted from the aligned word that contains it.
     fn small(self, object: u64, offset: u16, bits: u32) -> Option<u64> {
         let word = self.field(object, offset & !7)?;
         Some(word >> (u32::from(offset & 7) * 8) & ((1 << bits) - 1))
     }
 }
 
-/// The functions and objects of an interpreter that reading its frames needs.
+/// The functions and objects of an interpreter that are needed to read its frames.
 #[derive(Clone, Copy)]
 pub struct Interpreter {
-    /// Where things are in its structures.
+    /// Offsets in its structures.
     pub layout: Layout,
     /// `PyGILState_GetThisThreadState`.
     gil_state: unsafe extern "C" fn() -> u64,
@@ -100,14 +100,14 @@ pub struct Interpreter {
     code_type: u64,
 }
 
-/// Addresses of an interpreter, as found by name.
+/// Addresses of an interpreter's symbols.
 #[derive(Clone, Copy, Default)]
 pub struct Addresses {
-    /// Which Python: 12 for 3.12.
+    /// Minor version: 12 for 3.12.
     pub minor: u32,
     /// `PyGILState_GetThisThreadState`.
     pub gil_state: u64,
-    /// `PyThreadState_GetUnchecked`, or what it was called before.
+    /// `PyThreadState_GetUnchecked`, or its older name.
     pub current: u64,
     /// `PyCode_Type`.
     pub code_type: u64,
@@ -115,10 +115,10 @@ pub struct Addresses {
     pub runtime: u64,
 }
 
-/// Addresses of the interpreter that a process has, given what finds its functions by name.
+/// Addresses of the interpreter of this process; `find` looks up symbols by name.
 pub(crate) fn find(find: impl Fn(&[u8]) -> Option<u64>) -> Option<Addresses> {
     let version = find(b"Py_GetVersion")?;
-    // SAFETY: a function of that name returns a text that never changes.
+    // SAFETY: `Py_GetVersion` has this type and returns a constant null-terminated string.
     let minor = unsafe {
         let version = core::mem::transmute::<u64, unsafe extern "C" fn() -> *const u8>(version)();
         let mut digits = version.add(2);
@@ -140,13 +140,13 @@ pub(crate) fn find(find: impl Fn(&[u8]) -> Option<u64>) -> Option<Addresses> {
 }
 
 impl Interpreter {
-    /// None when something is missing or the version is not one whose frames are known.
+    /// Returns `None` if a symbol is missing or the frame layout of the version is not known.
     pub(crate) fn new(at: Addresses, memory: impl Memory) -> Option<Interpreter> {
         if at.gil_state == 0 || at.current == 0 || at.code_type == 0 {
             return None;
         }
         let layout = layout_of(&at, memory);
-        // SAFETY: the addresses are those of the functions that they are named after.
+        // SAFETY: the addresses are those of the functions with these types.
         unsafe {
             Some(Interpreter {
                 layout: layout?,
@@ -157,8 +157,8 @@ impl Interpreter {
         }
     }
 
-    /// An interpreter of another process, none of whose functions can be called: only the
-    /// addresses of its objects are needed.
+    /// An interpreter of another process, whose functions cannot be called: only the addresses of
+    /// its objects are used.
     pub fn remote(at: Addresses, memory: impl Memory) -> Option<Interpreter> {
         unsafe extern "C" fn nobody() -> u64 {
             0
@@ -170,21 +170,22 @@ impl Interpreter {
         Some(Interpreter { layout, gil_state: nobody, current: nobody, code_type: at.code_type })
     }
 
-    /// Calls each function once, so that the dynamic linker has bound what they need before a
-    /// handler calls them.
+    /// Calls each function once, so that the dynamic linker has bound its dependencies before a
+    /// signal handler calls it.
     pub(crate) fn bind(&self) {
-        // SAFETY: both only read variables of the thread or the process.
+        // SAFETY: both functions only read variables of the thread or the process.
         unsafe {
             (self.gil_state)();
             (self.current)();
         }
     }
 
-    /// Writes the chain of this thread to `out`, innermost first; returns how many entries and
-    /// [`sample_flags`]. `seen` is told of each code object and says whether it is one.
+    /// Writes the frame chain of this thread to `out`, innermost first. Returns the number of
+    /// entries and [`sample_flags`]. `seen` is called with each code object and returns whether it
+    /// is valid.
     ///
     /// # Safety
-    /// Must run on the thread itself.
+    /// Must be called on the thread itself.
     pub(crate) unsafe fn walk(
         &self,
         thread_id: u64,
@@ -193,9 +194,9 @@ impl Interpreter {
         seen: impl FnMut(u64) -> bool,
     ) -> (usize, u32) {
         let at = &self.layout;
-        // The thread's own state comes first: a thread without one never ran Python, and asking
-        // it for the current state could make the dynamic linker allocate its variables.
-        // SAFETY: both only read variables of the thread or the process.
+        // The thread's own state is queried first: a thread without one never ran Python, and
+        // querying the current state could make the dynamic linker allocate its variables.
+        // SAFETY: both functions only read variables of the thread or the process.
         let (own, current) = unsafe {
             let own = (self.gil_state)();
             if own == 0 {
@@ -203,7 +204,7 @@ impl Interpreter {
             }
             (own, (self.current)())
         };
-        // Before 3.12 the current state is that of whichever thread holds the GIL.
+        // Before 3.12, the current state belongs to the thread that holds the GIL.
         let is_ours = current != 0
             && (at.minor >= 12 || memory.field(current, at.thread_id) == Some(thread_id));
         let state = if is_ours { current } else { own };
@@ -211,8 +212,8 @@ impl Interpreter {
         (count, if is_ours { flags | sample_flags::GIL } else { flags })
     }
 
-    /// Writes the chain of a thread with this state to `out`, as [`Interpreter::walk`] does. Of a
-    /// thread that runs meanwhile it may be of two moments.
+    /// Writes the frame chain of a thread with this state to `out`, like [`Interpreter::walk`]. If
+    /// the thread is running, the result may be inconsistent.
     pub fn chain(
         &self,
         state: u64,
@@ -252,8 +253,8 @@ impl Interpreter {
                 let lasti = link.lasti;
                 out[count] = PythonFrame { code: link.code, border: 0, lasti, position: frame };
                 count += 1;
-                // Before 3.11 every frame has a loop of its own; in 3.11 entry frames have, and
-                // the loop's record lies in its C frame.
+                // Before 3.11, every frame has its own loop. In 3.11 only entry frames have one,
+                // and the loop's record lies in its C frame.
                 if at.minor <= 10 || link.is_entry {
                     out[count] = PythonFrame { code: 0, border: 1, lasti: 0, position: eval_loop };
                     count += 1;
@@ -277,7 +278,7 @@ impl Interpreter {
         if at.minor >= 12 && owner >= OWNED_BY_C {
             return Some(Link { previous, code: 0, lasti: 0, is_border: true, is_entry: false });
         }
-        // From 3.14 on the lowest bits of the reference are tags.
+        // Since 3.14, the lowest bits of the reference are tags.
         let code = memory.field(frame, at.frame_code)? & !7;
         let lasti = match at.minor {
             9 => memory.small(frame, at.frame_instruction, 32)? as i32,
@@ -292,7 +293,7 @@ impl Interpreter {
         Some(Link { previous, code, lasti, is_border: false, is_entry })
     }
 
-    /// What a code object says about itself; none when there is no code object at this address.
+    /// The description of a code object; `None` if there is no code object at this address.
     pub fn code(&self, code: u64, memory: impl Memory) -> Option<CodeText> {
         let at = &self.layout;
         if memory.field(code, OB_TYPE)? != self.code_type {
@@ -306,11 +307,11 @@ impl Interpreter {
         })
     }
 
-    /// Where the characters of a `str` are, how many, and how many bytes each.
+    /// Address, number and width in bytes of the characters of a `str`.
     pub fn text(&self, object: u64, memory: impl Memory) -> Option<(u64, u64, u64)> {
         let length = memory.field(object, VAR_SIZE)?;
         let state = memory.field(object, UNICODE_STATE)?;
-        // Kind, compact and ascii follow two bits, or sixteen from 3.14 on.
+        // Kind, compact and ascii follow after two bits, or after sixteen since 3.14.
         let bits = if state >> 5 & 1 == 1 { state >> 2 } else { state >> 16 };
         let (width, is_compact, is_ascii) = (bits & 7, bits >> 3 & 1 == 1, bits >> 4 & 1 == 1);
         if !matches!(width, 1 | 2 | 4) || !is_compact {
@@ -320,7 +321,7 @@ impl Interpreter {
         Some((object + u64::from(start), length, width))
     }
 
-    /// Where the bytes of a `bytes` object are, and how many.
+    /// Address and length of the content of a `bytes` object.
     pub fn bytes(&self, object: u64, memory: impl Memory) -> Option<(u64, u64)> {
         Some((object + BYTES_START, memory.field(object, VAR_SIZE)?))
     }
@@ -341,17 +342,18 @@ struct Link {
 
 /// Objects that describe a code object, and its first line.
 pub struct CodeText {
-    /// Its `str` of the name.
+    /// The `str` with its name.
     pub name: u64,
-    /// Its `str` of the file.
+    /// The `str` with its file.
     pub file: u64,
-    /// Its `bytes` of the line table.
+    /// The `bytes` with its line table.
     pub lines: u64,
     /// Its first line.
     pub first_line: u32,
 }
 
-/// The layout of an interpreter: its own word counts more than what is known of its version.
+/// The layout of an interpreter: its own table takes precedence over the known offsets of its
+/// version.
 fn layout_of(at: &Addresses, memory: impl Memory) -> Option<Layout> {
     if at.minor >= 13
         && let Some(own) = own_layout(at.minor, at.runtime, memory)
@@ -361,9 +363,9 @@ fn layout_of(at: &Addresses, memory: impl Memory) -> Option<Layout> {
     LAYOUTS.iter().copied().find(|layout| layout.minor == at.minor)
 }
 
-/// The layout that the interpreter's own table gives: `_PyRuntime` starts with it from 3.13 on.
-/// The outer none means that there is no table, the inner one that it is of a build whose frames
-/// are not known (free-threaded).
+/// The layout from the interpreter's own table, with which `_PyRuntime` starts since 3.13. The
+/// outer `None` means that there is no table, the inner `None` that the frames of this build
+/// (free-threaded) are not supported.
 fn own_layout(minor: u32, runtime: u64, memory: impl Memory) -> Option<Option<Layout>> {
     let word = |index: u16| memory.field(runtime, index * 8);
     if word(0)? != u64::from_le_bytes(*b"xdebugpy") || word(1)? >> 16 != 0x300 + u64::from(minor) {
@@ -372,7 +374,7 @@ fn own_layout(minor: u32, runtime: u64, memory: impl Memory) -> Option<Option<La
     if word(2)? != 0 {
         return Some(None);
     }
-    // First words of the parts about threads, frames and code.
+    // Indices of the first words of the sections about threads, frames and code.
     let (thread, frame, code) = match minor {
         13 => (19, 28, 34),
         14 => (22, 31, 39),
@@ -409,7 +411,7 @@ fn own_layout(minor: u32, runtime: u64, memory: impl Memory) -> Option<Option<La
 mod tests {
     use super::*;
 
-    /// Memory with nothing but a table of offsets at 0x10000.
+    /// Memory that contains only a table of offsets at 0x10000.
     #[derive(Clone, Copy)]
     struct Table<'a>(&'a [u64]);
 

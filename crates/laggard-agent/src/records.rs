@@ -1,4 +1,4 @@
-//! Records that both agents write: code objects, stacks, mappings.
+//! Records that both agents write: code objects, stacks and mappings.
 
 use crate::python::{Interpreter, Memory};
 use crate::ring::Ring;
@@ -6,24 +6,25 @@ use crate::sys::{self, nr, syscall};
 use crate::wire::{self, Code, kind};
 use core::sync::atomic::{AtomicU64, Ordering::*};
 
-/// Code objects known at a time.
+/// Maximum number of remembered code objects.
 const CODES: usize = 1 << 16;
 
-/// Code objects that were sent: their address, and a hash of what they are.
+/// Code objects that were sent: their address and a hash of their content.
 static SENT: [(AtomicU64, AtomicU64); CODES] =
     [const { (AtomicU64::new(0), AtomicU64::new(0)) }; CODES];
 
 /// Number of the driver that they were sent to.
 static DRIVER: AtomicU64 = AtomicU64::new(0);
 
-/// Another driver knows of nothing: all code objects are sent again.
+/// Invalidates the table for a new driver, so that all code objects are sent again.
 pub(crate) fn forget_sent() {
     DRIVER.fetch_add(1, Relaxed);
 }
 
-/// Sends name, file and line table of a code object when it is new; false when there is none.
+/// Sends name, file and line table of a code object if it is new. Returns false if the address is
+/// not a code object.
 ///
-/// The frame is alive and its thread stopped here, so nothing can change under our hands.
+/// The frame is alive and its thread is interrupted here, so the object cannot change meanwhile.
 pub(crate) fn send_code(
     ring: &Ring,
     python: &Interpreter,
@@ -32,7 +33,7 @@ pub(crate) fn send_code(
     pid: u32,
 ) -> bool {
     let Some(text) = python.code(code, memory) else { return false };
-    // Addresses are used again, and a forked process is new to the driver.
+    // Addresses are reused, and a forked process is new to the driver.
     let print = text.name.wrapping_mul(31)
         ^ text.lines.wrapping_mul(17)
         ^ u64::from(text.first_line) << 40
@@ -68,9 +69,10 @@ pub(crate) fn send_code(
     let table_length = table.1.min(LONGEST_TABLE);
     let (name_bytes, file_bytes) = (name_length * name.2, file_length * file.2);
     let size = size_of::<Code>() + (name_bytes + file_bytes + table_length) as usize;
-    // A full ring is no reason to doubt the object: it is sent with the next sample.
+    // If the ring is full, the object is still valid; it is sent with a later sample.
     let Some(place) = ring.reserve(size, pid) else { return true };
-    // SAFETY: the slot has room for all parts; the objects are alive.
+    // SAFETY: the slot has room for all parts, and `copy_stack` lets the kernel check the
+    // addresses.
     unsafe {
         place.payload.cast::<Code>().write(Code {
             pid,
@@ -86,7 +88,7 @@ pub(crate) fn send_code(
         let mut to = place.payload.add(size_of::<Code>());
         let parts = [(name.0, name_bytes), (file.0, file_bytes), (table.0, table_length)];
         for (from, length) in parts {
-            // A chain that leads astray may end in lengths that are none.
+            // A corrupt chain may lead to invalid lengths, so the kernel checks the copy.
             copy_stack(to, from, length, pid);
             to = to.add(length as usize);
         }
@@ -102,17 +104,19 @@ pub(crate) fn send_code(
 const LONGEST_TEXT: u64 = 1000;
 const LONGEST_TABLE: u64 = 256 << 10;
 
-/// Copies a stack whose end is not known; the kernel finds it.
+/// Copies a stack whose end is unknown. The kernel checks what is readable. Returns the number of
+/// copied bytes.
 ///
 /// # Safety
-/// `to` has room for `length` bytes.
+/// `to` must have room for `length` bytes.
 pub(crate) unsafe fn copy_stack(to: *mut u8, from: u64, length: u64, pid: u32) -> u64 {
     let copy = |length: u64| {
         let (local, remote) = ([to as u64, length], [from, length]);
-        // SAFETY: the kernel checks what is read; `to` has room for `length`.
+        // SAFETY: the kernel checks the source; the caller guarantees room for `length` bytes at
+        // `to`.
         unsafe { syscall!(nr::PROCESS_VM_READV, pid, local.as_ptr(), 1, remote.as_ptr(), 1, 0) }
     };
-    // All or nothing first, then page by page while there is something.
+    // First tries the whole length, then shorter lengths up to a page boundary.
     let mut wanted = length;
     loop {
         match copy(wanted) {
@@ -123,10 +127,12 @@ pub(crate) unsafe fn copy_stack(to: *mut u8, from: u64, length: u64, pid: u32) -
     }
 }
 
-/// Sends the text of `/proc/self/maps`, so that addresses mean something when we are gone.
+/// Sends the content of `/proc/self/maps`, so that addresses can be symbolized after the process
+/// has ended.
 pub(crate) fn send_maps(ring: &Ring, pid: u32, moment: u32, time_ns: u64, has_python: bool) {
     const ROOM: usize = 1 << 20;
-    // SAFETY: a scratch mapping of our own, filled by the kernel.
+    // SAFETY: `scratch` is a private mapping of `ROOM` bytes that the kernel fills; the slot has
+    // room for `length` bytes.
     unsafe {
         let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS;
         let scratch =

@@ -1,10 +1,10 @@
-//! The writing side of the wire: many threads of many processes, no lock, no allocation.
+//! Writer of the ring: for many threads of many processes, without locks or allocation.
 
 use crate::sys::{self, nr, syscall};
 use crate::wire::{HEADER_SIZE, Header, MAGIC, kind};
 use core::sync::atomic::{AtomicU64, Ordering::*};
 
-/// The shared file, mapped.
+/// The mapped shared file.
 #[derive(Clone, Copy)]
 pub(crate) struct Ring {
     header: *const Header,
@@ -13,18 +13,19 @@ pub(crate) struct Ring {
     size: usize,
 }
 
-/// A place reserved for a record.
+/// Space reserved for a record.
 pub(crate) struct Slot {
     word: *const AtomicU64,
     value: u64,
-    /// Where the payload goes.
+    /// Start of the payload.
     pub(crate) payload: *mut u8,
 }
 
 impl Ring {
-    /// Maps the file with this path (ending in a zero), if this process is wanted.
+    /// Maps the file at this null-terminated path, if this process is to be sampled.
     pub(crate) fn open(path: *const u8, is_wanted: impl Fn(&Header) -> bool) -> Option<Ring> {
-        // SAFETY: the path ends in a zero; the mapping is checked before use.
+        // SAFETY: the path is null-terminated. The size and the header are checked before the
+        // mapping is used.
         unsafe {
             let fd = syscall!(nr::OPEN, path, sys::O_RDWR | sys::O_CLOEXEC, 0);
             if fd < 0 {
@@ -47,7 +48,7 @@ impl Ring {
             let fits = capacity.is_power_of_two() && capacity as usize <= size - HEADER_SIZE;
             let is_ours = (*header).magic.load(Acquire) == MAGIC && fits && is_wanted(&*header);
             if is_ours {
-                // Touching a page for the first time costs more than a whole sample.
+                // Pre-faulted, because the first access to a page takes longer than a whole sample.
                 map(address as usize, size, sys::MAP_FIXED | sys::MAP_POPULATE);
             } else {
                 syscall!(nr::MUNMAP, address, size);
@@ -62,20 +63,20 @@ impl Ring {
     }
 
     pub(crate) fn header(&self) -> &'static Header {
-        // SAFETY: mapped by `open`, and in use as long as anybody asks for it.
+        // SAFETY: mapped by `open`, and `close` requires that the header is no longer used.
         unsafe { &*self.header }
     }
 
-    /// Gives the mapping back.
+    /// Unmaps the file.
     ///
     /// # Safety
-    /// Nobody uses it or its header any more.
+    /// Nothing may use the ring or its header afterwards.
     pub(crate) unsafe fn close(self) {
-        // SAFETY: mapped by `open` with this size.
+        // SAFETY: mapped by `open` with this size; the caller guarantees that it is unused.
         unsafe { syscall!(nr::MUNMAP, self.header, self.size) };
     }
 
-    /// Reserves room for a payload; none when the driver is too far behind.
+    /// Reserves space for a payload; `None` if the ring is full.
     pub(crate) fn reserve(&self, payload: usize, pid: u32) -> Option<Slot> {
         let (header, capacity) = (self.header(), self.mask + 1);
         let need = (payload as u64 + 8 + 7) & !7;
@@ -94,7 +95,8 @@ impl Ring {
             }
         };
         let mut position = position;
-        // SAFETY: the exchange above gave this range of the ring to us alone; it is aligned to 8.
+        // SAFETY: the exchange above gave this range of the ring to this writer alone; it is 8-byte
+        // aligned.
         unsafe {
             if pad > 0 {
                 (*(self.data.add(position as usize) as *const AtomicU64))
@@ -108,16 +110,16 @@ impl Ring {
         }
     }
 
-    /// Makes a record visible to the driver, and wakes it when the ring fills up.
+    /// Publishes a record to the driver, and wakes the driver if the ring is filling up.
     pub(crate) fn commit(&self, slot: &Slot, kind: u64) {
         let header = self.header();
-        // SAFETY: the slot is ours until the driver sees its kind.
+        // SAFETY: the slot belongs to this writer until the driver sees its kind.
         unsafe { (*slot.word).store(slot.value | kind, Release) };
         let used = header.head.load(Relaxed).wrapping_sub(header.tail.load(Relaxed));
         if used > (self.mask + 1) / 4 && header.asleep.swap(0, Relaxed) == 1 {
             header.bell.fetch_add(1, Release);
             const FUTEX_WAKE: usize = 1;
-            // SAFETY: wakes whoever sleeps on the word; touches nothing else.
+            // SAFETY: the call only wakes threads that sleep on this word, which is mapped.
             unsafe { syscall!(nr::FUTEX, &raw const header.bell, FUTEX_WAKE, 1) };
         }
     }

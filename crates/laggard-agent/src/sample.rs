@@ -1,9 +1,9 @@
-//! The sampling agent: at every tick of a thread's clock, copies registers, the stack up to its
-//! base and Python's frame chain into the ring.
+//! The sampling agent: copies registers, the stack up to its base and Python's frame chain into the
+//! ring at every tick of a thread's clock.
 //!
-//! It is loaded with `LD_PRELOAD`, wraps `pthread_create` to reach new threads, and is otherwise
-//! invisible: no file stays open, no signal but its own is touched. What it must not do, and why,
-//! is in docs/design/agent.md. A process that runs already can load it too: see late.rs.
+//! It is loaded with `LD_PRELOAD` and wraps `pthread_create` to reach new threads. It keeps no file
+//! open and handles no signals but its own. docs/design/agent.md lists what it must not do, and
+//! why. A running process can also load it: see late.rs.
 
 use crate::elf::{self, LinkMap, Loaded};
 use crate::late;
@@ -15,31 +15,31 @@ use crate::wire::{self, PythonFrame, Sample, Trigger, kind, options, sample_flag
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::*};
 
-/// Signal of the triggers that are not `SigTrap`: one that hardly anybody uses.
+/// Signal of the triggers other than `SigTrap`: one that is rarely used.
 pub(crate) const TICK: u32 = 61;
 pub(crate) const SIGTRAP: u32 = 5;
 pub(crate) const SIGBUS: u32 = 7;
 pub(crate) const SIGSEGV: u32 = 11;
-/// Stack above the frame of a thread's first function: what the thread's start needs.
+/// Stack above the frame of a thread's first function, used by the start of the thread.
 const START_OF_THREAD: u64 = 1536;
 
-/// What all threads share. Written before samples are taken.
+/// State of all threads, written before samples are taken.
 pub(crate) struct Shared {
     pub(crate) ring: UnsafeCell<Option<Ring>>,
     python: UnsafeCell<Option<Interpreter>>,
     has_python: AtomicU32,
     pub(crate) pid: AtomicU32,
-    /// When this program, or this copy of it, began.
+    /// Start time of this program, or of this fork of it.
     born_ns: AtomicU64,
-    /// Threads that live, the first one left out.
+    /// Number of live threads, without the first one.
     threads: AtomicI32,
     key: AtomicI32,
     libc: UnsafeCell<Libc>,
-    /// What the program asked for where our signals are.
+    /// The actions that the program set for our signals.
     wanted: UnsafeCell<[LibcAction; OURS.len()]>,
 }
 
-// SAFETY: the cells are written before a signal of ours can see them.
+// SAFETY: the cells are written before one of our signal handlers can read them.
 unsafe impl Sync for Shared {}
 
 pub(crate) static SHARED: Shared = Shared {
@@ -63,7 +63,7 @@ pub(crate) static SHARED: Shared = Shared {
 type Start = unsafe extern "C" fn(*mut u8) -> *mut u8;
 type PthreadCreate = unsafe extern "C" fn(*mut u64, *const u8, Start, *mut u8) -> i32;
 
-/// Functions of libc, as far as the process has them.
+/// Functions of libc that the process has.
 #[derive(Clone, Copy)]
 struct Libc {
     pthread_create: Option<PthreadCreate>,
@@ -74,7 +74,7 @@ struct Libc {
 }
 
 impl Shared {
-    /// libc's function that is told what to call in a forked process.
+    /// libc's function that registers callbacks for forks.
     pub(crate) fn register_fork(&self) -> Option<RegisterFork> {
         // SAFETY: read-only after the constructor.
         unsafe { (*self.libc.get()).register_fork }
@@ -85,23 +85,23 @@ type OnFork = Option<unsafe extern "C" fn()>;
 pub(crate) type RegisterFork = unsafe extern "C" fn(OnFork, OnFork, OnFork, *const u8) -> i32;
 type ChangeMask = unsafe extern "C" fn(i32, *const [u64; 16], *mut [u64; 16]) -> i32;
 
-/// What the agent keeps of a thread: pages of their own, because stacks may be small.
+/// State of a thread, in separate pages because stacks may be small.
 #[repr(C)]
 struct Thread {
     tid: u32,
-    /// The perf event while it has to be reached, else -1.
+    /// The perf event while it has to be accessed, otherwise -1.
     fd: i32,
     /// The mapping that keeps the event alive without a descriptor.
     page: u64,
     timer: i32,
-    /// Until the first, randomly placed sample.
+    /// Set until the first sample, which comes at a random time.
     is_first: bool,
-    /// Whether its event is passed on to the threads it creates, and whether it got one so.
+    /// Whether the threads it creates inherit its event, and whether it inherited its own.
     passes_on: bool,
     has_inherited: bool,
     stack_end: u64,
     cpu_ns: u64,
-    /// Events at its last sample.
+    /// Event count at its last sample.
     counted: u64,
     start: Option<Start>,
     argument: *mut u8,
@@ -110,11 +110,11 @@ struct Thread {
 
 /// The ring, while samples are taken.
 pub(crate) fn ring() -> Option<&'static Ring> {
-    // SAFETY: written before the first signal, and changed only while no handler asks for it.
+    // SAFETY: written before the first signal, and changed only while no handler reads it.
     unsafe { (*SHARED.ring.get()).as_ref() }
 }
 
-// The thread's state, reached without libc and without an allocation.
+// The thread's state, accessed without libc and without allocation.
 #[cfg(laggard_agent)]
 core::arch::global_asm!(
     ".section .tbss, \"awT\", @nobits",
@@ -128,7 +128,8 @@ core::arch::global_asm!(
 #[cfg(laggard_agent)]
 fn slot() -> *mut *mut Thread {
     let address: *mut *mut Thread;
-    // SAFETY: the library is loaded at start, so its variables have a fixed place.
+    // SAFETY: the library is loaded at program start, so its thread-local variables have a fixed
+    // offset.
     unsafe {
         core::arch::asm!(
             "mov {0}, qword ptr fs:[0]",
@@ -146,8 +147,8 @@ fn slot() -> *mut *mut Thread {
     NOWHERE.as_ptr().cast()
 }
 
-// Loads that survive a bad pointer: the handler of SIGSEGV knows the one instruction that may
-// fault and goes on behind it.
+// Loads that survive an invalid pointer: the SIGSEGV handler recognizes the one instruction that
+// may fault, and continues after it.
 #[cfg(laggard_agent)]
 core::arch::global_asm!(
     ".text",
@@ -160,7 +161,7 @@ core::arch::global_asm!(
     "laggard_load_failed: xor eax, eax",
     "ret",
     ".size laggard_load, . - laggard_load",
-    // Where the kernel returns to from a handler.
+    // The return address of signal handlers.
     ".type laggard_restore, @function",
     "laggard_restore: mov eax, 15",
     "syscall",
@@ -189,7 +190,7 @@ pub(crate) use stand_ins::laggard_restore;
 #[cfg(not(laggard_agent))]
 use stand_ins::{laggard_load, laggard_load_failed, laggard_load_may_fault};
 
-/// The memory of the process, guarded.
+/// The memory of the process, with faults caught.
 #[derive(Clone, Copy)]
 pub(crate) struct Guarded;
 
@@ -197,7 +198,7 @@ impl Memory for Guarded {
     #[inline(always)]
     fn load(self, address: u64) -> Option<u64> {
         let mut word = 0;
-        // SAFETY: a fault is caught.
+        // SAFETY: the fault handler catches an invalid address, and `word` is valid for writes.
         (unsafe { laggard_load(address, &mut word) } != 0).then_some(word)
     }
 }
@@ -228,7 +229,7 @@ pub(crate) const fn bit(signal: u32) -> u64 {
 }
 
 pub(crate) unsafe fn set_action(signal: u32, new: &Action, old: *mut Action) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { syscall!(nr::RT_SIGACTION, signal, new as *const Action, old, 8) };
 }
 
@@ -245,7 +246,7 @@ pub(crate) struct Context {
 
 pub(crate) const RSP: usize = 15;
 const RIP: usize = 16;
-/// Place of DWARF's registers 0 to 16 among those of the kernel.
+/// Indices of DWARF registers 0 to 16 among the kernel's.
 const DWARF: [usize; 17] = [13, 12, 14, 11, 9, 8, 10, RSP, 0, 1, 2, 3, 4, 5, 6, 7, RIP];
 
 /// The kernel's `siginfo_t` of a perf event.
@@ -256,7 +257,7 @@ pub(crate) struct Signal {
     pub(crate) code: i32,
     pad: i32,
     address: u64,
-    /// What the event was made with; the value of a timer; the descriptor of a file.
+    /// The data of the event, the value of a timer, or the descriptor of a file.
     pub(crate) data: u64,
     kind: u32,
     flags: u32,
@@ -266,7 +267,7 @@ pub(crate) const TRAP_PERF: i32 = 6;
 const TRAP_PERF_ASYNC: u32 = 1;
 
 pub(crate) unsafe extern "C" fn on_fault(signal: i32, info: *mut Signal, context: *mut Context) {
-    // SAFETY: the kernel's context of this very fault.
+    // SAFETY: the context comes from the kernel for this fault.
     unsafe {
         let registers = &mut (*context).registers;
         if registers[RIP] == laggard_load_may_fault as *const () as u64 {
@@ -282,8 +283,8 @@ unsafe extern "C" fn on_tick(signal: i32, info: *mut Signal, context: *mut Conte
     let Some(ring) = ring() else { return };
     let header = ring.header();
     let asked = header.options.load(Relaxed);
-    // SAFETY: signal, info and context are the kernel's for this thread; its state is only
-    // touched by itself.
+    // SAFETY: signal, info and context come from the kernel for this thread; only the thread itself
+    // accesses its state.
     unsafe {
         let is_trap = signal as u32 == SIGTRAP;
         if is_trap && (*info).code != TRAP_PERF {
@@ -314,23 +315,23 @@ unsafe extern "C" fn on_tick(signal: i32, info: *mut Signal, context: *mut Conte
     }
 }
 
-/// What is known of a thread that is to be sampled.
+/// The state of a thread that is about to be sampled.
 pub(crate) struct Tick {
     pub(crate) tid: u32,
-    /// Where its stack ends.
+    /// End of its stack.
     pub(crate) stack_end: u64,
-    /// Whether all up to that end is there, if the stack pointer is near it.
+    /// Whether everything up to that end is mapped if the stack pointer is near it.
     pub(crate) is_whole: bool,
     /// See [`sample_flags`].
     pub(crate) flags: u32,
     pub(crate) cpu_ns: u64,
-    /// Events that the sample stands for; 0 for a period.
+    /// Events that the sample represents; 0 for one sampling period.
     pub(crate) value: u64,
 }
 
-/// Says whether a trap came late, and counts it.
+/// Returns the flag of a late trap, and counts it.
 pub(crate) unsafe fn came_late(header: &wire::Header, info: *const Signal) -> u32 {
-    // SAFETY: the kernel's, of a perf event.
+    // SAFETY: the kernel passes the `siginfo_t` of a perf event.
     if unsafe { (*info).flags } & TRAP_PERF_ASYNC == 0 {
         return 0;
     }
@@ -338,8 +339,8 @@ pub(crate) unsafe fn came_late(header: &wire::Header, info: *const Signal) -> u3
     sample_flags::LATE
 }
 
-/// The CPU time of this thread, and whether it has waited since it had this much; only asked for by
-/// the wall clock.
+/// The CPU time of this thread, and whether it has mostly waited since it had `before`. Only
+/// queried with the wall clock.
 pub(crate) fn waited(header: &wire::Header, before: u64) -> (u64, u32) {
     if header.options.load(Relaxed) & options::WALL == 0 {
         return (0, 0);
@@ -349,10 +350,10 @@ pub(crate) fn waited(header: &wire::Header, before: u64) -> (u64, u32) {
     (cpu_ns, if is_waiting { sample_flags::WAITING } else { 0 })
 }
 
-/// Writes one sample of the calling thread, whose registers were these.
+/// Writes one sample of the calling thread, with these registers.
 ///
 /// # Safety
-/// In a handler of this thread; `memory` must be safe to use in it.
+/// Must be called in a signal handler of this thread; `memory` must be safe to use there.
 pub(crate) unsafe fn take(
     ring: &Ring,
     tick: &Tick,
@@ -363,7 +364,7 @@ pub(crate) unsafe fn take(
     let header = ring.header();
     let began = now_ns();
     let registers = &context.registers;
-    // Code may keep what is needed to unwind it below its stack pointer.
+    // Code may keep data needed for unwinding below its stack pointer.
     let stack_pointer = registers[RSP] - wire::RED_ZONE;
     let limit = header.stack_size.load(Relaxed);
     let is_bounded = is_near(stack_pointer, tick.stack_end);
@@ -373,7 +374,8 @@ pub(crate) unsafe fn take(
         flags |= sample_flags::CUT;
     }
     let pid = SHARED.pid.load(Relaxed);
-    // SAFETY: the context is the kernel's for this thread; the ring gives room for what is copied.
+    // SAFETY: the context comes from the kernel for this thread, and the slot has room for
+    // everything that is copied. The direct copy reads only up to the end of a mapped stack.
     unsafe {
         let (mut links, mut minor) = (0, 0);
         if let Some(python) = python(header) {
@@ -395,8 +397,8 @@ pub(crate) unsafe fn take(
         if is_bounded && tick.is_whole {
             core::ptr::copy_nonoverlapping(stack_pointer as *const u8, copy, stack as usize);
         } else {
-            // A coroutine's stack may lie right below that of its thread, with a guard between:
-            // only the kernel can tell.
+            // A coroutine's stack may lie directly below that of its thread, with a guard page in
+            // between: only the kernel can check that.
             copied = copy_stack(copy, stack_pointer, stack, pid);
             if !is_bounded {
                 flags |= sample_flags::FOREIGN_STACK;
@@ -431,11 +433,11 @@ pub(crate) fn is_near(stack_pointer: u64, end: u64) -> bool {
     end > stack_pointer && end - stack_pointer < MOST_OF_A_STACK
 }
 
-/// Events of a thread since its last sample; 0 when that cannot be known.
+/// Events of a thread since its last sample; 0 if unknown.
 unsafe fn count_since(thread: &mut Thread) -> u64 {
     let (mut id, mut count) = (0u64, 0u64);
-    // SAFETY: the kernel writes a word each. A program that closes all descriptors may have one of
-    // its own under our number: only an event answers the first call.
+    // SAFETY: the kernel writes one word each. A program that closes all descriptors may have
+    // reused our number: only perf events support the first call.
     unsafe {
         if syscall!(nr::IOCTL, thread.fd, PERF_ID, &raw mut id) != 0
             || syscall!(nr::READ, thread.fd, &raw mut count, 8) != 8
@@ -448,14 +450,14 @@ unsafe fn count_since(thread: &mut Thread) -> u64 {
     since
 }
 
-/// Further from its base than this, a stack pointer is on another stack.
+/// If the stack pointer is further than this from the base, it is on another stack.
 const MOST_OF_A_STACK: u64 = 64 << 20;
 
-/// A signal of the program's own: it gets what it would have got without us.
+/// Handles a signal that belongs to the program, as if the agent were not loaded.
 pub(crate) unsafe fn not_ours(signal: i32, info: *mut Signal, context: *mut Context) {
     let number = signal as u32;
     let Some(wanted) = place_of(number) else { return };
-    // SAFETY: the action that the program asked for, as the kernel would have run it.
+    // SAFETY: runs the action that the program set, as the kernel would have run it.
     unsafe {
         let is_fault = (number == SIGSEGV || number == SIGBUS) && (*info).code > 0;
         let LibcAction { handler, mask, flags, .. } = *wanted;
@@ -463,7 +465,7 @@ pub(crate) unsafe fn not_ours(signal: i32, info: *mut Signal, context: *mut Cont
             SIG_IGN if !is_fault => {}
             SIG_DFL | SIG_IGN => {
                 set_action(number, &Action::DEFAULT, core::ptr::null_mut());
-                // A fault comes again by itself.
+                // A fault recurs by itself.
                 if !is_fault {
                     syscall!(nr::TGKILL, SHARED.pid.load(Relaxed), sys::gettid(), signal);
                 }
@@ -482,27 +484,28 @@ pub(crate) unsafe fn not_ours(signal: i32, info: *mut Signal, context: *mut Cont
     }
 }
 
-/// Signals that we have a handler for. Loads of ours may fault whatever handler the program has.
+/// Signals that we handle. Our loads may fault, whatever fault handler the program has.
 const OURS: [u32; 4] = [SIGTRAP, TICK, SIGSEGV, SIGBUS];
 
-/// Keeps what the program wants for one of them.
+/// Stores the program's action for one of our signals.
 pub(crate) unsafe fn keep_wanted(signal: u32, action: &Action) {
     let Some(wanted) = place_of(signal) else { return };
     let Action { handler, flags, mask, .. } = *action;
-    // SAFETY: one of our places, which is ours to write while actions are changed.
+    // SAFETY: `wanted` points to one of our entries, which only the thread that changes actions
+    // writes.
     unsafe {
         *wanted = LibcAction { handler, flags: flags as i32, ..LibcAction::DEFAULT };
         (*wanted).mask[0] = mask;
     }
 }
 
-/// The handler that the program wants for one of them.
+/// The program's handler for one of our signals.
 pub(crate) fn wanted_handler(signal: u32) -> u64 {
-    // SAFETY: one of our places.
+    // SAFETY: `wanted` points to one of our entries.
     place_of(signal).map_or(SIG_DFL, |wanted| unsafe { (*wanted).handler })
 }
 
-/// Where the program's own action for one of them is kept.
+/// The entry that stores the program's action for one of our signals.
 fn place_of(signal: u32) -> Option<*mut LibcAction> {
     let at = OURS.iter().position(|own| *own == signal)?;
     Some(SHARED.wanted.get().cast::<LibcAction>().wrapping_add(at))
@@ -526,23 +529,23 @@ impl LibcAction {
     const DEFAULT: LibcAction = LibcAction { handler: 0, mask: [0; 16], flags: 0, restorer: 0 };
 }
 
-/// The action that the program has for one of our signals, in this process while it is sampled.
+/// The program's action for one of our signals, if this process is being sampled.
 fn wanted(signal: i32) -> Option<*mut LibcAction> {
     place_of(signal as u32).filter(|_| ring().is_some())
 }
 
-/// Wraps libc's: an action for a signal of ours is kept and not installed, because the next sample
-/// would run it.
+/// Wraps libc's function: an action for one of our signals is stored and not installed, because the
+/// next sample would run it.
 ///
 /// # Safety
-/// As libc's function of that name.
+/// As for libc's function of that name.
 #[cfg_attr(laggard_agent, unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn sigaction(
     signal: i32,
     new: *const LibcAction,
     old: *mut LibcAction,
 ) -> i32 {
-    // SAFETY: arguments are the caller's, passed on or used as libc does.
+    // SAFETY: the caller's arguments are passed on or used as libc does.
     unsafe {
         let Some(wanted) = wanted(signal) else {
             type Real = unsafe extern "C" fn(i32, *const LibcAction, *mut LibcAction) -> i32;
@@ -562,10 +565,10 @@ pub(crate) unsafe extern "C" fn sigaction(
     }
 }
 
-/// Wraps libc's, for the same reason.
+/// Wraps libc's function, for the same reason.
 ///
 /// # Safety
-/// As libc's function of that name.
+/// As for libc's function of that name.
 #[cfg_attr(laggard_agent, unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn signal(signal: i32, handler: u64) -> u64 {
     // SAFETY: as above.
@@ -583,11 +586,11 @@ pub(crate) unsafe extern "C" fn signal(signal: i32, handler: u64) -> u64 {
     }
 }
 
-/// Wraps libc's: our signals stay open. Where they are blocked, a thread that waits for signals
-/// with `sigwait` or a `signalfd` would be handed one, and all other samples would come late.
+/// Wraps libc's function: our signals stay unblocked. If they were blocked, a thread that waits for
+/// signals with `sigwait` or a `signalfd` would receive one, and all other samples would be late.
 ///
 /// # Safety
-/// As libc's function of that name.
+/// As for libc's function of that name.
 #[cfg_attr(laggard_agent, unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn pthread_sigmask(
     how: i32,
@@ -595,7 +598,7 @@ pub(crate) unsafe extern "C" fn pthread_sigmask(
     old: *mut [u64; 16],
 ) -> i32 {
     const EINVAL: i32 = 22;
-    // SAFETY: arguments are the caller's, passed on or used as libc does.
+    // SAFETY: the caller's arguments are passed on or used as libc does.
     unsafe {
         let real = (*SHARED.libc.get()).sigmask.or_else(|| {
             find_function(b"pthread_sigmask", true)
@@ -611,17 +614,17 @@ pub(crate) unsafe extern "C" fn pthread_sigmask(
     }
 }
 
-/// Wraps libc's, for the same reason.
+/// Wraps libc's function, for the same reason.
 ///
 /// # Safety
-/// As libc's function of that name.
+/// As for libc's function of that name.
 #[cfg_attr(laggard_agent, unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn sigprocmask(
     how: i32,
     set: *const [u64; 16],
     old: *mut [u64; 16],
 ) -> i32 {
-    // SAFETY: as above; this one leaves its error in `errno`.
+    // SAFETY: as above; this function stores its error in `errno`.
     unsafe {
         let error = pthread_sigmask(how, set, old);
         if error == 0 {
@@ -643,7 +646,7 @@ pub(crate) fn now_ns() -> u64 {
     match unsafe { (*SHARED.libc.get()).clock_gettime } {
         Some(clock) => {
             let mut time = [0u64; 2];
-            // SAFETY: libc's own function, which may be called in a handler.
+            // SAFETY: libc's function with its own type, which is async-signal-safe.
             unsafe { clock(sys::CLOCK_MONOTONIC as i32, &mut time) };
             time[0].wrapping_mul(1_000_000_000).wrapping_add(time[1])
         }
@@ -652,19 +655,19 @@ pub(crate) fn now_ns() -> u64 {
 }
 
 unsafe fn unblock(signals: u64) {
-    // SAFETY: of this thread, until the handler returns.
+    // SAFETY: changes only the mask of this thread, until the handler returns.
     unsafe { syscall!(nr::RT_SIGPROCMASK, SIG_UNBLOCK, &raw const signals, 0, 8) };
 }
 
-/// The interpreter of this process: known from the start, or found by the driver since.
+/// The interpreter of this process: known from the start, or announced by the driver since.
 fn python(header: &wire::Header) -> Option<&'static Interpreter> {
     match SHARED.has_python.load(Acquire) {
         1 => {}
-        // Someone else is just writing it.
+        // Another thread is writing it.
         2 => return None,
         _ => {
             let pid = SHARED.pid.load(Relaxed);
-            // Of an earlier program under the same number the addresses mean nothing.
+            // Addresses of an earlier program with the same process ID are invalid.
             let born = SHARED.born_ns.load(Relaxed);
             let is_ours = |one: &&wire::Interpreter| {
                 one.pid.load(Acquire) == pid && one.born_ns.load(Relaxed) == born
@@ -679,16 +682,16 @@ fn python(header: &wire::Header) -> Option<&'static Interpreter> {
             };
             let interpreter = Interpreter::new(addresses, Guarded)?;
             SHARED.has_python.compare_exchange(0, 2, Acquire, Relaxed).ok()?;
-            // SAFETY: state 2 is ours alone.
+            // SAFETY: state 2 gives this thread exclusive access.
             unsafe { *SHARED.python.get() = Some(interpreter) };
             SHARED.has_python.store(1, Release);
         }
     }
-    // SAFETY: state 1 means that it is written and stays.
+    // SAFETY: state 1 means that it is written and does not change.
     unsafe { (*SHARED.python.get()).as_ref() }
 }
 
-/// The kernel's `struct perf_event_attr`, as far as version 7.
+/// The kernel's `struct perf_event_attr`, up to version 7.
 #[repr(C)]
 #[derive(Default)]
 pub(crate) struct PerfEvent {
@@ -702,7 +705,7 @@ pub(crate) struct PerfEvent {
     rest: [u64; 10],
 }
 
-/// The clock of a thread's CPU time outside the kernel, not running yet.
+/// The clock of a thread's CPU time in user code, disabled.
 pub(crate) fn clock_event(period: u64) -> PerfEvent {
     PerfEvent {
         kind: PERF_TYPE_SOFTWARE,
@@ -715,21 +718,21 @@ pub(crate) fn clock_event(period: u64) -> PerfEvent {
 }
 
 impl PerfEvent {
-    /// Has it signal the thread at once, carrying `mark`, and has threads pass it on to those they
-    /// create.
+    /// Makes the event signal the thread synchronously with `mark`, and makes new threads inherit
+    /// it.
     pub(crate) fn signal_and_pass_on(&mut self, mark: u64) {
         self.flags |= WITH_SIGTRAP | REMOVE_ON_EXEC | INHERIT | INHERIT_THREAD;
         self.rest[SIGNAL_DATA] = mark;
     }
 }
 
-/// Place of what the signal carries, among the rest.
+/// Index of the signal data in `rest`.
 const SIGNAL_DATA: usize = 9;
 
-/// Moves a descriptor out of the way: programs expect the low numbers for themselves.
+/// Moves a descriptor to a high number, because programs expect the low numbers for themselves.
 pub(crate) unsafe fn high_descriptor(fd: isize) -> isize {
     const F_DUPFD_CLOEXEC: usize = 1030;
-    // SAFETY: the caller's descriptor.
+    // SAFETY: the caller owns the descriptor.
     unsafe {
         let high = syscall!(nr::FCNTL, fd, F_DUPFD_CLOEXEC, 400);
         if high < 0 {
@@ -740,14 +743,14 @@ pub(crate) unsafe fn high_descriptor(fd: isize) -> isize {
     }
 }
 
-/// Has an event send our signal to a thread when it overflows.
+/// Makes an event send our signal to a thread when it overflows.
 pub(crate) unsafe fn own_signal(fd: isize, tid: u32) {
     const F_SETFL: usize = 4;
     const F_SETSIG: usize = 10;
     const F_SETOWN_EX: usize = 15;
     const O_ASYNC_NONBLOCK: usize = 0o20000 | 0o4000;
     let owner = [0i32, tid as i32];
-    // SAFETY: the caller's descriptor.
+    // SAFETY: the caller owns the descriptor, and `owner` outlives the call.
     unsafe {
         syscall!(nr::FCNTL, fd, F_SETOWN_EX, owner.as_ptr());
         syscall!(nr::FCNTL, fd, F_SETSIG, TICK);
@@ -770,7 +773,7 @@ pub(crate) const PERF_ENABLE: usize = 0x2400;
 const PERF_PERIOD: usize = 0x4008_2404;
 pub(crate) const PERF_ID: usize = 0x8008_2407;
 
-/// Starts the clock of the calling thread, the best that can be had.
+/// Starts the best available clock for the calling thread.
 fn arm(thread: &mut Thread) {
     let Some(ring) = ring() else { return };
     let header = ring.header();
@@ -799,7 +802,7 @@ fn arm(thread: &mut Thread) {
             }
             Err(_) => {}
         }
-        // A timer counts nothing but time.
+        // A timer cannot count other events than time.
         if trigger == Trigger::Timer
             || trigger == Trigger::Overflow && header.event_type.load(Relaxed) != 0
         {
@@ -814,7 +817,7 @@ fn arm_event(thread: &mut Thread, header: &wire::Header, trigger: Trigger) -> Re
     let inherit = thread.passes_on && trigger == Trigger::SigTrap;
     let period = header.period_ns.load(Relaxed).max(1000);
     let is_clock = header.event_type.load(Relaxed) == 0;
-    // A thread that uses less than a period would never be seen if all began at zero.
+    // If all threads started at zero, those that use less than a period would never be sampled.
     let mut event = clock_event(if inherit { period } else { random_below(period) });
     if !is_clock {
         event.kind = (header.event_type.load(Relaxed) - 1) as u32;
@@ -828,7 +831,8 @@ fn arm_event(thread: &mut Thread, header: &wire::Header, trigger: Trigger) -> Re
             event.flags |= INHERIT | INHERIT_THREAD;
         }
     }
-    // SAFETY: the event is the calling thread's own; descriptors are ours.
+    // SAFETY: `event` outlives the call and belongs to the calling thread; the descriptor is the
+    // one just opened.
     unsafe {
         let fd =
             syscall!(nr::PERF_EVENT_OPEN, &raw const event, 0, -1i64, -1i64, PERF_FLAG_FD_CLOEXEC);
@@ -842,13 +846,13 @@ fn arm_event(thread: &mut Thread, header: &wire::Header, trigger: Trigger) -> Re
         thread.fd = fd as i32;
         thread.is_first = !inherit && is_clock;
         if !inherit && trigger == Trigger::SigTrap {
-            // The mapping keeps the event when its descriptor is closed, by us or by a program
-            // that closes all it finds.
+            // The mapping keeps the event alive when its descriptor is closed, by us or by a
+            // program that closes all descriptors.
             let page = syscall!(nr::MMAP, 0, 4096, sys::PROT_READ, sys::MAP_SHARED, fd, 0);
             thread.page = if page > 0 { page as u64 } else { 0 };
         }
         syscall!(nr::IOCTL, fd, PERF_ENABLE, 0);
-        // Where events are counted the descriptor is needed to read how many.
+        // The descriptor is needed to read event counts.
         if thread.page != 0 && !thread.is_first && is_clock {
             syscall!(nr::CLOSE, fd);
             thread.fd = -1;
@@ -857,10 +861,11 @@ fn arm_event(thread: &mut Thread, header: &wire::Header, trigger: Trigger) -> Re
     Ok(())
 }
 
-/// The first sample of a thread comes at a random moment, the others a period apart.
+/// Sets the regular period: the first sample of a thread comes at a random time, the others one
+/// period apart.
 unsafe fn after_first(thread: &mut Thread, period: u64) {
     thread.is_first = false;
-    // SAFETY: an ioctl that only perf events know; when it works the descriptor is our own.
+    // SAFETY: only perf events support this ioctl, so the descriptor is ours if it succeeds.
     unsafe {
         let done = syscall!(nr::IOCTL, thread.fd, PERF_PERIOD, &raw const period);
         if done == 0 && thread.page != 0 {
@@ -882,7 +887,7 @@ fn arm_timer(thread: &mut Thread, header: &wire::Header, clock: usize) -> Result
     let first = random_below(period);
     const SECOND: u64 = 1_000_000_000;
     let times = [period / SECOND, period % SECOND, first / SECOND, first % SECOND];
-    // SAFETY: a timer that signals the calling thread.
+    // SAFETY: `event`, `timer` and `times` outlive the calls; the timer signals the calling thread.
     unsafe {
         let made = syscall!(nr::TIMER_CREATE, clock, event.as_ptr(), &raw mut timer);
         if made < 0 {
@@ -894,20 +899,20 @@ fn arm_timer(thread: &mut Thread, header: &wire::Header, clock: usize) -> Result
     Ok(())
 }
 
-/// A number from 1 to `limit`, different for every thread and moment.
+/// A pseudo-random number from 1 to about `limit`, different for every thread and time.
 pub(crate) fn random_below(limit: u64) -> u64 {
     let mut x = now_ns() ^ u64::from(sys::gettid()) << 40;
     for _ in 0..2 {
         x = (x ^ x >> 31).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
-    // A period of less than a few microseconds would tick more than run.
+    // A period of less than a few microseconds would spend more time in ticks than in the program.
     (x >> 16) % limit.max(1) + 10_000.min(limit)
 }
 
 fn new_thread() -> *mut Thread {
     let size = size_of::<Thread>();
     let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS;
-    // SAFETY: fresh pages, all zero.
+    // SAFETY: new zeroed pages of this size, for which all-zero bytes are a valid `Thread`.
     unsafe {
         let at = syscall!(nr::MMAP, 0, size, sys::PROT_READ | sys::PROT_WRITE, flags, -1i64, 0);
         if at < 0 {
@@ -920,7 +925,7 @@ fn new_thread() -> *mut Thread {
     }
 }
 
-/// Gives the state of a thread back, with all that hangs on it.
+/// Releases the state of a thread and its resources.
 unsafe fn free_thread(thread: *mut Thread) {
     // SAFETY: the caller gives up the thread's state.
     unsafe {
@@ -937,17 +942,17 @@ unsafe fn free_thread(thread: *mut Thread) {
     }
 }
 
-/// First function of every thread.
+/// The first function of every thread.
 unsafe extern "C" fn thread_main(state: *mut u8) -> *mut u8 {
     let thread = state.cast::<Thread>();
     let here: u64;
-    // SAFETY: the state was made for this thread by `pthread_create`.
+    // SAFETY: `pthread_create` allocated the state for this thread.
     unsafe {
         core::arch::asm!("mov {0}, rsp", out(reg) here, options(nomem, nostack));
         (*thread).tid = sys::gettid();
         (*thread).stack_end = here + START_OF_THREAD;
         *slot() = thread;
-        // Threads are often born with all signals blocked.
+        // Threads are often created with all signals blocked.
         unblock(bit(SIGTRAP) | bit(TICK));
         if let Some(set) = (*SHARED.libc.get()).set_specific {
             set(SHARED.key.load(Relaxed), state);
@@ -960,10 +965,10 @@ unsafe extern "C" fn thread_main(state: *mut u8) -> *mut u8 {
     }
 }
 
-/// Runs when a thread ends, whichever way it does.
+/// Runs when a thread ends, in whatever way.
 unsafe extern "C" fn thread_end(state: *mut u8) {
     let thread = state.cast::<Thread>();
-    // SAFETY: runs on the thread itself, after its last own code.
+    // SAFETY: runs on the thread itself, after its own code.
     unsafe {
         SHARED.threads.fetch_sub(1, Relaxed);
         send_thread_end(&*thread);
@@ -976,7 +981,7 @@ fn send_thread_end(thread: &Thread) {
     let Some(ring) = ring() else { return };
     let pid = SHARED.pid.load(Relaxed);
     let mut name = [0u8; 16];
-    // SAFETY: the kernel writes 16 bytes.
+    // SAFETY: the kernel writes 16 bytes, for which `name` has room.
     unsafe { syscall!(nr::PRCTL, sys::PR_GET_NAME, name.as_mut_ptr()) };
     let record = wire::Thread {
         pid,
@@ -986,16 +991,16 @@ fn send_thread_end(thread: &Thread) {
         has_inherited: u64::from(thread.has_inherited),
     };
     if let Some(place) = ring.reserve(size_of::<wire::Thread>(), pid) {
-        // SAFETY: the slot has room for it.
+        // SAFETY: the slot has room for the record.
         unsafe { place.payload.cast::<wire::Thread>().write(record) };
         ring.commit(&place, kind::THREAD_END);
     }
 }
 
-/// Wraps libc's: the new thread starts its clock before its own work.
+/// Wraps libc's function: the new thread starts its clock before its own code.
 ///
 /// # Safety
-/// As libc's function of that name.
+/// As for libc's function of that name.
 #[cfg_attr(laggard_agent, unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn pthread_create(
     id: *mut u64,
@@ -1004,7 +1009,7 @@ pub(crate) unsafe extern "C" fn pthread_create(
     argument: *mut u8,
 ) -> i32 {
     const EAGAIN: i32 = 11;
-    // SAFETY: arguments are passed on as they came.
+    // SAFETY: the arguments are passed on unchanged.
     unsafe {
         let mut real = (*SHARED.libc.get()).pthread_create;
         if real.is_none() {
@@ -1013,8 +1018,8 @@ pub(crate) unsafe extern "C" fn pthread_create(
                 .map(|at| core::mem::transmute::<u64, PthreadCreate>(at));
         }
         let Some(real) = real else { return EAGAIN };
-        // A thread without state creates threads that are not sampled: before the constructor,
-        // or in a forked process that is not wanted.
+        // A thread without state creates threads that are not sampled: before the constructor, or
+        // in a forked process that is not sampled.
         let thread = if ring().is_some() && !(*slot()).is_null() {
             new_thread()
         } else {
@@ -1036,9 +1041,9 @@ pub(crate) unsafe extern "C" fn pthread_create(
     }
 }
 
-/// Whether the threads that this one creates inherit its event, which is replaced by one that can
-/// be passed on when threads are many: changing between threads with events of their own costs the
-/// kernel more than between those that share one.
+/// Whether the threads that this one creates inherit its event. If there are many threads, the
+/// event is replaced by one that can be inherited: context switches between threads with separate
+/// events are more expensive than between threads that share one.
 fn pass_on(thread: &mut Thread) -> bool {
     if thread.has_inherited || thread.passes_on {
         return true;
@@ -1057,7 +1062,7 @@ fn pass_on(thread: &mut Thread) -> bool {
         (thread.fd, thread.page, thread.passes_on) = (old.0, old.1, false);
         return false;
     }
-    // SAFETY: the event that was just replaced; its descriptor, if any, is ours.
+    // SAFETY: the event was just replaced; its mapping and descriptor, if any, are ours.
     unsafe {
         if old.1 != 0 {
             syscall!(nr::MUNMAP, old.1, 4096);
@@ -1069,17 +1074,17 @@ fn pass_on(thread: &mut Thread) -> bool {
     true
 }
 
-/// Switches the calling thread's perf events on or off; for measuring what sampling costs.
+/// Enables or disables the calling thread's perf events, to measure the overhead of sampling.
 #[cfg_attr(laggard_agent, unsafe(no_mangle))]
 pub(crate) extern "C" fn laggard_toggle(on: i32) {
     const PR_TASK_PERF_EVENTS_DISABLE: usize = 31;
     let call = PR_TASK_PERF_EVENTS_DISABLE + usize::from(on != 0);
-    // SAFETY: affects the events of this thread only.
+    // SAFETY: affects only the events of this thread.
     unsafe { syscall!(nr::PRCTL, call) };
 }
 
 unsafe extern "C" fn after_fork() {
-    // SAFETY: the only thread of a new process.
+    // SAFETY: runs in the only thread of a new process.
     unsafe {
         let Some(ring) = ring() else { return };
         let thread = *slot();
@@ -1087,7 +1092,7 @@ unsafe extern "C" fn after_fork() {
         if thread.is_null() {
             return;
         }
-        // Event and mapping were the parent's; a descriptor may have been copied.
+        // The event and the mapping belong to the parent; a descriptor may have been inherited.
         if (*thread).fd >= 0 {
             syscall!(nr::CLOSE, (*thread).fd);
         }
@@ -1116,7 +1121,7 @@ pub(crate) fn tell_maps(moment: u32) {
     }
 }
 
-/// Address of a function by its name; `others` leaves this library out.
+/// Address of a function by its name; `others` excludes this library.
 pub(crate) fn find_function(name: &[u8], others: bool) -> Option<u64> {
     let own = own_dynamic();
     Loaded(first_loaded()).find_map(|map| {
@@ -1126,11 +1131,11 @@ pub(crate) fn find_function(name: &[u8], others: bool) -> Option<u64> {
     })
 }
 
-/// The dynamic section of this library, which tells it from others in the linker's list.
+/// The dynamic section of this library, which identifies it in the linker's list.
 #[cfg(laggard_agent)]
 fn own_dynamic() -> u64 {
     let address;
-    // SAFETY: only takes an address.
+    // SAFETY: only computes an address.
     unsafe {
         core::arch::asm!("lea {0}, [rip + _DYNAMIC]", out(reg) address, options(nomem, nostack));
     }
@@ -1152,7 +1157,7 @@ fn first_loaded() -> *const LinkMap {
     unsafe extern "C" {
         static _r_debug: Debug;
     }
-    // SAFETY: the dynamic linker's own variable.
+    // SAFETY: a variable of the dynamic linker with this layout.
     unsafe { _r_debug.map }
 }
 
@@ -1161,10 +1166,10 @@ fn first_loaded() -> *const LinkMap {
     core::ptr::null()
 }
 
-/// Finds functions of libc, and the interpreter.
+/// Looks up functions of libc, and the interpreter.
 unsafe fn look_up() {
-    // SAFETY: runs in the constructor, under the dynamic linker's lock; functions are of the type
-    // that goes with their name.
+    // SAFETY: runs in the constructor, under the dynamic linker's lock; the functions have the
+    // types that belong to their names.
     unsafe {
         let libc = &mut *SHARED.libc.get();
         libc.pthread_create = find_function(b"pthread_create", true)
@@ -1173,7 +1178,7 @@ unsafe fn look_up() {
             .map(|at| core::mem::transmute::<u64, unsafe extern "C" fn(i32, *const u8) -> i32>(at));
         libc.sigmask = find_function(b"pthread_sigmask", true)
             .map(|at| core::mem::transmute::<u64, ChangeMask>(at));
-        // The kernel's own first: libc's may be wrapped to tell another time.
+        // The vdso function is preferred, because libc's may be wrapped to return another time.
         let clock = find_function(b"__vdso_clock_gettime", false)
             .or_else(|| find_function(b"clock_gettime", false));
         libc.clock_gettime = clock.map(|at| {
@@ -1183,7 +1188,7 @@ unsafe fn look_up() {
             .map(|at| core::mem::transmute::<u64, RegisterFork>(at));
         let found = python::find(|name| find_function(name, false));
         if let Some(python) = found.and_then(|at| Interpreter::new(at, Guarded)) {
-            // Binds what these functions call outside the handler.
+            // Binds the dependencies of these functions outside of the signal handler.
             python.bind();
             *SHARED.python.get() = Some(python);
             SHARED.has_python.store(1, Release);
@@ -1193,10 +1198,10 @@ unsafe fn look_up() {
 
 /// The constructor: runs before the program's own code, or when the library is loaded late.
 unsafe extern "C" fn on_load(_: i32, _: *const *const u8, variables: *const *const u8) {
-    // SAFETY: called once by the dynamic linker with the program's environment.
+    // SAFETY: called once by the dynamic linker, with the program's environment.
     unsafe {
         let Some(path) = variable(variables, wire::RING_VARIABLE.as_bytes()) else {
-            // Loaded late: nothing happens before it is asked for.
+            // Loaded late: sampling does not start until it is requested.
             look_up();
             late::on_load();
             return;
@@ -1252,7 +1257,7 @@ unsafe extern "C" fn on_load(_: i32, _: *const *const u8, variables: *const *con
             return;
         }
         (*thread).tid = sys::gettid();
-        // Arguments and environment stand above the first frame.
+        // Arguments and environment lie above the first frame.
         (*thread).stack_end = variables as u64;
         *slot() = thread;
         unblock(bit(SIGTRAP) | bit(TICK));
@@ -1261,14 +1266,14 @@ unsafe extern "C" fn on_load(_: i32, _: *const *const u8, variables: *const *con
     }
 }
 
-/// The destructor: runs when the program ends by `exit` or by returning from `main`.
+/// The destructor: runs when the program calls `exit` or returns from `main`.
 unsafe extern "C" fn on_unload() {
     late::on_unload();
-    // SAFETY: the thread that ends the process.
+    // SAFETY: reads the slot of the thread that ends the process.
     let thread = unsafe { *slot() };
     if !thread.is_null() {
         tell_maps(2);
-        // SAFETY: not null.
+        // SAFETY: not null, and the state belongs to this thread.
         send_thread_end(unsafe { &*thread });
     }
 }
@@ -1283,9 +1288,9 @@ static ON_LOAD: unsafe extern "C" fn(i32, *const *const u8, *const *const u8) = 
 #[unsafe(link_section = ".fini_array")]
 static ON_UNLOAD: unsafe extern "C" fn() = on_unload;
 
-/// The value of a variable of the environment.
+/// The value of an environment variable.
 unsafe fn variable(mut variables: *const *const u8, name: &[u8]) -> Option<*const u8> {
-    // SAFETY: the list ends in a null pointer, each text in a zero.
+    // SAFETY: the list ends with a null pointer, and each string is null-terminated.
     unsafe {
         while !(*variables).is_null() {
             let text = *variables;

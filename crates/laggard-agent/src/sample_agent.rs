@@ -1,4 +1,4 @@
-//! Root of the injected library *sample*: see lib.rs for what it is and how it is built.
+//! Root of the injected library *sample*. lib.rs describes it and how it is built.
 
 #![no_std]
 
@@ -16,7 +16,7 @@ mod wire;
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
     loop {
-        // SAFETY: ends the process; there is nothing to return to.
+        // SAFETY: ends the process, so nothing runs afterwards.
         unsafe { sys::syscall!(sys::nr::EXIT_GROUP, 125) };
     }
 }

@@ -1,9 +1,9 @@
-//! System calls and the kernel's structures, without libc: an agent may run where libc must not
-//! be entered (signal handlers, the dynamic linker).
+//! System calls and kernel structures without libc, because agents run where libc must not be
+//! entered (signal handlers, the dynamic linker).
 
 use core::arch::asm;
 
-/// Numbers of system calls (x86-64).
+/// System call numbers (x86-64).
 pub(crate) mod nr {
     pub(crate) const READ: usize = 0;
     pub(crate) const OPEN: usize = 2;
@@ -38,14 +38,15 @@ pub(crate) mod nr {
     pub(crate) const PROCESS_VM_READV: usize = 310;
 }
 
-/// A system call. A negative answer is an error number.
+/// Makes a system call. A negative result is a negated error number.
 ///
 /// # Safety
-/// As the call itself.
+/// The requirements are those of the system call.
 #[inline(always)]
 pub(crate) unsafe fn raw(number: usize, args: [usize; 6]) -> isize {
     let answer: isize;
-    // SAFETY: the kernel's calling convention; the caller vouches for the call.
+    // SAFETY: follows the kernel's calling convention; the caller guarantees that the call is
+    // sound.
     unsafe {
         asm!(
             "syscall",
@@ -76,50 +77,50 @@ macro_rules! syscall {
         crate::sys::raw($number, args)
     }};
 }
-#[allow(unused_imports, reason = "an agent may not need it")]
+#[allow(unused_imports, reason = "not every agent uses it")]
 pub(crate) use syscall;
 
-/// Clocks.
+/// Clock IDs.
 pub(crate) const CLOCK_MONOTONIC: usize = 1;
 pub(crate) const CLOCK_THREAD_CPUTIME_ID: usize = 3;
 
-/// Nanoseconds of a clock, by system call.
+/// Time of a clock in nanoseconds, by system call.
 pub(crate) fn clock_ns(clock: usize) -> u64 {
     let mut time = [0u64; 2];
-    // SAFETY: the kernel writes two words.
+    // SAFETY: the kernel writes two words, for which `time` has room.
     unsafe { syscall!(nr::CLOCK_GETTIME, clock, time.as_mut_ptr()) };
     time[0].wrapping_mul(1_000_000_000).wrapping_add(time[1])
 }
 
-/// The clock of the CPU time of a thread of this process.
+/// The clock ID of the CPU time of a thread of this process.
 pub(crate) fn clock_of_thread(tid: u32) -> usize {
     const OF_A_THREAD: i32 = 4;
     const SCHEDULED_TIME: i32 = 2;
     (!(tid as i32) << 3 | OF_A_THREAD | SCHEDULED_TIME) as usize
 }
 
-/// Sleeps, or less when a signal comes.
+/// Sleeps; returns early if a signal arrives.
 pub(crate) fn sleep_ns(time: u64) {
     let time = [time / 1_000_000_000, time % 1_000_000_000];
-    // SAFETY: the kernel reads two words.
+    // SAFETY: the kernel reads the two words of `time`.
     unsafe { syscall!(nr::NANOSLEEP, time.as_ptr(), 0) };
 }
 
 pub(crate) fn getpid() -> u32 {
-    // SAFETY: has no effect.
+    // SAFETY: takes no arguments and has no effect.
     unsafe { syscall!(nr::GETPID) as u32 }
 }
 
 pub(crate) fn gettid() -> u32 {
-    // SAFETY: has no effect.
+    // SAFETY: takes no arguments and has no effect.
     unsafe { syscall!(nr::GETTID) as u32 }
 }
 
-/// The address of this thread's control block, `pthread_self()`: its first word points to itself.
-/// It is in the thread's stack, except for the first thread.
+/// The address of this thread's control block, `pthread_self()`, whose first word points to itself.
+/// It lies on the thread's stack, except for the first thread.
 pub(crate) fn thread_pointer() -> u64 {
     let pointer;
-    // SAFETY: reads the thread's own block.
+    // SAFETY: reads the first word of the thread's own control block.
     unsafe {
         asm!(
             "mov {0}, qword ptr fs:[0]",

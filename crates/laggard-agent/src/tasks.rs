@@ -1,18 +1,17 @@
-//! The threads of this process, as the kernel lists them, read without libc and without an
-//! allocation.
+//! The threads of this process, read from `/proc` without libc and without allocation.
 
 use crate::sys::{self, nr, syscall};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 
-/// What is read into: one reader at a time.
+/// Read buffers, for one reader at a time.
 struct Scratch {
     is_taken: AtomicU32,
     list: UnsafeCell<[u8; 4096]>,
     text: UnsafeCell<[u8; 4096]>,
 }
 
-// SAFETY: the cells belong to whoever set `is_taken`.
+// SAFETY: only the holder of `is_taken` accesses the cells.
 unsafe impl Sync for Scratch {}
 
 static SCRATCH: Scratch = Scratch {
@@ -21,26 +20,27 @@ static SCRATCH: Scratch = Scratch {
     text: UnsafeCell::new([0; 4096]),
 };
 
-/// The right to read, until it is dropped.
+/// The exclusive right to read, until it is dropped.
 pub(crate) struct Tasks(());
 
-/// What the kernel says of a thread.
+/// The kernel's status of a thread.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Status {
-    /// Whether it runs, or would if there were a processor for it.
+    /// Whether it is running or runnable.
     pub(crate) is_running: bool,
-    /// Signals that are to come, and those it has blocked.
+    /// Pending signals, and blocked signals.
     pub(crate) pending: u64,
     pub(crate) blocked: u64,
 }
 
 impl Tasks {
-    /// None while somebody else reads.
+    /// Returns `None` while another reader holds the lock.
     pub(crate) fn try_lock() -> Option<Tasks> {
         SCRATCH.is_taken.compare_exchange(0, 1, Acquire, Relaxed).ok().map(|_| Tasks(()))
     }
 
-    /// Waits for it. Not in a handler, which may have interrupted the one who reads.
+    /// Waits for the lock. Must not be called in a signal handler, which may have interrupted the
+    /// reader.
     pub(crate) fn lock() -> Tasks {
         loop {
             if let Some(tasks) = Tasks::try_lock() {
@@ -50,7 +50,7 @@ impl Tasks {
         }
     }
 
-    /// Takes it from whoever had it: in a new process there is nobody else.
+    /// Releases the lock of any other reader: a new process has no other threads.
     pub(crate) fn forget_others() {
         SCRATCH.is_taken.store(0, Release);
     }
@@ -58,7 +58,8 @@ impl Tasks {
     /// Calls `each` for every thread.
     pub(crate) fn each(&mut self, mut each: impl FnMut(&mut Tasks, u32)) {
         let flags = sys::O_RDONLY | sys::O_DIRECTORY | sys::O_CLOEXEC;
-        // SAFETY: the kernel fills the list, which is ours, with entries whose length is in them.
+        // SAFETY: the lock gives exclusive access to the list. The kernel fills it with entries
+        // that contain their own length and a null-terminated name.
         unsafe {
             let fd = syscall!(nr::OPEN, c"/proc/self/task".as_ptr(), flags, 0);
             if fd < 0 {
@@ -73,7 +74,7 @@ impl Tasks {
                 let mut at = 0;
                 while at < got as usize {
                     let entry = list.add(at);
-                    // Its number, the next one's place, its length and kind stand before the name.
+                    // The name follows inode number, offset, length and type.
                     let length = entry.add(16).cast::<u16>().read_unaligned();
                     if let Some(tid) = number(entry.add(19)) {
                         each(self, tid);
@@ -85,7 +86,7 @@ impl Tasks {
         }
     }
 
-    /// None when there is no such thread any more.
+    /// Returns `None` if the thread does not exist any more.
     pub(crate) fn status(&mut self, tid: u32) -> Option<Status> {
         let text = self.read(tid, b"/status\0")?;
         let value = |key: &[u8]| {
@@ -114,7 +115,7 @@ impl Tasks {
         name
     }
 
-    /// The content of one of a thread's files, whose name ends in a zero.
+    /// The content of one of a thread's files. `file` must be null-terminated.
     fn read(&mut self, tid: u32, file: &[u8]) -> Option<&[u8]> {
         const START: &[u8] = b"/proc/self/task/";
         let mut path = [0u8; 48];
@@ -130,7 +131,7 @@ impl Tasks {
         for (to, from) in path.iter_mut().zip(parts) {
             *to = *from;
         }
-        // SAFETY: the kernel fills the text, which is ours.
+        // SAFETY: the lock gives exclusive access to the buffer. The path is null-terminated.
         unsafe {
             let fd = syscall!(nr::OPEN, path.as_ptr(), sys::O_RDONLY | sys::O_CLOEXEC, 0);
             if fd < 0 {
@@ -150,10 +151,10 @@ impl Drop for Tasks {
     }
 }
 
-/// The number that a text is.
+/// Parses a decimal number. `text` must be null-terminated.
 unsafe fn number(mut text: *const u8) -> Option<u32> {
     let mut number = 0u32;
-    // SAFETY: the text ends in a zero.
+    // SAFETY: the text is null-terminated, and the loop stops at the zero.
     unsafe {
         while *text != 0 {
             let digit = (*text as char).to_digit(10)?;
@@ -177,7 +178,7 @@ mod tests {
             assert!(found.contains(&(own, true)) && found.contains(&(sys::getpid(), true)));
             own
         });
-        let own = own.join().expect("a thread that found itself");
+        let own = own.join().expect("the thread found itself");
         assert!(Tasks::lock().status(own).is_none_or(|status| status.pending == 0));
         let mut tasks = Tasks::lock();
         assert!(Tasks::try_lock().is_none(), "one at a time");

@@ -1,101 +1,102 @@
-//! The wire: how an agent inside a measured process talks to the driver outside it.
+//! The shared memory format between an agent in a measured process and the driver.
 //!
-//! One file in shared memory holds a header and a ring of records. Many threads of many processes
-//! write, one driver reads. A record is one word and a payload; the word has the kind in its low
-//! byte, the length in bytes (a multiple of 8, word included) in the next 24 bits, and the process
-//! above; a writer reserves its place by moving `head`, fills it, and only then sets
-//! the kind, so that a writer that was killed leaves a hole and never half a record.
+//! A file in shared memory contains a header and a ring of records. Many threads of many processes
+//! write, and one driver reads. A record is one word and a payload. The word has the kind in its
+//! low byte, the length in bytes (a multiple of 8, including the word) in the next 24 bits, and the
+//! process ID above. A writer reserves space by moving `head`, fills it, and sets the kind last. A
+//! killed writer therefore leaves a pending record, never a partial one.
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-/// First word of the file. Changes with every change of this file.
+/// First word of the file. Must change with every change of the format.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"laggard3");
 
 /// Environment variable with the path of the file.
 pub const RING_VARIABLE: &str = "LAGGARD_RING";
 
-/// Bytes of the header; the ring follows.
+/// Size of the header in bytes; the ring follows it.
 pub const HEADER_SIZE: usize = 8192;
 
-/// Interpreters that the driver can tell agents about.
+/// Maximum number of interpreters that the driver can announce to agents.
 pub const INTERPRETERS: usize = 32;
 
-/// The start of the file: what the driver asks for, and what all agents together count.
+/// The start of the file: settings of the driver, and counters of all agents.
 #[repr(C)]
 pub struct Header {
     /// [`MAGIC`].
     pub magic: AtomicU64,
-    /// Bytes of the ring, a power of two.
+    /// Size of the ring in bytes, a power of two.
     pub capacity: AtomicU64,
     /// Bytes reserved by writers since the start.
     pub head: AtomicU64,
-    /// Bytes given free by the driver since the start.
+    /// Bytes released by the driver since the start.
     pub tail: AtomicU64,
-    /// The driver sleeps on this; a writer bumps it when the ring fills up.
+    /// Futex on which the driver sleeps; a writer increments it when the ring fills up.
     pub bell: AtomicU32,
-    /// Whether the driver sleeps.
+    /// Whether the driver is asleep.
     pub asleep: AtomicU32,
 
-    /// Time between samples, in nanoseconds.
+    /// Sampling period in nanoseconds.
     pub period_ns: AtomicU64,
-    /// Most bytes of stack to copy.
+    /// Maximum stack bytes copied per sample.
     pub stack_size: AtomicU64,
-    /// How to be woken: see [`Trigger`].
+    /// The requested [`Trigger`].
     pub trigger: AtomicU32,
     /// See [`options`].
     pub options: AtomicU32,
-    /// Type of the perf event plus one, when it is not the task clock; else 0.
+    /// Type of the perf event plus one; 0 for the task clock.
     pub event_type: AtomicU64,
-    /// Its number in that type.
+    /// Its configuration within that type.
     pub event_config: AtomicU64,
     /// Its samples per second.
     pub rate: AtomicU64,
-    /// Process whose samples are wanted; 0 until the first agent claims it.
+    /// Process to sample; 0 until the first agent claims it.
     pub root_pid: AtomicU32,
-    /// The trigger that the first thread got, plus one; 0 before.
+    /// The trigger of the first thread plus one; 0 before.
     pub got_trigger: AtomicU32,
-    /// The error number of the trigger asked for, when another had to do.
+    /// The error number of the requested trigger, if another one was used instead.
     pub trigger_error: AtomicU32,
-    /// Threads that could not be sampled at all.
+    /// Threads that could not be sampled.
     pub unarmed: AtomicU32,
-    /// Live threads from which on new ones share the event of the thread that creates them.
+    /// Number of live threads from which new threads share the event of the thread that creates
+    /// them.
     pub many_threads: AtomicU32,
 
     /// Samples written.
     pub samples: AtomicU64,
     /// Samples lost because the ring was full.
     pub dropped: AtomicU64,
-    /// Samples that came late because the thread had signals blocked.
+    /// Samples delayed because the thread had signals blocked.
     pub late: AtomicU64,
-    /// Nanoseconds spent in the handler.
+    /// Time spent in the signal handler, in nanoseconds.
     pub handler_ns: AtomicU64,
 
-    /// Threads that have the signal of the trigger blocked, of a process that the agent was loaded
-    /// into late.
+    /// Threads that block the signal of the trigger, in a process into which the agent was loaded
+    /// late.
     pub blocked: AtomicU32,
-    /// Threads of such a process that were started since, and found by nobody.
+    /// Threads of such a process that started since and were not detected.
     pub unseen: AtomicU32,
-    /// Samples taken with care, because the program has taken the signal of faults over.
+    /// Samples taken with checked memory accesses, because the program replaced the fault handlers.
     pub careful: AtomicU64,
-    /// Whether the program took the signal of the trigger over.
+    /// Whether the program replaced the handler of the trigger's signal.
     pub taken_over: AtomicU32,
 
-    /// Interpreters that were mapped after the start, found by the driver.
+    /// Interpreters that were mapped after the start, announced by the driver.
     pub interpreters: [Interpreter; INTERPRETERS],
 }
 
-/// Where a process has its Python interpreter.
+/// Addresses of the Python interpreter of a process.
 #[repr(C)]
 pub struct Interpreter {
-    /// The process; written last.
+    /// The process ID; written last.
     pub pid: AtomicU32,
-    /// Its version, `minor` of 3.minor.
+    /// Its minor version.
     pub minor: AtomicU32,
-    /// When the process became the program that has it.
+    /// Start time of the program that contains it.
     pub born_ns: AtomicU64,
     /// `PyGILState_GetThisThreadState`.
     pub gil_state: AtomicU64,
-    /// `PyThreadState_GetUnchecked` or its older name.
+    /// `PyThreadState_GetUnchecked`, or its older name.
     pub current: AtomicU64,
     /// `PyCode_Type`.
     pub code_type: AtomicU64,
@@ -105,35 +106,35 @@ pub struct Interpreter {
 
 /// Bits of [`Header::options`].
 pub mod options {
-    /// Sample forked and exec'ed processes too.
+    /// Also sample forked and exec'ed processes.
     pub const CHILDREN: u32 = 1;
-    /// Sample waiting threads too, by the wall clock.
+    /// Also sample waiting threads, on the wall clock.
     pub const WALL: u32 = 2;
-    /// Return from the handler at once: measures the bare cost of the signal.
+    /// Return from the handler at once, to measure the overhead of the signal alone.
     pub const EMPTY: u32 = 4;
 }
 
-/// What `laggard_start` answers, when it is not 0 or the negative number of a system's error.
+/// Return values of `laggard_start` other than 0 and negative error numbers.
 pub mod refusal {
-    /// Samples are taken already.
+    /// The process is already being sampled.
     pub const BUSY: i32 = 1;
-    /// The library came with the start of the program, for a run of `laggard record`.
+    /// The library was preloaded by `laggard record`.
     pub const PRELOADED: i32 = 2;
-    /// The file is not there, or none of this version.
+    /// The file does not exist, or has another version.
     pub const NO_RING: i32 = 3;
-    /// A sample of an earlier block has not ended.
+    /// A sample of an earlier recording has not finished.
     pub const UNDER_WAY: i32 = 4;
 }
 
-/// Bits of what `laggard_stop` answers.
+/// Bits of the return value of `laggard_stop`.
 pub mod stopped {
-    /// There was nothing to stop: no samples are taken in this process.
+    /// The process is not being sampled.
     pub const NOTHING: i32 = 1;
-    /// The action for a signal of ours was not put back, because one is still to come.
+    /// A signal action was not restored, because a signal is still pending.
     pub const KEPT: i32 = 2;
 }
 
-/// How a thread is woken to take a sample.
+/// How a thread is interrupted for a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Trigger {
@@ -141,9 +142,9 @@ pub enum Trigger {
     SigTrap = 0,
     /// A perf event whose overflow sends a signal.
     Overflow = 1,
-    /// A timer of the thread's CPU time; the kernel's tick bounds its rate.
+    /// A timer on the thread's CPU time; the kernel tick limits its rate.
     Timer = 2,
-    /// A timer of the wall clock.
+    /// A timer on the wall clock.
     Wall = 3,
 }
 
@@ -160,20 +161,20 @@ impl Trigger {
     }
 }
 
-/// Longest record, word included.
+/// Maximum length of a record, including the word.
 pub const LONGEST_RECORD: usize = (1 << 24) - 8;
 
-/// What a record is. The low byte of its first word.
+/// Kinds of records: the low byte of the first word.
 pub mod kind {
     /// Reserved and not yet written.
     pub const PENDING: u64 = 0xff;
-    /// Nothing: the rest up to the end of the ring.
+    /// Padding up to the end of the ring.
     pub const PAD: u64 = 1;
-    /// A [`super::Sample`], its Python entries, its stack.
+    /// A [`super::Sample`], followed by its Python frames and its stack.
     pub const SAMPLE: u64 = 2;
-    /// A [`super::Code`], its name, file and line table.
+    /// A [`super::Code`], followed by its name, file and line table.
     pub const CODE: u64 = 3;
-    /// A [`super::Process`] and the text of its `/proc/self/maps`.
+    /// A [`super::Process`], followed by the content of its `/proc/self/maps`.
     pub const MAPS: u64 = 4;
     /// A [`super::Thread`] that ended.
     pub const THREAD_END: u64 = 5;
@@ -182,46 +183,46 @@ pub mod kind {
 /// Bytes below the stack pointer that a function may use without moving it.
 pub const RED_ZONE: u64 = 128;
 
-/// A record of kind `SAMPLE`. `python` entries of [`PythonFrame`] follow, then `stack` bytes from
-/// [`RED_ZONE`] below the stack pointer upwards.
+/// A record of kind `SAMPLE`. It is followed by `python` entries of [`PythonFrame`], then by
+/// `stack` bytes starting [`RED_ZONE`] bytes below the stack pointer.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Sample {
-    /// Process.
+    /// Process ID.
     pub pid: u32,
-    /// Thread.
+    /// Thread ID.
     pub tid: u32,
     /// `CLOCK_MONOTONIC`, nanoseconds.
     pub time_ns: u64,
     /// CPU time of the thread, nanoseconds.
     pub cpu_ns: u64,
-    /// Registers in DWARF's order (rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 … r15), then rip.
+    /// Registers in DWARF order (rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 … r15), then rip.
     pub regs: [u64; 17],
-    /// Number of Python entries.
+    /// Number of Python frames.
     pub python: u32,
-    /// Bytes of stack.
+    /// Number of stack bytes.
     pub stack: u32,
-    /// Version of Python, `minor` of 3.minor; 0 when there is none.
+    /// Minor version of Python; 0 without Python.
     pub minor: u32,
     /// See [`sample_flags`].
     pub flags: u32,
-    /// What the sample is about, for agents other than the sampler (a traced function).
+    /// Index of a traced function plus one; only for agents other than the sampler.
     pub about: u64,
-    /// How many calls or events it stands for; 0 says that a period has passed.
+    /// Number of calls or events that it represents; 0 for one sampling period.
     pub value: u64,
 }
 
 /// Bits of [`Sample::flags`].
 pub mod sample_flags {
-    /// The stack's end was not known.
+    /// The end of the stack is unknown.
     pub const FOREIGN_STACK: u32 = 1;
     /// The stack was longer than the copy.
     pub const CUT: u32 = 2;
     /// The signal was blocked when it was due.
     pub const LATE: u32 = 4;
-    /// The Python chain was cut.
+    /// The Python frame chain was truncated.
     pub const CHAIN_CUT: u32 = 8;
-    /// The Python chain led astray; what follows the last entry is unknown.
+    /// The Python frame chain is corrupt after the last entry.
     pub const CHAIN_BAD: u32 = 16;
     /// The thread holds the GIL.
     pub const GIL: u32 = 32;
@@ -229,60 +230,60 @@ pub mod sample_flags {
     pub const WAITING: u32 = 64;
 }
 
-/// One link of the interpreter's frame chain, innermost first.
+/// One element of the interpreter's frame chain, innermost first.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct PythonFrame {
     /// Address of the code object; 0 for an entry frame.
     pub code: u64,
-    /// 0 a Python frame, 1 the border of an evaluation loop.
+    /// 0 for a Python frame, 1 for the border of an evaluation loop.
     pub border: u32,
     /// Byte offset of the instruction.
     pub lasti: i32,
-    /// Where the frame lies; for a border, an address inside the C frame of its loop, or 0.
+    /// Address of the frame; for a border, an address inside the C frame of its loop, or 0.
     pub position: u64,
 }
 
-/// A record of kind `CODE`. Name, file (characters of `name_width`, `file_width` bytes each) and
-/// line table follow.
+/// A record of kind `CODE`. It is followed by name, file (with characters of `name_width` and
+/// `file_width` bytes) and line table.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Code {
-    /// Process.
+    /// Process ID.
     pub pid: u32,
-    /// Version of Python.
+    /// Minor version of Python.
     pub minor: u32,
     /// Address of the code object.
     pub code: u64,
     /// First line.
     pub first_line: u32,
-    /// Characters of the name.
+    /// Number of characters of the name.
     pub name: u32,
-    /// Bytes of one.
+    /// Bytes per character of the name.
     pub name_width: u32,
-    /// Characters of the file.
+    /// Number of characters of the file.
     pub file: u32,
-    /// Bytes of one.
+    /// Bytes per character of the file.
     pub file_width: u32,
-    /// Bytes of the line table.
+    /// Size of the line table in bytes.
     pub table: u32,
 }
 
-/// A record of kind `MAPS`. `text` bytes follow.
+/// A record of kind `MAPS`. It is followed by `text` bytes.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Process {
-    /// Process.
+    /// Process ID.
     pub pid: u32,
-    /// Its parent.
+    /// Process ID of its parent.
     pub parent: u32,
-    /// Bytes of text.
+    /// Length of the text in bytes.
     pub text: u32,
-    /// 1 when a program was just loaded (addresses known before mean nothing now), 2 at its end.
+    /// 1 after a program was loaded (earlier addresses are invalid), 2 at its end.
     pub moment: u32,
-    /// `CLOCK_MONOTONIC`; at the start of a program, what tells it from others of its number.
+    /// `CLOCK_MONOTONIC`; at the start of a program, it distinguishes processes with the same ID.
     pub time_ns: u64,
-    /// 1 when the agent knows of an interpreter.
+    /// 1 if the agent knows an interpreter.
     pub has_python: u64,
 }
 
@@ -290,15 +291,15 @@ pub struct Process {
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Thread {
-    /// Process.
+    /// Process ID.
     pub pid: u32,
-    /// Thread.
+    /// Thread ID.
     pub tid: u32,
-    /// CPU time it used, nanoseconds.
+    /// CPU time of the thread, nanoseconds.
     pub cpu_ns: u64,
     /// Its name, padded with zeros.
     pub name: [u8; 16],
-    /// 1 when its event was that of the thread that created it.
+    /// 1 if it shared the event of the thread that created it.
     pub has_inherited: u64,
 }
 

@@ -1,8 +1,8 @@
-//! The pure heart of laggard: evidence tables, what is computed from them, and nothing else.
+//! Evidence tables and the analyses on them.
 //!
-//! You give tables (filled by `laggard-formats` or `laggard-probe`), you get linked tables,
-//! summaries and findings. This crate opens no file, reads no clock, starts no process and
-//! prints nothing, so everything here can be tested with values alone.
+//! Input is tables filled by `laggard-formats` or `laggard-probe`; output is linked tables, summaries
+//! and findings. This crate does no I/O: it opens no files, reads no clock, starts no processes and
+//! prints nothing, so that everything can be tested with plain values.
 #![forbid(unsafe_code)]
 
 pub mod calls;

@@ -1,4 +1,4 @@
-//! What traced calls say, of calls that are made up.
+//! Analysis of synthetic call traces.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -25,7 +25,7 @@ fn check(calls: &Calls, by: By, expected: &[(&str, &str, u64, u64)]) {
 }
 
 #[test]
-fn sums_by_everything() {
+fn totals_by_every_grouping() {
     const BLAS: &str = "libopenblas64_p.so";
     let calls = products();
     check(
@@ -45,7 +45,7 @@ fn sums_by_everything() {
 }
 
 #[test]
-fn a_caller_is_a_place() {
+fn callers_are_call_sites() {
     let calls = products();
     let table = totals(&View::whole(&calls), By::Caller);
     let callers: Vec<_> = table
@@ -71,7 +71,7 @@ fn a_caller_is_a_place() {
 }
 
 #[test]
-fn filters_and_what_there_is_instead() {
+fn filters_report_available_values() {
     let calls = products();
     let count = |filter: Filter| View::new(&calls, &filter).map(|view| view.whole.count);
     let text = |text: &str| Some(text.to_owned());
@@ -101,7 +101,7 @@ fn a_tree_adds_up() {
 }
 
 #[test]
-fn sizes_show() {
+fn argument_values_are_listed() {
     let calls = products();
     let view = View::new(&calls, &Filter { function: Some("ddot".into()), ..Filter::default() });
     assert!(arguments(&view.unwrap()).is_empty());
@@ -110,7 +110,7 @@ fn sizes_show() {
 }
 
 #[test]
-fn one_side_alone_is_a_finding() {
+fn functions_of_one_side_are_reported() {
     let (a, b) = (products(), products_elsewhere());
     let found = compare(&View::whole(&a), &View::whole(&b));
     let names: Vec<_> = found
@@ -139,7 +139,7 @@ fn one_side_alone_is_a_finding() {
 }
 
 #[test]
-fn rows_that_point_nowhere_are_no_panic() {
+fn invalid_indexes_do_not_panic() {
     let mut calls = CallSketch::default().calls("app!main", "libx.so!f", &[(10, 1)], 1.0).done();
     let row = &mut calls.rows[0];
     (row.function, row.caller, row.thread) = (NONE, NONE, NONE);
@@ -150,7 +150,7 @@ fn rows_that_point_nowhere_are_no_panic() {
 }
 
 #[test]
-fn own_instructions_add_up_and_are_those_of_whole_functions() {
+fn self_instructions_add_up_for_whole_functions() {
     let calls = inside(10_000);
     let view = View::whole(&calls);
     let table = totals(&view, By::Function);
@@ -168,7 +168,7 @@ fn own_instructions_add_up_and_are_those_of_whole_functions() {
     assert_eq!(table.share_of(), ShareOf::OwnInstructions);
     let sum: f64 = table.rows.iter().map(|row| table.share(&row.tally)).sum();
     assert!((sum - 1.0).abs() < 1e-9, "{sum}");
-    // What of it is due to one of two callers is not known.
+    // Self instructions are not recorded by caller.
     let by_main = view.calls_by("main").unwrap();
     assert_eq!((by_main.whole.count, by_main.whole.own_instructions), (100, None));
     let gemm = totals(&view.calls_of("cblas_dgemm").unwrap(), By::Caller);
@@ -180,7 +180,7 @@ fn own_instructions_add_up_and_are_those_of_whole_functions() {
 }
 
 #[test]
-fn records_are_compared_by_what_both_measured() {
+fn traces_are_compared_by_a_common_measure() {
     let (a, b, counted, timed) = (inside(10_000), inside(20_000), counts(), products());
     let check = |a: &Calls, b: &Calls, measure: Measure, is_mixed: bool, gap: i128| {
         let found = compare(&View::whole(a), &View::whole(b));
@@ -196,12 +196,12 @@ fn records_are_compared_by_what_both_measured() {
     check(&a, &counted, Measure::Calls, true, 0);
     check(&a, &timed, Measure::Calls, true, 1221 - 480);
     check(&counted, &counted, Measure::Calls, false, 0);
-    // That one side calls nothing says nothing about how it was measured.
+    // A side without calls has no measure.
     check(&Calls::default(), &a, Measure::Instructions, false, 1_272_600);
 }
 
 #[test]
-fn kept_stacks_tell_the_lines_of_python() {
+fn recorded_stacks_give_python_lines() {
     let calls = products_from_python();
     let lines = python_lines(&View::whole(&calls));
     assert_eq!((lines.stacks, lines.unknown_calls), (7, 1));

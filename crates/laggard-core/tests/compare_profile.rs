@@ -1,5 +1,4 @@
-//! Profiles of two sides, sketched by hand: what is aligned, what the gaps are, and what is on one
-//! side alone.
+//! Comparison of hand-written profiles: alignment, differences, and functions of one side.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -32,7 +31,7 @@ fn find<'a>(comparison: &'a ProfileComparison, name: &str) -> &'a Finding {
     comparison.functions.iter().find(is_named).unwrap_or_else(|| panic!("no {name}"))
 }
 
-/// `name by n_a n_b` of every function, in the order of names.
+/// `name by n_a n_b` for every function, ordered by name.
 fn aligned(a: &[(usize, &str)], b: &[(usize, &str)]) -> Vec<String> {
     let (a, b) = (sketch(a), sketch(b));
     let comparison = compared(&a, &b);
@@ -54,7 +53,7 @@ fn check(a: &[(usize, &str)], b: &[(usize, &str)], expected: &[&str]) {
 }
 
 #[test]
-fn self_gaps_add_up_to_the_gap_of_the_wholes() {
+fn self_differences_add_up_to_the_overall_difference() {
     let a = matrix_product();
     let b = sketch(&[(7, "app!main;libc.so.6!memcpy"), (3, "app!main"), (2, "")]);
     let comparison = compared(&a, &b);
@@ -75,7 +74,7 @@ fn recursion_counts_once() {
 }
 
 #[test]
-fn other_builds_of_a_library_are_the_same() {
+fn builds_of_a_library_match() {
     check(
         &[
             (1, "libopenblas64_p-r0-0cf96a72.3.23.dev.so!dgemm_nn"),
@@ -99,7 +98,7 @@ fn other_builds_of_a_library_are_the_same() {
 }
 
 #[test]
-fn exact_names_come_before_loosened_ones() {
+fn exact_names_match_first() {
     check(
         &[(1, "libx-1.so!f"), (2, "libx-2.so!f")],
         &[(3, "libx-1.so!f"), (4, "libx-3.so!f")],
@@ -108,7 +107,7 @@ fn exact_names_come_before_loosened_ones() {
 }
 
 #[test]
-fn clones_are_taken_together() {
+fn clones_are_merged() {
     check(
         &[(1, "libx.so!f.constprop.0"), (2, "libx.so!g"), (1, "libx.so!h::h0123456789abcdef")],
         &[
@@ -122,7 +121,7 @@ fn clones_are_taken_together() {
 }
 
 #[test]
-fn a_function_that_another_library_has_moved() {
+fn a_function_in_another_library_is_moved() {
     check(
         &[(1, "libopenblas.so!cblas_ddot"), (2, "old!work")],
         &[(3, "libmkl_rt.so!cblas_ddot"), (4, "new!work")],
@@ -135,7 +134,7 @@ fn a_function_that_another_library_has_moved() {
 }
 
 #[test]
-fn kernels_for_other_processors_are_linked_and_not_the_same() {
+fn variants_for_other_cpus_are_linked() {
     let a = sketch(&[(9, "libopenblas.so!dgemm_kernel_SKYLAKEX"), (1, "libopenblas.so!f")]);
     let b = sketch(&[(20, "libopenblas.so!dgemm_kernel_NEHALEM"), (1, "libopenblas.so!f")]);
     let comparison = compared(&a, &b);
@@ -148,7 +147,7 @@ fn kernels_for_other_processors_are_linked_and_not_the_same() {
 }
 
 #[test]
-fn functions_of_python_are_the_same_in_other_directories_and_scripts() {
+fn python_functions_match_across_directories_and_scripts() {
     check(
         &[
             (1, "<module> (/home/a/dot.py:1);run (/home/a/dot.py:5)"),
@@ -170,7 +169,7 @@ fn functions_of_python_are_the_same_in_other_directories_and_scripts() {
 }
 
 #[test]
-fn what_python_imports_before_the_script_is_not_the_script() {
+fn imports_are_not_the_main_script() {
     let import =
         "_find_and_load (<frozen importlib._bootstrap>:1007);<module> (/usr/lib/site.py:9)";
     check(
@@ -193,7 +192,7 @@ fn what_python_imports_before_the_script_is_not_the_script() {
 }
 
 #[test]
-fn what_is_missing_may_be_chance() {
+fn a_missing_function_may_be_chance() {
     let a = sketch(&[(100, "app!main"), (2, "app!main;app!rare"), (20, "app!main;app!often")]);
     let b = sketch(&[(100, "app!main")]);
     let comparison = compared(&a, &b);
@@ -208,7 +207,7 @@ fn what_is_missing_may_be_chance() {
     assert_eq!(only, ["often", "rare"]);
     assert!(comparison.only_in(1).is_empty());
     assert_eq!(find(&comparison, "main").missed, None);
-    // A side that was sampled and has nothing of what is kept lacks it for sure.
+    // A side with samples, none of which pass the filter, does not have the function.
     let kept = |profile, library: Option<&str>| {
         let nothing = library.is_none().then_some(u64::MAX);
         let library = library.map(str::to_owned);
@@ -219,7 +218,7 @@ fn what_is_missing_may_be_chance() {
 }
 
 #[test]
-fn single_recordings_have_the_error_of_counting_and_no_verdict() {
+fn single_recordings_have_a_sampling_error_and_no_verdict() {
     let a = sketch(&[(100, "app!f"), (900, "app!g")]);
     let b = sketch(&[(400, "app!f"), (600, "app!g")]);
     let comparison = compared(&a, &b);
@@ -227,12 +226,12 @@ fn single_recordings_have_the_error_of_counting_and_no_verdict() {
     let f = find(&comparison, "f");
     assert_eq!(f.own.verdict, GapVerdict::SingleSample);
     let interval = f.own.interval.unwrap();
-    // About two standard deviations of 100 and 400 of 1000 samples.
+    // About two standard deviations for 100 and 400 of 1000 samples.
     assert_eq!(interval.middle, 300.0 * PERIOD_NS as f64);
     let half = (interval.high - interval.middle) / PERIOD_NS as f64;
     assert!((33.0..38.0).contains(&half), "{half}");
     assert_eq!(comparison.whole.interval, None);
-    // What is kept of a recording is a matter of luck too.
+    // The number of samples that pass a filter is random too.
     let only = |library: &str| Filter { library: Some(library.into()), ..Filter::default() };
     let both = sketch(&[(100, "app!main;libx.so!f"), (900, "app!main")]);
     let view = || View::new(&both, &only("libx")).unwrap();
@@ -241,7 +240,7 @@ fn single_recordings_have_the_error_of_counting_and_no_verdict() {
 }
 
 #[test]
-fn recordings_that_repeat_have_verdicts() {
+fn repeated_recordings_have_verdicts() {
     let runs = |counts: &[usize]| -> Vec<Profile> {
         counts.iter().map(|n| sketch(&[(*n, "app!f"), (500 + n % 7, "app!g")])).collect()
     };
@@ -324,7 +323,7 @@ fn a_side_without_samples_is_compared() {
 }
 
 #[test]
-fn one_tree_has_the_stacks_of_both() {
+fn the_tree_has_the_stacks_of_both_sides() {
     let a = sketch(&[(3, "app!main;libx-1.so!f;libx-1.so!g"), (1, "app!main"), (2, "")]);
     let b = sketch(&[(5, "app!main;libx-2.so!f"), (4, "app!main;libx-2.so!h")]);
     let views = ([View::whole(&a)], [View::whole(&b)]);
@@ -351,7 +350,7 @@ fn one_tree_has_the_stacks_of_both() {
     assert_eq!(tree.totals()[..3], [[6.0, 9.0], [4.0, 9.0], [3.0, 5.0]]);
 }
 
-/// The functions that stand for those of a side.
+/// Aligned functions of a side.
 fn numbers(alignment: &Alignment, side: usize, view: &View) -> Vec<u32> {
     (0..view.profile.frames.len() as u32)
         .map(|frame| alignment.function(side, 0, view, frame))
@@ -359,10 +358,10 @@ fn numbers(alignment: &Alignment, side: usize, view: &View) -> Vec<u32> {
 }
 
 proptest! {
-    /// Whatever names are: self gaps add up, every frame has a function, and sides that are
-    /// exchanged are aligned in the same way.
+    /// For any names: self differences add up, every frame has a function, and swapping the sides gives
+    /// the same alignment.
     #[test]
-    fn nothing_is_lost(
+    fn alignment_is_complete_and_symmetric(
         a in prop::collection::vec((1usize..4, 0usize..LIBRARIES.len(), 0usize..NAMES.len()), 0..12),
         b in prop::collection::vec((1usize..4, 0usize..LIBRARIES.len(), 0usize..NAMES.len()), 0..12),
     ) {

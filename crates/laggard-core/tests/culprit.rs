@@ -1,4 +1,4 @@
-//! What judges are shown of recordings that are sketched by hand.
+//! Evidence and judgements from hand-written recordings.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -11,7 +11,7 @@ use laggard_samples::profile::Sketch;
 
 const TIMED: &str = "python3.13!main;timed (<worker>:1);timed_statement (<statement>:1)";
 
-/// Rounds of ten calls that take so long each, all of it on a processor.
+/// Rounds of ten calls each, with the given time per call spent entirely on a CPU.
 fn series(ns: u64, system_ns: u64) -> Series {
     let batch = |round| Batch {
         round,
@@ -34,7 +34,7 @@ fn seen(profile: &mut Profile, series: &Series) -> Seen {
 }
 
 #[test]
-fn time_of_functions_sums_up() {
+fn function_times_add_up_to_user_time() {
     let mut profile = Sketch::default()
         .samples(60, &format!("{TIMED};libwork.so!kernel (work.c:7)"))
         .samples(20, &format!("{TIMED};libwork.so!kernel (work.c:7);libc.so.6!__memmove_avx"))
@@ -64,7 +64,7 @@ fn time_of_functions_sums_up() {
 }
 
 #[test]
-fn a_copy_is_named_with_who_makes_it() {
+fn a_copy_is_reported_with_its_caller() {
     let kernel = format!("{TIMED};libwork.so!kernel (work.c:7)");
     let mut a = Sketch::default().samples(100, &kernel).done();
     let mut b = Sketch::default()
@@ -83,7 +83,7 @@ fn a_copy_is_named_with_who_makes_it() {
 }
 
 #[test]
-fn imports_inside_the_timed_part_are_start_up() {
+fn imports_in_timed_code_are_start_up() {
     let import =
         format!("{TIMED};_find_and_load (<frozen importlib._bootstrap>:1);python3.13!dict_get");
     let mut b = Sketch::default()

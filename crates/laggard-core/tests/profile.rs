@@ -1,4 +1,4 @@
-//! What a profile says, of profiles that are sketched by hand.
+//! Analysis of hand-written profiles.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -28,7 +28,7 @@ fn check(profile: &Profile, by: By, expected: &[(&str, &str, u64, u64)]) {
     assert_eq!(rows(&View::whole(profile), by), expected, "by {}", by.word());
 }
 
-/// The tree as text, a node a line.
+/// The tree as text, one line per node.
 fn drawn(tree: &Tree) -> Vec<String> {
     tree.walk(0.0)
         .into_iter()
@@ -56,7 +56,7 @@ fn a_function_counts_once_in_a_stack() {
         &small(),
         By::Function,
         &[
-            // That of `helper`, and below that of the other program.
+            // The one of `helper`, followed by the one of the other program.
             ("main", "app", 4, 4),
             ("[libb.so]", "libb.so", 3, 3),
             ("f", "liba.so", 3, 3),
@@ -115,7 +115,7 @@ fn other_tables() {
 }
 
 #[test]
-fn filters_narrow_and_say_what_is_missing() {
+fn filters_select_samples_and_report_missing_values() {
     let profile = small();
     let kept = |filter: Filter| View::new(&profile, &filter).map(|view| view.whole.samples);
     let some = |text: &str| Some(text.to_owned());
@@ -133,14 +133,14 @@ fn filters_narrow_and_say_what_is_missing() {
         (missing.to_string(), missing.there)
     };
     let (what, there) = missing(Filter { library: some("blas"), ..none() });
-    assert_eq!(what, "there is no library like \"blas\" in the samples");
+    assert_eq!(what, "no library matches \"blas\" in the samples");
     assert_eq!(there, ["app", "liba.so", "libb.so"]);
     assert_eq!(missing(Filter { event: some("cycles"), ..none() }).1, ["task-clock"]);
     assert_eq!(missing(Filter { thread: some("x"), ..none() }).1, ["helper", "python3"]);
 }
 
 #[test]
-fn the_event_with_most_samples_is_shown_and_never_mixed() {
+fn the_event_with_most_samples_is_the_default() {
     let profile = Sketch::default()
         .samples(2, "app!main")
         .event("cycles", Unit::Count)
@@ -152,7 +152,7 @@ fn the_event_with_most_samples_is_shown_and_never_mixed() {
 }
 
 #[test]
-fn trees_of_calls() {
+fn call_trees() {
     let profile = Sketch::default()
         .samples(3, "app!main;app!a;app!b")
         .samples(2, "app!main;app!a")
@@ -176,7 +176,7 @@ fn trees_of_calls() {
 }
 
 #[test]
-fn a_library_is_shown_from_its_caller_to_its_kernels() {
+fn a_library_tree_starts_at_its_caller() {
     let profile = matrix_product();
     let filter = Filter { library: Some("openblas".into()), ..Filter::default() };
     let view = View::new(&profile, &filter).unwrap();
@@ -207,11 +207,11 @@ fn workers_are_joined_to_their_caller() {
     let mut profile = matrix_product();
     let before = totals(&View::whole(&profile), By::Function);
     assert_eq!(join_workers(&mut profile), 44);
-    assert_eq!(join_workers(&mut profile), 0, "they are joined already");
+    assert_eq!(join_workers(&mut profile), 0, "already joined");
     let filter = Filter { library: Some("openblas".into()), ..Filter::default() };
     let tree = library_tree(&View::new(&profile, &filter).unwrap());
     assert_eq!(tree.nodes[1].name, "product (app.py:7)");
-    assert_eq!(tree.nodes[1].total.samples, 68, "all of it is of one line");
+    assert_eq!(tree.nodes[1].total.samples, 68, "all samples belong to one line");
     assert!(tree.nodes.iter().any(|n| n.kind == FrameKind::Mark && n.name == "worker thread"));
     let own = |name: &str, table: &laggard_core::profile::Totals| {
         table.rows.iter().find(|row| row.name == name).unwrap().own
@@ -247,7 +247,7 @@ fn only_near_calls_of_the_same_process_and_kind_are_joined() {
 }
 
 #[test]
-fn quality_says_what_is_missing() {
+fn quality_reports_losses() {
     let profile = matrix_product();
     let summary = quality(&profile);
     assert_eq!((summary.samples, summary.complete, summary.late), (83, 82, 1));
@@ -259,7 +259,7 @@ fn quality_says_what_is_missing() {
 }
 
 #[test]
-fn nothing_is_no_problem() {
+fn empty_profiles_are_accepted() {
     let profile = Profile::default();
     let view = View::whole(&profile);
     for by in By::ALL {
@@ -285,7 +285,7 @@ fn labels() {
 }
 
 #[test]
-fn the_interpreters_glue_is_left_out_and_what_it_spends_is_not() {
+fn interpreter_frames_are_folded_and_their_time_is_kept() {
     let mut profile = Sketch::default()
         .samples(3, "libc.so.6!_start;libpython3.12.so!Py_RunMain;f (a.py:3);libpython3.12.so!_PyObject_Vectorcall;liba.so!kernel")
         .samples(2, "libc.so.6!_start;libpython3.12.so!Py_RunMain;f (a.py:3);libpython3.12.so!_PyEval_EvalFrameDefault")

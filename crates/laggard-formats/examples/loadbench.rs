@@ -1,5 +1,5 @@
-//! Measures the parts of loading a trace, for `cargo xtask bench traces`. One measurement a
-//! process, one line of JSON.
+//! Measures the phases of loading a trace, for `cargo xtask bench traces`. Each process does one
+//! measurement and prints one line of JSON.
 #![allow(clippy::print_stdout, unsafe_code)]
 
 use laggard_core::classify::Rules;

@@ -1,5 +1,6 @@
-//! Writes a made-up recording: `cargo run --release -p laggard-formats --example sketch_run -- FILE`.
-//! With `--killed`, one that was not finished.
+//! Writes a synthetic recording:
+//! `cargo run --release -p laggard-formats --example sketch_run -- FILE`.
+//! With `--killed`, the recording is unfinished.
 
 use laggard_formats::lag::{self, Recorder};
 use laggard_samples::profile::matrix_product;
@@ -7,7 +8,7 @@ use std::path::Path;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut words = std::env::args().skip(1);
-    let path = words.next().ok_or("give a file")?;
+    let path = words.next().ok_or("usage: sketch_run FILE [--killed]")?;
     let profile = matrix_product();
     if words.next().as_deref() != Some("--killed") {
         return Ok(lag::write_profile(Path::new(&path), &profile)?);

@@ -1,11 +1,10 @@
-//! Files that are whole or not there at all.
+//! Atomic file writes: a file is complete or does not exist.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Writes a file under a temporary name beside `path`, and puts it in its place once `fill` has
-/// written all of it.
+/// Writes a temporary file beside `path` and renames it to `path` after `fill` has returned.
 pub fn write(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>,
@@ -28,7 +27,7 @@ pub fn write(
     Ok(())
 }
 
-/// The operating system's answer alone: nobody asked for the temporary name.
+/// Removes the temporary file name from the message, because users do not know it.
 fn without_name(error: &io::Error) -> io::Error {
     let text = error.to_string();
     let answer = text.split(" at path ").next().unwrap_or(&text);

@@ -1,8 +1,8 @@
-//! Compression of what is written.
+//! gzip compression of output.
 
 use std::io::Write;
 
-/// Compressed by gzip.
+/// Compresses with gzip.
 pub fn gzip(content: &[u8]) -> Vec<u8> {
     let mut out = flate2::write::GzEncoder::new(vec![], flate2::Compression::default());
     // Writing to a vector cannot fail.

@@ -1,8 +1,8 @@
-//! Files to evidence and back.
+//! Reads and writes the file formats of laggard and of other profilers.
 //!
-//! You give a [`Source`] (a mapped file or a stream), you get evidence with what could not be
-//! read counted in it. Damaged input is not an error while something can be saved; a file of
-//! another kind is, and the error names what it is. Nothing here prints or asks.
+//! You give a [`Source`] (a mapped file or a stream), you get evidence that includes the losses of
+//! the file. A damaged file is read as far as possible. A file of another kind is an error that
+//! names what the file looks like. This crate prints nothing.
 
 pub mod atomic;
 mod error;

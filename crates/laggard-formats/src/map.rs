@@ -1,9 +1,9 @@
-//! A memory map that survives a file being cut short under it.
+//! A memory map that survives truncation of the mapped file.
 //!
-//! Reading a page that a mapped file no longer has raises `SIGBUS`, which ends a program. Here the
-//! signal puts zeros in place of what is missing and leaves a mark; the rest of a page in which
-//! the file now ends reads as zeros without any signal. Whoever has read asks [`Map::is_whole`]
-//! before trusting what it saw.
+//! Reading a page beyond the end of a truncated file raises `SIGBUS`, which kills the process. The
+//! handler here replaces missing pages with zeros and marks the map. The rest of the page that
+//! contains the new end of the file reads as zeros without a signal. Readers must call
+//! [`Map::is_whole`] after reading and before using the data.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -17,7 +17,7 @@ pub struct Map {
 }
 
 struct Inner {
-    /// Dropped before the map, so that it never covers what another map got in its place.
+    /// Dropped before the map, so that it never covers a later map at the same address.
     guard: Option<guard::Guard>,
     map: memmap2::Mmap,
     file: File,
@@ -26,26 +26,26 @@ struct Inner {
 impl Map {
     /// Maps a whole file.
     pub fn open(file: &File) -> io::Result<Map> {
-        // SAFETY: the map is only read. Another process may change or cut the file meanwhile:
-        // readers treat the bytes as untrusted, and the guard covers missing pages.
+        // SAFETY: the map is only read. Another process may change or truncate the file: readers
+        // treat the bytes as untrusted, and the guard covers missing pages.
         let map = unsafe { memmap2::Mmap::map(file)? };
         let guard = guard::Guard::new(map.as_ptr() as usize, map.len());
         Ok(Map { inner: Arc::new(Inner { guard, map, file: file.try_clone()? }) })
     }
 
-    /// Lets the memory of the first bytes go. They can still be read, from the file again.
+    /// Releases the memory of the first `bytes` bytes. They are read from the file again if needed.
     pub fn let_go(&self, bytes: usize) {
-        // Nothing depends on it: where it fails, memory is taken as before.
+        // This is only a hint: a failure means that the memory stays in use.
         #[cfg(unix)]
-        // SAFETY: the map is of a file and never written, so that a page that was let go is read
-        // from the file again.
+        // SAFETY: the map is file-backed and never written, so a released page is read from the
+        // file again.
         let _ = unsafe {
             let advice = memmap2::UncheckedAdvice::DontNeed;
             self.inner.map.unchecked_advise_range(advice, 0, bytes.min(self.inner.map.len()))
         };
     }
 
-    /// Whether nothing of the file was missing so far.
+    /// Whether no access so far hit a missing part of the file.
     pub fn is_whole(&self) -> bool {
         let size = self.inner.file.metadata().map_or(0, |meta| meta.len());
         size >= self.inner.map.len() as u64
@@ -71,14 +71,14 @@ mod guard {
     use std::sync::Once;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
-    /// A range of memory that `SIGBUS` may fill with zeros.
+    /// A range of memory whose missing pages the `SIGBUS` handler fills with zeros.
     struct Range {
         start: AtomicUsize,
         len: AtomicUsize,
         missing: AtomicBool,
     }
 
-    /// Maps beyond this many at a time are not guarded.
+    /// Maximum number of guarded maps. Further maps are not guarded.
     const RANGES: usize = 256;
     static GUARDED: [Range; RANGES] = [const {
         Range {
@@ -117,7 +117,7 @@ mod guard {
     }
 
     fn install() {
-        // SAFETY: plain calls of the C library; the handler only uses atomics and `mmap`.
+        // SAFETY: plain calls to libc. The handler only uses atomics and `mmap`.
         unsafe {
             PAGE.store(libc::sysconf(libc::_SC_PAGESIZE) as usize, SeqCst);
             let mut action: libc::sigaction = std::mem::zeroed();
@@ -132,8 +132,8 @@ mod guard {
         info: *mut libc::siginfo_t,
         _: *mut libc::c_void,
     ) {
-        // SAFETY: the kernel passes a valid `info`; `mmap` over pages of a guarded range replaces
-        // pages that cannot be read anyway, up to the end of that range.
+        // SAFETY: the kernel passes a valid `info`. `mmap` only replaces unreadable pages, and only
+        // up to the end of the guarded range.
         unsafe {
             let address = (*info).si_addr() as usize;
             for range in &GUARDED {
@@ -149,7 +149,7 @@ mod guard {
                     }
                 }
             }
-            // Not ours: the default action, when the access is tried again.
+            // The address is not guarded: the retried access triggers the default action.
             libc::signal(signal, libc::SIG_DFL);
         }
     }

@@ -1,4 +1,4 @@
-//! Where bytes come from: a mapped file, or a stream (compressed file, pipe, standard input).
+//! Input bytes: a mapped file or a stream (compressed file, pipe, standard input).
 
 use crate::error::Error;
 use crate::map::Map;
@@ -7,23 +7,23 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// A file to read, with its compression taken off.
+/// An input file, decompressed.
 pub struct Source {
-    /// Its path; `-` for standard input.
+    /// The path; `-` for standard input.
     pub path: PathBuf,
-    /// Its bytes.
+    /// The content.
     pub bytes: Bytes,
 }
 
-/// The bytes of a source.
+/// The content of a [`Source`].
 pub enum Bytes {
-    /// All at once.
+    /// A memory-mapped file.
     Mapped(Map),
-    /// One after the other.
+    /// A stream.
     Stream(Box<dyn Read + Send>),
 }
 
-/// How a file is compressed, by its first bytes.
+/// The compression of a file, detected from its first bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Compression {
     None,
@@ -31,14 +31,14 @@ enum Compression {
     Zstandard,
 }
 
-/// The largest window that Zstandard can make (`--long=31`).
+/// The largest window of Zstandard (`--long=31`).
 const LARGEST_WINDOW_LOG: u32 = 31;
 
 impl Compression {
     fn of(head: &[u8]) -> Compression {
         match head {
             [0x1f, 0x8b, ..] => Compression::Gzip,
-            // A frame, or one to skip as parallel compressors write it first.
+            // A data frame, or a skippable frame, which parallel compressors write first.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
                 Compression::Zstandard
             }
@@ -47,8 +47,8 @@ impl Compression {
     }
 }
 
-/// Fails once with the error it holds, if any: what went wrong where a head was read goes wrong
-/// again for the reader.
+/// Returns the stored error once. A read error in the head is reported again to the reader of the
+/// rest.
 struct Failed(Option<io::Error>);
 
 impl Read for Failed {
@@ -69,7 +69,7 @@ impl Source {
             return Err(Error::io("read", path)(io::Error::from(io::ErrorKind::IsADirectory)));
         }
         if meta.is_file() && meta.len() > 0 {
-            // Where a file cannot be mapped it can still be read.
+            // A file that cannot be mapped is read as a stream.
             if let Ok(map) = Map::open(&file)
                 && Compression::of(&map) == Compression::None
             {
@@ -79,13 +79,13 @@ impl Source {
         Source::stream(path, Box::new(file))
     }
 
-    /// The first bytes, by which a file is told; what follows can still be read.
+    /// Returns the first bytes for format detection. They are still part of later reads.
     pub fn head(&mut self) -> Vec<u8> {
         match &mut self.bytes {
             Bytes::Mapped(map) => map[..map.len().min(HEAD_FOR_DETECTION)].to_vec(),
             Bytes::Stream(stream) => {
                 let mut head = vec![];
-                // A stream that is damaged further on is for its reader to tell.
+                // The reader of the rest reports errors.
                 let end = stream.take(HEAD_FOR_DETECTION as u64).read_to_end(&mut head);
                 let rest = std::mem::replace(stream, Box::new(io::empty()));
                 let failed = Failed(end.err());
@@ -95,7 +95,7 @@ impl Source {
         }
     }
 
-    /// How many bytes there are, where that is known.
+    /// The number of bytes, if known.
     pub fn size(&self) -> Option<u64> {
         match &self.bytes {
             Bytes::Mapped(map) => Some(map.len() as u64),
@@ -103,7 +103,7 @@ impl Source {
         }
     }
 
-    /// The whole text of a small file, of at most so many bytes, and its path.
+    /// Returns the path and the whole content of a small file. Fails if it exceeds `most` bytes.
     pub(crate) fn whole(self, most: u64) -> Result<(PathBuf, Vec<u8>), Error> {
         let Source { path, bytes } = self;
         let text = match bytes {
@@ -121,7 +121,7 @@ impl Source {
             }
         };
         if text.len() as u64 > most {
-            let source = io::Error::other(format!("it has more than {} MiB of text", most >> 20));
+            let source = io::Error::other(format!("it is larger than {} MiB", most >> 20));
             return Err(Error::io("read", path)(source));
         }
         Ok((path, text))

@@ -1,4 +1,4 @@
-//! Results of benchmarks: what real harnesses wrote, what we write, and what nobody should.
+//! Benchmark results: files of real harnesses, our own files, and invalid ones.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -44,7 +44,7 @@ fn failure(text: &str) -> String {
 }
 
 #[test]
-fn files_of_real_harnesses_are_told_by_their_content() {
+fn detects_files_of_real_harnesses_by_content() {
     for (name, kind) in FIXTURES {
         assert_eq!(kind_of_file(&fixture(name)).unwrap(), Some(*kind), "{name}");
     }
@@ -58,22 +58,22 @@ fn files_of_real_harnesses_are_told_by_their_content() {
 }
 
 #[test]
-fn commands_of_hyperfine_are_sides() {
+fn hyperfine_commands_become_sides() {
     let timings = load("hyperfine.json");
     let runs: Vec<&str> = timings.sides.iter().map(|side| side.runs.as_str()).collect();
     assert_eq!(runs, ["seq 100000", "seq 200000"]);
     let [case] = &timings.cases[..] else { panic!("{} cases", timings.cases.len()) };
-    // As hyperfine has it in the same file.
+    // As computed by hyperfine in the same file.
     assert_eq!(medians(case)[0], 3_827_463.5);
     let [a, b] = &case.series[..] else { panic!() };
     assert_eq!((a.batches.len(), a.peak_memory), (12, 3_076_096));
     assert_eq!((a.batches[0].wall_ns, a.batches[0].user_ns), (3_722_623, 2_310_833));
     assert!(b.batches[0].start_ns >= a.batches[11].start_ns + a.batches[11].wall_ns);
-    assert!(timings.warnings.iter().any(|text| text.contains("one command after the other")));
+    assert!(timings.warnings.iter().any(|text| text.contains("one after the other")));
 }
 
 #[test]
-fn parameters_of_hyperfine_are_cases() {
+fn hyperfine_parameters_become_cases() {
     let timings = load("hyperfine-parameters.json");
     let runs: Vec<&str> = timings.sides.iter().map(|side| side.runs.as_str()).collect();
     assert_eq!(runs, ["seq {n}", "seq -f %g {n}"]);
@@ -84,13 +84,13 @@ fn parameters_of_hyperfine_are_cases() {
 }
 
 #[test]
-fn runs_that_failed_are_said() {
+fn warns_about_failed_runs() {
     let warnings = load("hyperfine-1.15.json").warnings;
     assert!(warnings.contains(&"5 of 5 runs of \"seq oops\" failed".to_owned()), "{warnings:?}");
 }
 
 #[test]
-fn benchmarks_of_pyperf_are_cases() {
+fn pyperf_benchmarks_become_cases() {
     let timings = load("pyperf.json");
     let names: Vec<&str> = timings.cases.iter().map(|case| case.name.as_str()).collect();
     assert_eq!((names, timings.sides.len()), (vec!["sum", "sorted"], 1));
@@ -104,7 +104,7 @@ fn benchmarks_of_pyperf_are_cases() {
 }
 
 #[test]
-fn tests_of_pytest_benchmark_are_cases_with_parameters() {
+fn pytest_benchmark_tests_become_cases_with_parameters() {
     let timings = load("pytest-benchmark.json");
     let cases: Vec<(&str, Vec<(String, String)>)> =
         timings.cases.iter().map(|case| (case.name.as_str(), case.parameters.clone())).collect();
@@ -122,14 +122,14 @@ fn tests_of_pytest_benchmark_are_cases_with_parameters() {
 }
 
 #[test]
-fn a_median_without_its_rounds_is_one_sample_and_says_so() {
+fn median_without_rounds_becomes_one_sample_with_warning() {
     let timings = load("pytest-benchmark-stats.json");
     assert!(timings.cases.iter().all(|case| case.series[0].batches.len() == 1));
-    assert!(timings.warnings[0].starts_with("3 of 3 tests have no times of their rounds"));
+    assert!(timings.warnings[0].starts_with("3 of 3 tests have no times per round"));
 }
 
 #[test]
-fn what_cannot_be_is_an_error_that_says_what() {
+fn rejects_invalid_results_with_reason() {
     let ours = |rest: &str| format!("{{\"schema\": \"laggard.bench/1\", {rest}}}");
     let with = |batches: &str| {
         ours(&format!(
@@ -139,39 +139,33 @@ fn what_cannot_be_is_an_error_that_says_what() {
     for (text, expected) in [
         (
             "{\"schema\": \"laggard.bench/9\"}".to_owned(),
-            "it is of the format \"laggard.bench/9\", and this program knows laggard.bench/1",
+            "its format is \"laggard.bench/9\", but this version reads laggard.bench/1",
         ),
-        (ours("\"sides\": [], \"cases\": []"), "it has no sides"),
+        (ours("\"sides\": [], \"cases\": []"), "the list of sides is empty"),
         (ours("\"sides\": [{\"name\": \"A\"}]"), "missing field `cases` at line 1 column 55"),
         (
             ours("\"sides\": [{\"name\": \"A\"}], \"cases\": [{\"series\": []}]"),
-            "case 1 has 0 series for 1 sides",
+            "case 1 has 0 series, but the number of sides is 1",
         ),
         (
             with("\"wall_ns\": [1, 2], \"calls\": [1]"),
-            "case 1 has 1 values of calls for 2 of wall_ns",
+            "case 1 has columns of different lengths (calls: 1, wall_ns: 2)",
         ),
-        (with("\"wall_ns\": [1], \"calls\": [0]"), "case 1 has a batch of no calls"),
+        (with("\"wall_ns\": [1], \"calls\": [0]"), "case 1 has a batch with zero calls"),
         (
             with("\"wall_ns\": [18446744073709551615]"),
             "case 1 has a value of wall_ns that is too large",
         ),
         (
             "{\"schema\": \"laggard.bench/1\", \"sides\": [".to_owned(),
-            "it ends in the middle, in line 1",
+            "the JSON is truncated at line 1",
         ),
-        (
-            "{\"results\": [{\"command\": 1, \"mean\":".to_owned(),
-            "it ends in the middle, in line 1",
-        ),
+        ("{\"results\": [{\"command\": 1, \"mean\":".to_owned(), "the JSON is truncated at line 1"),
         (
             "{\"benchmarks\": [{\"runs\": []}]}".to_owned(),
-            "there is no benchmark to show: benchmark \"\" is left out: it has no values",
+            "no usable benchmarks: skipped benchmark \"\": it has no values",
         ),
-        (
-            "{\"machine_info\": 1, \"benchmarks\": [1, {}]}".to_owned(),
-            "it has no benchmarks with times",
-        ),
+        ("{\"machine_info\": 1, \"benchmarks\": [1, {}]}".to_owned(), "no benchmark has times"),
     ] {
         assert_eq!(failure(&text), expected, "{text}");
     }
@@ -179,19 +173,16 @@ fn what_cannot_be_is_an_error_that_says_what() {
 }
 
 #[test]
-fn times_that_no_clock_measures_are_left_out_and_counted() {
+fn skips_and_counts_implausible_times() {
     let text = r#"{"results": [{"command": "x", "mean": 1, "times": [1, -1, 1e300, null, 2]}]}"#;
     let timings = parse(text.as_bytes()).unwrap().unwrap();
     assert_eq!(medians(&timings.cases[0]), [1.5e9]);
-    assert_eq!(
-        timings.warnings[0],
-        "3 times of \"x\" are no time that a clock can measure, and left out"
-    );
+    assert_eq!(timings.warnings[0], "3 invalid times of \"x\" were skipped");
 }
 
-/// What is kept must be what was measured: a baseline is compared with years later.
+/// A kept file must contain all measured values: it can become a baseline years later.
 #[test]
-fn our_own_files_keep_all_of_the_evidence() {
+fn round_trips_all_evidence() {
     for timings in [
         bench::two_sides(),
         bench::three_cases(),
@@ -206,7 +197,7 @@ fn our_own_files_keep_all_of_the_evidence() {
 }
 
 #[test]
-fn compressed_files_are_read_too() {
+fn reads_compressed_files() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("hyperfine.json.gz");
     std::fs::write(&path, gzip(&std::fs::read(fixture("hyperfine.json")).unwrap())).unwrap();
@@ -217,7 +208,7 @@ fn compressed_files_are_read_too() {
     assert!(read(Source::open(&path).unwrap()).is_err());
 }
 
-/// Texts of every kind of file.
+/// Texts of all formats.
 fn texts() -> Vec<Vec<u8>> {
     let mut texts: Vec<Vec<u8>> =
         FIXTURES.iter().map(|(name, _)| std::fs::read(fixture(name)).unwrap()).collect();
@@ -226,7 +217,7 @@ fn texts() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_file_cut_anywhere_is_refused() {
+fn rejects_truncated_file() {
     for text in texts() {
         let end = text.trim_ascii_end().len();
         for cut in 0..end {
@@ -238,9 +229,9 @@ fn a_file_cut_anywhere_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 512, ..ProptestConfig::default() })]
 
-    /// Whatever happened to a file, it is read or refused, and what is read can be summed up.
+    /// Any damaged file is read or rejected, and the result can be summarized.
     #[test]
-    fn a_damaged_file_does_no_harm(which in any::<prop::sample::Index>(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0u8..4), 1..20)) {
+    fn damaged_file_does_not_panic(which in any::<prop::sample::Index>(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0u8..4), 1..20)) {
         let texts = texts();
         let mut text = which.get(&texts).clone();
         for (at, byte, kind) in changes {

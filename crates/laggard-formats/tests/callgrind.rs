@@ -1,4 +1,4 @@
-//! Files of callgrind: a real one, odd ones, and damaged ones.
+//! callgrind files: a real one, unusual ones and damaged ones.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use laggard_core::model::calls::Calls;
@@ -11,7 +11,7 @@ fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/profiles/inside.callgrind")
 }
 
-/// Calls as `caller > function xCOUNT INSTRUCTIONS`, of functions whose name starts so.
+/// Calls as `caller > function xCOUNT INSTRUCTIONS`, for functions whose name has this prefix.
 fn rows(calls: &Calls, start: &str) -> Vec<String> {
     let texts = &calls.profile.texts;
     let mut all: Vec<String> = calls
@@ -34,13 +34,13 @@ fn everything(graph: &Graph) -> Calls {
 }
 
 #[test]
-fn a_real_file_has_the_counts_of_its_source() {
+fn counts_of_real_file_match_its_source() {
     let graph = read(Source::open(&fixture()).unwrap()).unwrap();
     assert_eq!(graph.losses.to_string(), "");
     assert_eq!(graph.creator, "callgrind-3.19.0");
     assert_eq!(graph.command, "./inside_main 10");
     assert_eq!(graph.events.join(" "), "Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw");
-    // What callgrind_annotate says of the same file.
+    // Values from callgrind_annotate for the same file.
     assert_eq!(graph.totals[..3], [6058, 1452, 1053]);
     let calls = everything(&graph);
     let expected = [
@@ -64,7 +64,7 @@ fn a_real_file_has_the_counts_of_its_source() {
 }
 
 #[test]
-fn the_caller_is_the_place_of_the_call() {
+fn caller_is_the_call_site() {
     let graph = read(Source::open(&fixture()).unwrap()).unwrap();
     let calls = graph.calls(&mut |from, to, name| {
         from.ends_with("inside_main") && to.ends_with("libinside.so") && name == "inside_work"
@@ -79,21 +79,21 @@ fn the_caller_is_the_place_of_the_call() {
     assert!(frame.address > 0x1000 && frame.address < 0x2000, "{:x}", frame.address);
 }
 
-/// Odd files that say clearly what they mean.
+/// Unusual but valid files.
 #[test]
-fn every_way_to_write_it_is_read() {
+fn reads_all_variants_of_the_format() {
     let check = |text: &str, expected: &[&str], losses: &str| {
         let graph = parse(text.as_bytes()).unwrap();
         assert_eq!(rows(&everything(&graph), ""), expected, "{text}");
         assert_eq!(graph.losses.to_string(), losses, "{text}");
     };
-    // The smallest: no version, no positions, no compression, costs that are left out.
+    // The smallest file: no version, no positions, no compression, omitted costs.
     check(
         "creator: x\nevents: Ir\nfn=main\n1 5\n2\ncfn=f\ncalls=3 20\n4 300\nfn=f\n20 300\ntotals: 305\n",
         &["main > f x3 300"],
         "",
     );
-    // Positions of both kinds, relative and hexadecimal; two events; windows line ends.
+    // Positions of both kinds, relative and hexadecimal; two events; Windows line ends.
     check(
         "version: 1\r\npositions: instr line\r\nevents: Dr Ir\r\nob=(1) /a\r\nfn=(1) main\r\n\
          0x10 7 1 2\r\n+0x4 * 1 1\r\ncob=(2) /b\r\ncfi=(9) x.c\r\ncfn=(2) g\r\ncalls=2 0x40 -3\r\n\
@@ -101,7 +101,7 @@ fn every_way_to_write_it_is_read() {
         &["main > g x2 8", "main > main x1 1"],
         "",
     );
-    // Two parts with other events, the second with numbers of its own.
+    // Two parts with different events, the second with its own name ids.
     check(
         "# callgrind format\npart: 1\npositions: line\nevents: Ir\nfn=(1) a\n1 1\ncfn=(2) b\n\
          calls=1 1\n1 9\ntotals: 1\npart: 2\npositions: line\nevents: Dr Ir\nfn=(1) c\n1 5 1\n\
@@ -109,7 +109,7 @@ fn every_way_to_write_it_is_read() {
         &["a > b x1 9", "c > a x4 40"],
         "",
     );
-    // Calls on the same place come together; jumps count for nothing; costs of no event.
+    // Calls at the same place are merged; jumps are ignored; costs without an event are ignored.
     check(
         "version: 1\nevents: Ir\nfn=a\ncfn=b'2\ncalls=1 1\n1 1\njump=3 9\n1\njcnd=1/2 8\n1\ncfn=b\n\
          calls=2 1\n1 2\nfn=(below main)\n1 6\nsummary: 6\n",
@@ -118,18 +118,17 @@ fn every_way_to_write_it_is_read() {
     );
     // A cachegrind file has no calls.
     check("desc: x\ncmd: y\nevents: Ir I1mr\nfl=a.c\nfn=a\n1 5 0\nsummary: 5 0\n", &[], "");
-    // Damage: what can be read is, what cannot is counted.
+    // Damaged files: unreadable lines are counted.
     check(
         "version: 1\nevents: Ir\nfn=(7)\n1 5 5\n1 x\nwhat is this\ncfn=b\ncalls=1 1\n1 2\n",
         &["(7) > b x1 2"],
-        "3 lines could not be read, the first is line 4; 1 names are numbers that the file does not \
-         explain; the file has no total: its end may be missing",
+        "unreadable lines: 3, first at line 4; undefined name ids: 1; the file has no total and may \
+         be truncated",
     );
     check(
         "version: 1\nevents: Ir\nfn=a\n1 5\n2 99999999999999999999\ncalls=1 1\n1 2\ntotals: 7\n",
         &[],
-        "2 lines could not be read, the first is line 5; costs add up to 5 and not, as the file \
-         says, to 7",
+        "unreadable lines: 2, first at line 5; costs add up to 5, but the file states 7",
     );
     // Costs do not overflow.
     let most = u64::MAX;
@@ -142,7 +141,7 @@ fn every_way_to_write_it_is_read() {
 }
 
 #[test]
-fn other_files_are_not_read() {
+fn rejects_other_files() {
     for text in ["", "\n\n", "events: Ir\n", "hello\nevents: Ir\n", "{\"events:\": 1}", "\x7fELF"] {
         assert!(!is_callgrind(text.as_bytes()), "{text}");
     }
@@ -154,7 +153,7 @@ fn other_files_are_not_read() {
 }
 
 #[test]
-fn a_file_cut_anywhere_gives_what_there_is() {
+fn reads_truncated_file_up_to_its_end() {
     let bytes = std::fs::read(fixture()).unwrap();
     let whole = parse(&bytes).unwrap();
     for end in (100..bytes.len() - 40).step_by(997) {
@@ -171,9 +170,9 @@ fn a_file_cut_anywhere_gives_what_there_is() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever happened to a file, reading it ends, and numbers in the result point inside it.
+    /// Reading any damaged file ends, and all references in the result are valid.
     #[test]
-    fn a_damaged_file_does_no_harm(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0u8..4), 1..60)) {
+    fn damaged_file_does_not_panic(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0u8..4), 1..60)) {
         let mut bytes = std::fs::read(fixture()).unwrap();
         for (at, byte, kind) in changes {
             let at = at.index(bytes.len());

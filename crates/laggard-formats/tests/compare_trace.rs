@@ -1,5 +1,5 @@
-//! Pairs of traces whose truth is known by construction: what makes B lag is named first, its size is
-//! right, and where nothing was planted nothing is found.
+//! Pairs of synthetic traces with a planted lag: the cause is named first with the correct size,
+//! and nothing is reported without a planted cause.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -45,7 +45,7 @@ fn row<'a>(found: &'a TraceComparison, by: By, name: &str) -> &'a Finding {
     table.rows.iter().find(|row| row.name == name).unwrap()
 }
 
-/// Whether a gap was found to be what it is.
+/// Whether a difference was attributed to its planted cause.
 fn holds(found: &Finding, truth: f64) -> bool {
     let (low, high) = found.gap_ns.range.unwrap();
     (low..=high).contains(&truth)
@@ -56,7 +56,7 @@ fn check_sums(found: &TraceComparison) {
     let sum: f64 = found.time.iter().map(|row| row.gap_ns.middle).sum();
     let whole = found.whole.gap_ns.middle;
     let scale = found.whole.sides[0].lap_ns;
-    // Medians of parts need not add up to the median of the whole, but nearly do.
+    // Medians of parts only approximately add up to the median of the whole.
     assert!((sum - whole).abs() < 0.02 * scale, "{sum} is not {whole}");
     let explained: f64 = found.judgement.culprits.iter().map(|one| one.explains).sum();
     if !found.judgement.culprits.is_empty() {
@@ -72,7 +72,7 @@ fn check_sums(found: &TraceComparison) {
 }
 
 #[test]
-fn a_class_that_is_slower_is_named() {
+fn names_slower_class() {
     let pair = pair(Planted::SlowClass, 10, 1);
     let found = compared(&pair);
     check_sums(&found);
@@ -95,7 +95,7 @@ fn a_class_that_is_slower_is_named() {
 }
 
 #[test]
-fn a_sequence_that_only_a_fuses_is_named() {
+fn names_sequence_that_only_a_fuses() {
     for (pair, what) in [
         (pair(Planted::Fused, 10, 2), "with modules"),
         (pair_without_python(Planted::Fused, 10, 3), "without Python"),
@@ -121,7 +121,7 @@ fn a_sequence_that_only_a_fuses_is_named() {
 }
 
 #[test]
-fn a_layer_more_is_named() {
+fn names_additional_layer() {
     for (pair, what) in [
         (pair(Planted::LayerMore, 10, 4), "modules"),
         (pair_without_python(Planted::LayerMore, 10, 5), "kernels"),
@@ -144,7 +144,7 @@ fn a_layer_more_is_named() {
 }
 
 #[test]
-fn launches_that_are_late_are_named() {
+fn names_late_launches() {
     let pair = pair(Planted::LateLaunches, 10, 6);
     let found = compared(&pair);
     check_sums(&found);
@@ -155,29 +155,29 @@ fn launches_that_are_late_are_named() {
 }
 
 #[test]
-fn a_pause_of_the_host_is_named() {
+fn names_pause_of_the_host() {
     let pair = pair(Planted::SlowHostGap, 10, 7);
     let found = compared(&pair);
     check_sums(&found);
-    // The thread that launches afterwards, that of the backward pass, is not the one that waited.
+    // The thread that launches afterwards (of the backward pass) is not the one that waited.
     assert_eq!(kinds(&found)[0], Kind::LaunchBound, "{:#?}", found.judgement);
     assert!(holds(&found.whole, pair.gap_ns), "{:?} {}", found.whole.gap_ns, pair.gap_ns);
 }
 
 #[test]
-fn communication_that_nothing_hides_is_named() {
+fn names_exposed_communication() {
     let pair = pair(Planted::ExposedCommunication, 10, 8);
     let found = compared(&pair);
     check_sums(&found);
     assert_eq!(kinds(&found)[0], Kind::ExposedCommunication, "{:#?}", found.judgement);
     assert!(holds(&found.whole, pair.gap_ns), "{:?} {}", found.whole.gap_ns, pair.gap_ns);
-    // As much is communicated as before.
+    // The amount of communication is unchanged.
     let all = row(&found, By::Class, "Communication");
     assert!(matches!(all.verdict, Verdict::NoDetectableDifference(_)), "{all:?}");
 }
 
 #[test]
-fn another_kernel_is_named() {
+fn names_different_kernel() {
     let pair = pair(Planted::OtherKernel, 10, 9);
     let found = compared(&pair);
     check_sums(&found);
@@ -187,7 +187,7 @@ fn another_kernel_is_named() {
 }
 
 #[test]
-fn another_mix_of_phases_is_no_lag() {
+fn different_mix_of_phases_is_not_a_lag() {
     let pair = pair(Planted::PhaseMix, 40, 10);
     let found = compared(&pair);
     assert_eq!(found.sides[0].marker, Marker::Iteration);
@@ -196,9 +196,9 @@ fn another_mix_of_phases_is_no_lag() {
     assert!(found.warnings.iter().any(|warning| warning.code == "PHASES_DIFFER"));
 }
 
-/// Twenty pairs without a difference: the chance to accuse one is to be small, so that none here is.
+/// Twenty pairs without a difference. False accusations must be rare enough that none occurs here.
 #[test]
-fn noise_and_nothing_accuse_nobody() {
+fn noise_and_equal_traces_give_no_culprit() {
     for seed in 1..=10 {
         for (planted, steps) in [(Planted::Noise, 10), (Planted::Noise, 1), (Planted::Nothing, 5)] {
             let found = compared(&pair(planted, steps, seed));
@@ -226,7 +226,7 @@ fn noise_and_nothing_accuse_nobody() {
 }
 
 #[test]
-fn one_step_is_judged_by_what_repeats_in_it() {
+fn single_step_is_judged_by_its_repetitions() {
     let pair = pair(Planted::SlowClass, 1, 11);
     let found = compared(&pair);
     check_sums(&found);
@@ -238,7 +238,7 @@ fn one_step_is_judged_by_what_repeats_in_it() {
 }
 
 #[test]
-fn one_step_with_communication_that_nothing_hides_is_judged() {
+fn single_step_with_exposed_communication_is_judged() {
     for seed in 1..=3 {
         let pair = pair(Planted::ExposedCommunication, 1, seed);
         let found = compared(&pair);
@@ -251,9 +251,9 @@ fn one_step_with_communication_that_nothing_hides_is_judged() {
     }
 }
 
-/// Iterations that read prompts and that generate have layers of other kernels.
+/// Iterations of prefill and of decode have layers with different kernels.
 #[test]
-fn layers_of_each_phase_are_compared_with_their_like() {
+fn compares_layers_within_each_phase() {
     let found = compared(&pair_without_python(Planted::PhaseMix, 40, 3));
     assert_eq!(found.layers.counts, [8, 8]);
     for row in &found.layers.rows {
@@ -266,7 +266,7 @@ fn layers_of_each_phase_are_compared_with_their_like() {
 }
 
 #[test]
-fn devices_of_two_makers_are_compared() {
+fn compares_devices_of_two_vendors() {
     let found = compared(&pair(Planted::Vendors, 8, 12));
     check_sums(&found);
     assert_eq!(found.layers.counts, [8, 8]);

@@ -1,5 +1,5 @@
-//! Texts beyond 4 GiB, where a position no longer fits 32 bits: a stream that is made up as it is
-//! read, and a mapped file that is almost all hole. Neither takes disk or memory.
+//! Texts larger than 4 GiB, whose positions do not fit in 32 bits: a stream generated while it is
+//! read, and a sparse mapped file. Neither needs disk space or memory.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 const FOUR_GIB: u64 = 1 << 32;
 
-/// A text in pieces, some of which repeat.
+/// A text of pieces, some of which repeat.
 struct Made {
     pieces: Vec<(Arc<[u8]>, u64)>,
     piece: usize,
@@ -50,9 +50,9 @@ fn loss(timeline: &Timeline, reason: LossReason) -> Option<(u64, u64)> {
 }
 
 #[test]
-fn a_stream_beyond_4_gib_is_read_to_its_end() {
+fn reads_stream_larger_than_4_gib() {
     let head = "{\"traceEvents\":[\n";
-    // Few events with long texts that nobody wants, so that it is quick.
+    // Few events with long unused texts, to keep the test fast.
     let block: String = (0..32)
         .map(|i| {
             event("k", 10 * i, &format!("\"correlation\":{i},\"note\":\"{}\"", "x".repeat(8100)))
@@ -80,22 +80,22 @@ fn a_stream_beyond_4_gib_is_read_to_its_end() {
     let last = timeline.gpu.spans.len() - 1;
     assert_eq!(timeline.strings.get(timeline.gpu.spans.name[last]), "last");
     assert_eq!(timeline.gpu.spans.ts[last], 5_000_000_000);
-    assert_eq!(timeline.about.rank, Some(5), "what is behind the events");
+    assert_eq!(timeline.about.rank, Some(5), "metadata after the events");
 }
 
-/// The kernel makes a page of zeros for every page of the hole that is looked at, which takes from
-/// one to ten seconds and is given back at once.
+/// The kernel allocates a zero page for every accessed page of the hole, which takes one to ten
+/// seconds. The pages are freed immediately.
 #[cfg(unix)]
 #[test]
-fn a_mapped_file_beyond_4_gib_is_read_to_its_end() {
+fn reads_mapped_file_larger_than_4_gib() {
     if std::env::var_os("LAGGARD_QUICK").is_some() {
         return;
     }
     let mut file = tempfile::NamedTempFile::new().unwrap();
-    // The zeros of the hole are inside of a text.
+    // The zeros of the hole are inside a string.
     file.write_all(b"{\"note\":\"").unwrap();
     if file.as_file().set_len(FOUR_GIB + 500).is_err() {
-        return; // the file system has no files of this size
+        return; // the file system does not support files of this size
     }
     file.seek(SeekFrom::End(0)).unwrap();
     let events: Vec<String> = (0..1000).map(|i| event("k", 10 * i, "\"correlation\":3")).collect();
@@ -114,5 +114,5 @@ fn a_mapped_file_beyond_4_gib_is_read_to_its_end() {
     assert_eq!(timeline.gpu.spans.len(), 2000);
     assert_eq!(timeline.bytes, file.as_file().metadata().unwrap().len());
     assert_eq!(loss(&timeline, LossReason::NotJson), Some((1, place_of_damage)));
-    assert_eq!(timeline.about.rank, Some(5), "what is behind the events");
+    assert_eq!(timeline.about.rank, Some(5), "metadata after the events");
 }

@@ -1,5 +1,5 @@
-//! The trace reader on made-up traces: whatever path, instruction set, number of threads and
-//! source, the rows are the same; whatever the damage, it comes back with what could be saved.
+//! The trace reader on synthetic traces. All paths, instruction sets, numbers of threads and
+//! sources give the same rows. Damaged traces are read as far as possible.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -30,7 +30,7 @@ fn read_stream(text: &[u8], options: &Options) -> Result<Timeline, Error> {
     kineto::read(source, options, &|_| {})
 }
 
-/// Every row of every table with its names and ids spelled out, so that numbering does not matter.
+/// Every row of every table with its names and ids resolved, so that numbering does not matter.
 fn rows(t: &Timeline) -> String {
     let mut out = String::new();
     let text = |id: u32| if id == u32::MAX { "-" } else { t.strings.get(id) };
@@ -121,7 +121,7 @@ fn rows(t: &Timeline) -> String {
     out
 }
 
-/// Asserts that all ways to read the text give the rows of the careful path.
+/// Asserts that all readers of the text give the rows of the careful path.
 fn check(what: &str, text: &[u8]) {
     let careful = read_mapped(text, &options(Paths::Careful, Isa::Portable, 1))
         .map(|t| rows(&t))
@@ -154,14 +154,14 @@ fn check(what: &str, text: &[u8]) {
 }
 
 #[test]
-fn all_paths_give_equal_rows_on_random_traps() {
+fn all_paths_give_equal_rows_on_random_malformed_files() {
     for seed in 0..40 {
         check(&format!("seed {seed}"), traps::random_trap(seed, 400).as_bytes());
     }
 }
 
 #[test]
-fn all_paths_give_equal_rows_on_fixtures_and_traps() {
+fn all_paths_give_equal_rows_on_fixtures_and_malformed_files() {
     for fixture in fixtures::all()
         .unwrap()
         .iter()
@@ -172,7 +172,7 @@ fn all_paths_give_equal_rows_on_fixtures_and_traps() {
 }
 
 #[test]
-fn a_cut_file_gives_its_whole_events() {
+fn keeps_complete_events_of_truncated_file() {
     for seed in 0..6 {
         let text = traps::random_trap(seed, 200);
         for cut in (0..10).map(|i| text.len() * i / 10) {
@@ -182,7 +182,7 @@ fn a_cut_file_gives_its_whole_events() {
 }
 
 #[test]
-fn long_streams_cross_many_windows() {
+fn reads_streams_across_many_windows() {
     let (text, totals) = generated::text(&generated::Recipe::new(9 << 20, generated::Gpu::Amd));
     let streamed = read_stream(text.as_bytes(), &options(Paths::Any, Isa::detect(), 1)).unwrap();
     let mapped =
@@ -192,7 +192,7 @@ fn long_streams_cross_many_windows() {
 }
 
 #[test]
-fn totals_are_what_the_generator_knows() {
+fn totals_match_the_generator() {
     for fixture in fixtures::all().unwrap() {
         let Some(found) = fixture.found else { continue };
         let bytes = compress::expand(&fixture.bytes);
@@ -216,7 +216,7 @@ fn totals_are_what_the_generator_knows() {
 }
 
 #[test]
-fn files_of_other_kinds_are_refused_by_name() {
+fn rejects_other_files_by_name() {
     for sample in traps::not_traces() {
         let error = read_mapped(&sample.bytes, &Options::default())
             .map(|t| t.events)
@@ -226,7 +226,7 @@ fn files_of_other_kinds_are_refused_by_name() {
 }
 
 #[test]
-fn damage_never_ends_the_program() {
+fn damage_does_not_panic() {
     let bases: Vec<Vec<u8>> = vec![
         traps::random_trap(7, 150).into_bytes(),
         generated::text(&generated::Recipe::new(60_000, generated::Gpu::Nvidia)).0.into_bytes(),
@@ -247,10 +247,10 @@ fn damage_never_ends_the_program() {
     }
 }
 
-/// What the fuzz target asserts, for a bounded number of texts. What is no longer JSON may be
-/// judged differently: the faster paths do not look at what they do not need.
+/// The assertions of the fuzz target, for a bounded number of texts. Paths can differ on texts that
+/// are not JSON, because the faster paths do not look at unused parts.
 #[test]
-fn changed_texts_that_are_json_have_the_same_events_on_all_paths() {
+fn paths_agree_on_damaged_texts_that_are_json() {
     let mut compared = 0;
     for seed in 0..2000 {
         let mut text = traps::random_trap(seed % 50, 12).into_bytes();
@@ -270,10 +270,10 @@ fn changed_texts_that_are_json_have_the_same_events_on_all_paths() {
 }
 
 #[test]
-fn damaged_metadata_is_told_once_wherever_the_events_are() {
+fn reports_damaged_metadata_once() {
     let event = r#"{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":2}"#;
     for damage in ["tru", "@@", "1 2", "{]"] {
-        // Beyond one window of a stream, and beyond many.
+        // After one window of a stream, and after many.
         for padding in [10, 3 << 20] {
             let pad = "x".repeat(padding);
             check(
@@ -287,7 +287,7 @@ fn damaged_metadata_is_told_once_wherever_the_events_are() {
 
 const KERNEL: &str = r#"{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":10,"dur":5,"args":{"correlation":1,"stream":7,"device":0}}"#;
 
-/// Checks events, kernels and losses of a text with `K` for a kernel, mapped and streamed.
+/// Checks events, kernels and losses of a text in which `K` is a kernel, mapped and streamed.
 fn check_counts(text: &str, events: u64, kernels: usize, losses: &str) {
     let text = text.replace('K', KERNEL);
     for timeline in [
@@ -309,7 +309,7 @@ fn check_counts(text: &str, events: u64, kernels: usize, losses: &str) {
 }
 
 #[test]
-fn whole_events_around_broken_ones_are_kept() {
+fn keeps_complete_events_around_broken_ones() {
     check_counts(r#"{"traceEvents":[K,{"a"x},K,K]}"#, 4, 3, "not-json 1");
     check_counts(r#"{"traceEvents":[K,{"ph":"X","name":"a", K,K,K]}"#, 5, 4, "not-json 1");
     check_counts(
@@ -324,8 +324,8 @@ fn whole_events_around_broken_ones_are_kept() {
 }
 
 #[test]
-fn crafted_traces_cost_no_more_than_they_are_worth() {
-    // Each of these once took time or memory with the square of its length.
+fn crafted_traces_take_linear_time() {
+    // Each of these once took quadratic time or memory.
     check_counts(
         &format!(r#"{{{}"traceEvents":[K]}}"#, r#""traceEvents":[],"#.repeat(20_000)),
         1,
@@ -361,7 +361,7 @@ fn crafted_traces_cost_no_more_than_they_are_worth() {
 }
 
 #[test]
-fn many_categories_cost_no_kernel() {
+fn keeps_kernels_among_many_categories() {
     let odd = |i: usize| {
         format!(r#"{{"ph":"X","cat":"c{i}","name":"n","pid":0,"tid":7,"ts":{i},"dur":1}},"#)
     };

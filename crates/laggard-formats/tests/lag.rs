@@ -1,5 +1,5 @@
-//! Run files under damage: whatever byte is changed or missing, what is read is what was written,
-//! or the file is refused.
+//! Damaged run files: with any byte changed or missing, reading gives the original content or an
+//! error.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -50,7 +50,7 @@ impl Indexed {
         Ok((file.summary()?, file.timeline()?))
     }
 
-    /// Asserts that the file is refused, or gives what was written.
+    /// Asserts that the file is rejected or gives the original content.
     fn check(&self, path: &Path, what: &str) {
         match Indexed::read(path) {
             Ok((summary, timeline)) => {
@@ -63,7 +63,7 @@ impl Indexed {
     }
 }
 
-/// Everything in a timeline; where its texts lie in memory does not matter.
+/// The whole content of a timeline, independent of its memory layout.
 fn tables(timeline: &Timeline) -> (Vec<String>, String) {
     let texts = timeline.strings.iter().map(|(_, text)| text.to_owned()).collect();
     let rest = Timeline { strings: Strings::default(), ..timeline.clone() };
@@ -71,7 +71,7 @@ fn tables(timeline: &Timeline) -> (Vec<String>, String) {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn round_trips_index() {
     let indexed = Indexed::new(200_000);
     let (summary, timeline) = Indexed::read(&indexed.save()).unwrap();
     assert_eq!(summary, indexed.summary);
@@ -79,11 +79,11 @@ fn what_is_written_is_read_back() {
 }
 
 #[test]
-fn a_changed_byte_is_noticed_or_does_not_matter() {
+fn detects_or_tolerates_changed_byte() {
     let indexed = Indexed::new(20_000);
     let whole = fs::read(indexed.save()).unwrap();
     let path = indexed.directory.path().join("damaged.lag");
-    // Every byte that no checksum covers, which lie around the manifest's text; a sample beyond.
+    // Every byte without a checksum, which are around the manifest's text; a sample of the others.
     let beyond = (1000..whole.len()).step_by(61);
     for at in (0..1000).chain(whole.len().min(8900)..whole.len().min(9900)).chain(beyond) {
         let change = [0x01, 0x80, 0xff][at % 3];
@@ -95,19 +95,19 @@ fn a_changed_byte_is_noticed_or_does_not_matter() {
 }
 
 #[test]
-fn a_shortened_or_lengthened_file_is_noticed_or_does_not_matter() {
+fn detects_or_tolerates_changed_length() {
     let indexed = Indexed::new(20_000);
     let whole = fs::read(indexed.save()).unwrap();
     let path = indexed.directory.path().join("damaged.lag");
     for length in (0..200).chain((200..whole.len()).step_by(211)) {
         fs::write(&path, &whole[..length]).unwrap();
-        indexed.check(&path, &format!("cut to {length}"));
+        indexed.check(&path, &format!("truncated to {length}"));
     }
     let mut longer = whole.clone();
     longer.extend_from_slice(&whole);
     fs::write(&path, &longer).unwrap();
     indexed.check(&path, "doubled");
-    // A hole, as a crash of the machine leaves it.
+    // A hole, as left by a crash of the machine.
     let mut holed = whole.clone();
     holed[4096..8192].fill(0);
     fs::write(&path, &holed).unwrap();
@@ -115,23 +115,23 @@ fn a_shortened_or_lengthened_file_is_noticed_or_does_not_matter() {
 }
 
 #[test]
-fn an_index_cut_short_while_mapped_is_an_error() {
+fn rejects_index_truncated_while_mapped() {
     let indexed = Indexed::new(3 << 20);
     let path = indexed.save();
     let whole = fs::read(&path).unwrap();
-    // To nothing, to a whole page, and within the last page, which no signal tells of.
+    // Truncated to nothing, to a whole page, and within the last page, which raises no signal.
     for length in [0, 4096, whole.len() / 2, whole.len() - 10] {
         fs::write(&path, &whole).unwrap();
         let file = RunFile::open(&path).unwrap();
         fs::File::options().write(true).open(&path).unwrap().set_len(length as u64).unwrap();
         let read = file.timeline().map(|timeline| timeline.events);
-        assert!(matches!(read, Err(Error::Shrank { .. })), "cut to {length}: {read:?}");
-        assert!(matches!(file.summary(), Err(Error::Shrank { .. })), "cut to {length}");
+        assert!(matches!(read, Err(Error::Shrank { .. })), "truncated to {length}: {read:?}");
+        assert!(matches!(file.summary(), Err(Error::Shrank { .. })), "truncated to {length}");
     }
 }
 
 #[test]
-fn tables_that_lost_their_file_say_so() {
+fn detects_truncation_behind_loaded_tables() {
     let indexed = Indexed::new(3 << 20);
     let path = indexed.save();
     let file = RunFile::open(&path).unwrap();
@@ -143,7 +143,7 @@ fn tables_that_lost_their_file_say_so() {
 }
 
 #[test]
-fn a_changed_trace_has_no_fresh_index() {
+fn index_of_changed_trace_is_stale() {
     let indexed = Indexed::new(1 << 20);
     indexed.save();
     let whole = fs::read(&indexed.trace).unwrap();
@@ -163,5 +163,5 @@ fn a_changed_trace_has_no_fresh_index() {
         assert!(matches!(find(), Index::Unusable(..)), "changed at {at}");
     }
     fs::write(&indexed.trace, &whole).unwrap();
-    assert!(matches!(find(), Index::Unusable(..)), "written again at another time");
+    assert!(matches!(find(), Index::Unusable(..)), "rewritten later");
 }

@@ -1,4 +1,5 @@
-//! Files of other profilers and counters: real ones, ones written after their manuals, damaged ones.
+//! Files of other profilers and counters: real ones, ones written by their manuals, and damaged
+//! ones.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use laggard_core::counters::{derive, totals};
@@ -37,7 +38,7 @@ fn figure(counters: &Counters, name: &str) -> Option<f64> {
 }
 
 #[test]
-fn counters_of_a_machine_without_hardware_ones() {
+fn reads_counters_without_hardware_events() {
     let read = counters("perf-stat.csv");
     assert_eq!(
         sums(&read),
@@ -57,7 +58,7 @@ fn counters_of_a_machine_without_hardware_ones() {
 }
 
 #[test]
-fn repeated_runs_have_a_spread() {
+fn reads_spread_of_repeated_runs() {
     let read = counters("perf-stat-repeat.csv");
     assert!((read.rows[0].spread.unwrap() - 0.0137).abs() < 1e-12);
     assert_eq!(read.rows[2].spread, None, "nothing was counted");
@@ -69,7 +70,7 @@ fn repeated_runs_have_a_spread() {
 }
 
 #[test]
-fn intervals_of_processors_are_added_up() {
+fn sums_intervals_of_cpus() {
     let read = counters("perf-stat-intervals.csv");
     assert_eq!(read.rows.len(), 12);
     assert_eq!(read.rows[1].of, "CPU1");
@@ -79,7 +80,7 @@ fn intervals_of_processors_are_added_up() {
 }
 
 #[test]
-fn json_says_the_same() {
+fn json_and_text_agree() {
     assert_eq!(
         sums(&counters("perf-stat.json")),
         ["task-clock 3.024336", "page-faults 1075", "cycles not supported"]
@@ -87,9 +88,9 @@ fn json_says_the_same() {
 }
 
 #[test]
-fn kinds_of_cores_are_one_counter() {
+fn merges_core_types_into_one_counter() {
     let read = counters("perf-stat-hybrid.csv");
-    // 90 % of the time on large cores, 10 % on small ones, each scaled up to all of it by perf.
+    // 90 % of the time on large cores, 10 % on small ones. perf scales each to the whole run.
     assert_eq!(
         sums(&read),
         [
@@ -105,11 +106,11 @@ fn kinds_of_cores_are_one_counter() {
     assert_eq!(parts, ["cpu_core", "cpu_atom"]);
     assert_eq!(read.rows[1].parts[1].value(), Some(2e7));
     assert_eq!(figure(&read, "instructions per cycle"), Some(56.0 / 29.0));
-    assert!(read.warnings[0].contains("moved between kinds of cores"), "{:?}", read.warnings);
+    assert!(read.warnings[0].contains("moved between core types"), "{:?}", read.warnings);
 }
 
 #[test]
-fn hardware_counters_give_rates() {
+fn derives_rates_from_hardware_counters() {
     let read = counters("perf-stat-hardware.csv");
     assert_eq!(read.warnings, [""; 0]);
     assert_eq!(figure(&read, "instructions per cycle"), Some(2.0));
@@ -117,17 +118,17 @@ fn hardware_counters_give_rates() {
     assert_eq!(figure(&read, "branch misses"), Some(0.0025));
     assert_eq!(figure(&read, "L1 data cache load misses"), Some(0.05));
     assert_eq!(figure(&read, "clock rate"), Some(3e9));
-    assert_eq!(read.rows[2].metrics.len(), 2, "a figure of a line of its own");
+    assert_eq!(read.rows[2].metrics.len(), 2, "a metric on its own line");
     assert_eq!(read.rows.last().unwrap().name, "event=0x3c,umask=0x0");
 }
 
 #[test]
-fn what_a_program_writes_between_is_counted() {
+fn counts_lines_of_program_output() {
     let mut text = b"hello, world\n".to_vec();
     text.extend(bytes("perf-stat.csv"));
     let read = perf_stat::parse(&text).unwrap();
     assert_eq!(read.rows.len(), 5);
-    assert_eq!(read.warnings[0], "1 line is no counter and left out, the first is line 1");
+    assert_eq!(read.warnings[0], "skipped 1 unrecognized line (first: line 1)");
     let refused = perf_stat::read(Source::open(&fixture("README.md")).unwrap(), &|_| {});
     assert!(matches!(refused, Err(Error::NotARecording { .. })));
 }
@@ -154,7 +155,7 @@ fn stacks(profile: &Profile, event: u32) -> Vec<String> {
 }
 
 #[test]
-fn the_heap_at_its_peak() {
+fn reads_heap_at_peak() {
     let profile = profile("heap.massif", massif::read);
     // ms_print: 300,000B in block, 200,000B of it for columns and 100,000B for rows.
     assert_eq!(stacks(&profile, 0), ["main;columns;block 200000", "main;rows;block 100000"]);
@@ -173,21 +174,21 @@ fn the_heap_at_its_peak() {
         let fact = profile.about.facts.iter().find(|fact| fact.0 == name);
         fact.map(|fact| fact.1.as_str()).unwrap()
     };
-    assert_eq!(fact("snapshots"), "51, 6 with a tree");
+    assert_eq!(fact("snapshots"), "51, 6 with an allocation tree");
     assert_eq!(fact("heap at peak"), "300000 bytes");
-    assert_eq!(fact("lost to the allocator at peak"), "2000 bytes");
+    assert_eq!(fact("allocator overhead at peak"), "2000 bytes");
     assert_eq!(fact("time of peak"), "351210 instructions");
     assert_eq!(profile.quality.warnings, [""; 0]);
 }
 
 #[test]
-fn places_below_the_threshold_are_a_mark() {
+fn places_below_threshold_become_a_mark() {
     let profile = profile("ls.massif", massif::read);
     let peak = stacks(&profile, 0);
     assert!(peak.contains(&"in 17 places, all below massif's threshold (4.00%) 9989".to_owned()));
     assert!(peak.contains(&"in 1 place, below massif's threshold (4.00%);0x1200B0 24".to_owned()));
     assert!(peak.contains(&"(below main);0x10CB6F;0x1200B0 20800".to_owned()), "{peak:?}");
-    assert_eq!(View::whole(&profile).whole.weight, 66_493, "what ms_print has as useful heap");
+    assert_eq!(View::whole(&profile).whole.weight, 66_493, "useful-heap of ms_print");
     let kinds = profile.frames.iter().filter(|frame| frame.kind == FrameKind::Mark).count();
     assert!(kinds >= 2);
     assert_eq!(profile.about.duration_ns % 1_000_000, 0);
@@ -195,19 +196,19 @@ fn places_below_the_threshold_are_a_mark() {
 }
 
 #[test]
-fn a_massif_file_without_a_peak_shows_its_largest() {
+fn massif_without_peak_uses_largest_snapshot() {
     let text = String::from_utf8(bytes("heap.massif")).unwrap();
     let cut = &text[..text.find("snapshot=40").unwrap()];
     let profile = massif::parse(cut.as_bytes()).unwrap();
     assert!(profile.events[0].name.starts_with("heap at snapshot 39 ("));
-    assert_eq!(profile.quality.warnings, ["the file has no peak: its end may be missing"]);
+    assert_eq!(profile.quality.warnings, ["the file has no peak snapshot and may be truncated"]);
     let cut = &text[..text.find("snapshot=5\n").unwrap()];
     let why = massif::parse(cut.as_bytes()).unwrap_err();
-    assert_eq!(why, "none of its 5 snapshots says where memory was allocated");
+    assert_eq!(why, "none of its 5 snapshots has an allocation tree");
 }
 
 #[test]
-fn stacks_of_dtrace() {
+fn reads_dtrace_stacks() {
     let profile = profile("stacks.dtrace", dtrace::read);
     assert_eq!(
         stacks(&profile, 0),
@@ -227,11 +228,11 @@ fn stacks_of_dtrace() {
 }
 
 #[test]
-fn counts_by_name_and_both() {
+fn reads_dtrace_counts_by_name_and_by_stack() {
     let by_name = profile("functions.dtrace", dtrace::read);
     assert_eq!(stacks(&by_name, 0), ["cblas_sgemm 7", "vDSP_mmul 3", "vDSP_vsmul 10"]);
     assert_eq!(by_name.events[0].name, "calls");
-    // The same calls in two aggregations are not added up.
+    // The same calls in two aggregations are not added.
     let both = profile("both.dtrace", dtrace::read);
     let names: Vec<&str> = both.events.iter().map(|event| event.name.as_str()).collect();
     assert_eq!(names, ["calls", "calls by name"]);
@@ -240,7 +241,7 @@ fn counts_by_name_and_both() {
 }
 
 #[test]
-fn filtered_dtrace_tells_functions_and_no_counts() {
+fn filtered_dtrace_gives_functions_without_counts() {
     let profile = profile("filtered.dtrace", dtrace::read);
     assert_eq!(
         stacks(&profile, 0),
@@ -251,7 +252,7 @@ fn filtered_dtrace_tells_functions_and_no_counts() {
 }
 
 #[test]
-fn keys_before_a_stack_are_marks() {
+fn dtrace_keys_before_a_stack_become_marks() {
     let text =
         "  python3.11   1234\n        libc`read+0x1\n        5\n\n  sh\n        libc`read\n   2\n";
     let profile = dtrace::parse(text.as_bytes()).unwrap();
@@ -273,7 +274,7 @@ fn call_rows(calls: &Calls) -> Vec<String> {
 }
 
 #[test]
-fn system_calls_of_dtruss() {
+fn reads_dtruss_system_calls() {
     let calls = system_calls("all.dtruss");
     assert_eq!(
         call_rows(&calls),
@@ -292,25 +293,25 @@ fn system_calls_of_dtruss() {
     let failed: Vec<(&str, u64)> =
         calls.failures.iter().map(|row| (calls.profile.texts.get(row.error), row.count)).collect();
     assert_eq!(failed, [("ENOENT", 1), ("ENOENT", 1)]);
-    assert_eq!(calls.profile.quality.warnings, [""; 0], "the table at the end has the same calls");
+    assert_eq!(calls.profile.quality.warnings, [""; 0], "the summary table agrees");
 }
 
 #[test]
-fn filtered_dtruss_is_counted() {
+fn reads_filtered_dtruss() {
     let plain = system_calls("plain.dtruss");
     assert_eq!(plain.rows.iter().map(|row| row.count).sum::<u64>(), 8);
     assert!(plain.rows.iter().all(|row| row.total_ns == 0 && row.histogram.is_empty()));
     let filtered = system_calls("filtered.dtruss");
     assert_eq!(call_rows(&filtered), ["5f21 open x1 0", "5f21 stat64 x1 0", "6001 stat64 x1 0"]);
-    // Columns that no header explains are not guessed.
+    // Columns without a header are not guessed.
     let text = "  12 read(0x3, 0x1, 0x2)\t\t = 4 0\n";
     let calls = dtruss::parse(text.as_bytes()).unwrap();
     assert_eq!(calls.rows[0].total_ns, 0);
-    assert!(calls.profile.quality.warnings[0].contains("only the header"));
+    assert!(calls.profile.quality.warnings[0].contains("header is missing"));
 }
 
 #[test]
-fn stacks_and_tables_of_dtruss() {
+fn reads_dtruss_stacks_and_tables() {
     let text = "SYSCALL(args) \t\t = return\nread(0x3, 0x1, 0x2)\t\t = 4 0\n\n              \
                 libsystem_kernel.dylib`__read_nocancel+0xa\n              a.out`main+0x10\n\n";
     let calls = dtruss::parse(text.as_bytes()).unwrap();
@@ -324,7 +325,7 @@ fn stacks_and_tables_of_dtruss() {
 }
 
 #[test]
-fn a_callgrind_file_is_a_profile_with_exact_costs() {
+fn callgrind_profile_has_exact_costs() {
     let profile = profile("inside.callgrind", callgrind::read_profile);
     let graph = callgrind::read(Source::open(&fixture("inside.callgrind")).unwrap()).unwrap();
     let names: Vec<&str> = profile.events.iter().map(|event| event.name.as_str()).collect();
@@ -338,7 +339,7 @@ fn a_callgrind_file_is_a_profile_with_exact_costs() {
         let key = (profile.module_path(frame), profile.texts.get(frame.function), sample.event);
         *own.entry(key).or_default() += sample.weight;
     }
-    // What callgrind_annotate says of the same file.
+    // Values from callgrind_annotate for the same file.
     assert_eq!(sums, [6058, 1452, 1053, 172, 67, 48, 171, 33, 45]);
     assert_eq!(sums, graph.totals);
     for (number, function) in (0..).zip(&graph.functions) {
@@ -352,14 +353,15 @@ fn a_callgrind_file_is_a_profile_with_exact_costs() {
 }
 
 #[test]
-fn callers_of_a_callgrind_file_have_their_share() {
-    // `leaf` costs 40: 30 for a, 10 for b. `b` itself is reached from main alone.
+fn callgrind_costs_are_split_among_callers() {
+    // `leaf` costs 40: 30 for a, 10 for b. `b` is called only by main.
     let text = "# callgrind format\nevents: Ir\nfl=x.c\nfn=main\n1 5\ncfn=a\ncalls=1 0\n2 32\n\
                 cfn=b\ncalls=1 0\n3 11\nfn=a\n10 2\ncfn=leaf\ncalls=3 0\n11 30\nfn=b\n20 1\n\
                 cfn=leaf\ncalls=1 0\n21 10\nfn=leaf\n30 25\n31 15\nsummary: 48\ntotals: 48\n";
     let graph = callgrind::parse_lines(text.as_bytes()).unwrap();
     let profile = callgrind::profile(&graph);
-    // Lines are frames of their own: 25 and 15 are shared three to one, rounding to the first.
+    // Lines are separate frames: 25 and 15 are split three to one, with the rounding error in the
+    // first.
     assert_eq!(
         stacks(&profile, 0),
         [
@@ -378,13 +380,13 @@ fn callers_of_a_callgrind_file_have_their_share() {
 }
 
 #[test]
-fn cycles_end_and_many_paths_are_bounded() {
+fn callgrind_cycles_end_and_paths_are_bounded() {
     // a and b call each other; main enters at a.
     let text = "# callgrind format\nevents: Ir\nfn=main\n1 1\ncfn=a\ncalls=1 0\n1 30\nfn=a\n1 10\n\
                 cfn=b\ncalls=2 0\n1 20\nfn=b\n1 20\ncfn=a\ncalls=1 0\n1 10\ntotals: 31\n";
     let profile = callgrind::profile(&callgrind::parse_lines(text.as_bytes()).unwrap());
     assert_eq!(stacks(&profile, 0), ["main 1", "main;a 10", "main;a;b 20"]);
-    assert_eq!(profile.quality.warnings[1], "calls that close a cycle are in no stack: 1");
+    assert_eq!(profile.quality.warnings[1], "cyclic calls omitted from stacks: 1");
     // Thirty levels of two functions that each call both of the next: 2^30 paths.
     let mut text = "# callgrind format\nevents: Ir\n".to_owned();
     for level in 0..30 {
@@ -402,7 +404,7 @@ fn cycles_end_and_many_paths_are_bounded() {
     assert!(profile.stacks.len() < 100_000);
 }
 
-/// Files that every reader must tell from its own, and who reads each.
+/// Files that every reader must distinguish from its own, and the reader of each.
 const FILES: [(&str, &str); 17] = [
     ("perf-stat.csv", "perf stat"),
     ("perf-stat-repeat.csv", "perf stat"),
@@ -424,7 +426,7 @@ const FILES: [(&str, &str); 17] = [
 ];
 
 #[test]
-fn every_file_is_told_by_its_own_reader_alone() {
+fn each_file_is_detected_by_one_reader() {
     let told = |head: &[u8]| {
         use laggard_formats::read;
         let all = [
@@ -467,7 +469,7 @@ fn every_file_is_told_by_its_own_reader_alone() {
     }
 }
 
-/// Whatever bytes come, every reader returns.
+/// Every reader returns for any bytes.
 fn survives(text: &[u8]) {
     if let Some(counters) = perf_stat::parse(text) {
         let totals = totals(&counters);
@@ -495,7 +497,7 @@ fn survives(text: &[u8]) {
 }
 
 #[test]
-fn files_cut_anywhere_are_read_as_far_as_they_go() {
+fn reads_truncated_files() {
     for (file, _) in FILES {
         let text = bytes(file);
         for end in (0..text.len()).step_by(1 + text.len() / 500) {
@@ -506,7 +508,7 @@ fn files_cut_anywhere_are_read_as_far_as_they_go() {
 
 proptest! {
     #[test]
-    fn damage_does_no_harm(
+    fn damage_does_not_panic(
         (file, _) in prop::sample::select(FILES.to_vec()),
         places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20),
     ) {
@@ -519,12 +521,12 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_do_no_harm(text in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn arbitrary_bytes_do_not_panic(text in prop::collection::vec(any::<u8>(), 0..400)) {
         survives(&text);
     }
 
     #[test]
-    fn any_fields_do_no_harm(
+    fn arbitrary_fields_do_not_panic(
         lines in prop::collection::vec("[0-9<>a-z,;./:%`()=# -]{0,40}", 0..8),
     ) {
         survives(lines.join("\n").as_bytes());

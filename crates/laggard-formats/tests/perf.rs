@@ -1,6 +1,6 @@
-//! Recordings that perf makes here, read by us and by perf itself.
+//! Recordings made by perf on this machine, read by laggard and by perf itself.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::print_stderr)] // a test fails by panicking and says what it skips
+#![allow(clippy::unwrap_used, clippy::print_stderr)] // a test fails by panicking and prints what it skips
 
 use laggard_core::model::profile::{FrameKind, Profile, state};
 use laggard_formats::Source;
@@ -25,7 +25,7 @@ fn works(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
-/// Builds the program; none, with the reason said, where that or recording it cannot be done.
+/// Builds and records the program. Returns `None` and prints the reason if that is not possible.
 fn recorded(directory: &Path, flags: &[&str]) -> Option<std::path::PathBuf> {
     let source = directory.join("p.c");
     let program = directory.join("program");
@@ -33,7 +33,7 @@ fn recorded(directory: &Path, flags: &[&str]) -> Option<std::path::PathBuf> {
     let mut compile = Command::new("cc");
     compile.args(["-O2", "-g", "-fno-omit-frame-pointer", "-o"]).arg(&program).arg(&source);
     if !works(&mut compile) {
-        eprintln!("skipped: there is no C compiler");
+        eprintln!("skipped: no C compiler");
         return None;
     }
     let data = directory.join("perf.data");
@@ -80,7 +80,8 @@ fn perfs(path: &Path) -> Vec<Vec<String>> {
     all
 }
 
-/// Samples whose functions agree with perf's, as far as perf knows them, and all samples.
+/// Number of samples whose functions agree with perf's, as far as perf knows them, and of all
+/// samples.
 fn agreement(path: &Path) -> (usize, usize) {
     let profile = read(path);
     let (ours, perfs) = (ours(&profile), perfs(path));
@@ -88,7 +89,7 @@ fn agreement(path: &Path) -> (usize, usize) {
     let (mut frames, mut same_frames) = (0, 0);
     let (mut agreeing, mut further) = (0, 0);
     for (ours, perfs) in ours.iter().zip(&perfs) {
-        // perf shows versions of symbols, and one of a function's names where it has several.
+        // perf shows symbol versions, and only one of several names of a function.
         let plain = |name: &str| {
             let name = name.split('@').next().unwrap_or_default();
             name.trim_start_matches("__GI_")
@@ -110,7 +111,7 @@ fn agreement(path: &Path) -> (usize, usize) {
     }
     let cut = profile.samples.iter().filter(|sample| sample.state & state::CUT != 0).count();
     eprintln!(
-        "{}: {agreeing} of {} stacks, {same_frames} of {frames} frames as perf has them; {further} go further than perf's; {cut} cut; {:?}",
+        "{}: {agreeing} of {} stacks, {same_frames} of {frames} frames agree with perf; {further} are longer than perf's; {cut} truncated; {:?}",
         path.display(),
         ours.len(),
         profile.quality
@@ -119,14 +120,14 @@ fn agreement(path: &Path) -> (usize, usize) {
 }
 
 #[test]
-fn recordings_given_are_read_as_perf_reads_them() {
+fn recordings_from_the_environment_agree_with_perf() {
     for path in std::env::var("LAGGARD_PERF_DATA").unwrap_or_default().split_whitespace() {
         agreement(Path::new(path));
     }
 }
 
 #[test]
-fn stacks_are_those_that_perf_finds() {
+fn stacks_agree_with_perf() {
     for flags in [
         &["--call-graph", "fp"][..],
         &["--call-graph", "dwarf,8192"],
@@ -142,7 +143,7 @@ fn stacks_are_those_that_perf_finds() {
 }
 
 #[test]
-fn a_recording_cut_anywhere_gives_what_is_left() {
+fn reads_truncated_recording() {
     let directory = tempfile::tempdir().unwrap();
     let Some(data) = recorded(directory.path(), &["--call-graph", "fp"]) else { return };
     let whole = std::fs::read(&data).unwrap();
@@ -153,7 +154,7 @@ fn a_recording_cut_anywhere_gives_what_is_left() {
         std::fs::write(&cut, &whole[..whole.len() / part]).unwrap();
         let Ok(profile) = perf::read(Source::open(&cut).unwrap(), &|_| ()) else { continue };
         assert!(profile.samples.len() >= before && profile.samples.len() <= all);
-        assert!(profile.quality.warnings.iter().any(|text| text.contains("cut short")));
+        assert!(profile.quality.warnings.iter().any(|text| text.contains("truncated")));
         before = profile.samples.len();
     }
     assert!(before > 0, "half of a recording has samples");

@@ -1,4 +1,4 @@
-//! Recordings under damage: what is read is what was written up to some moment, and never a panic.
+//! Damaged recordings: reading gives the content of some earlier time and never panics.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -14,11 +14,11 @@ use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Everything in a profile, in an order of its own.
+/// The whole content of a profile, in a canonical order.
 fn all(profile: &Profile) -> (Vec<String>, String) {
     let texts = profile.texts.iter().map(str::to_owned).collect();
     let rest = Profile { texts: Texts::default(), ..profile.clone() };
-    // The map of an empty table of texts has one entry and so one order.
+    // The map of an empty text table has one entry and so one order.
     (texts, format!("{rest:?}"))
 }
 
@@ -29,7 +29,7 @@ fn profile_of(path: &Path) -> (Profile, Vec<Loss>) {
     }
 }
 
-/// The profile as it was after each of a few appends.
+/// The profile after each of several appends.
 fn growth() -> Vec<Profile> {
     let mut sketch = Sketch::default();
     (0..4)
@@ -37,7 +37,7 @@ fn growth() -> Vec<Profile> {
             sketch.samples(5, &format!("app!main;liba.so!f{i};run (app.py:{i})"));
             sketch.thread(1, 2 + i, "app", "worker");
             let mut profile = sketch.done();
-            // It is told only at the end.
+            // CPU time is known only at the end.
             profile.threads.iter_mut().for_each(|thread| thread.cpu_ns = 0);
             profile
         })
@@ -59,7 +59,7 @@ fn place() -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
-fn a_killed_recording_is_read_up_to_its_last_part() {
+fn reads_killed_recording_up_to_its_last_part() {
     let (_directory, path) = place();
     let growth = growth();
     let recorder = record(&path, &growth);
@@ -75,7 +75,7 @@ fn a_killed_recording_is_read_up_to_its_last_part() {
 }
 
 #[test]
-fn a_recording_cut_anywhere_is_one_of_its_moments() {
+fn truncated_recording_is_an_earlier_state() {
     let (_directory, path) = place();
     let growth = growth();
     record(&path, &growth);
@@ -99,7 +99,7 @@ fn a_recording_cut_anywhere_is_one_of_its_moments() {
 }
 
 #[test]
-fn a_changed_byte_is_noticed_or_does_not_matter() {
+fn detects_or_tolerates_changed_byte() {
     let (_directory, path) = place();
     let growth = growth();
     let recorder = record(&path, &growth);
@@ -134,9 +134,9 @@ fn a_changed_byte_is_noticed_or_does_not_matter() {
     check("finished", &bytes, &[all(last)], &path);
 }
 
-/// A stranger may put anything behind a right checksum.
+/// A file with a valid checksum can still contain anything.
 #[test]
-fn a_hostile_part_never_panics() {
+fn hostile_part_does_not_panic() {
     let (_directory, path) = place();
     lag::write_profile(&path, &growth()[1]).unwrap();
     let bytes = fs::read(&path).unwrap();
@@ -170,7 +170,7 @@ fn a_hostile_part_never_panics() {
 }
 
 #[test]
-fn numbers_that_point_nowhere_are_left_out() {
+fn skips_invalid_references() {
     let (_directory, path) = place();
     let mut profile = growth().pop().unwrap();
     let good = profile.samples.len();
@@ -191,7 +191,7 @@ fn numbers_that_point_nowhere_are_left_out() {
 }
 
 #[test]
-fn calls_are_read_back() {
+fn round_trips_calls() {
     let (_directory, path) = place();
     let mut profile = matrix_product();
     let name = profile.texts.add("cblas_dgemm");
@@ -233,7 +233,7 @@ fn calls_are_read_back() {
 }
 
 #[test]
-fn a_file_of_another_kind_is_named() {
+fn rejects_other_files_by_name() {
     let (directory, path) = place();
     fs::write(&path, "not a run").unwrap();
     assert!(matches!(read_run(&path), Err(Error::BadRunFile { .. })));
@@ -242,7 +242,7 @@ fn a_file_of_another_kind_is_named() {
     assert!(matches!(read_run(&directory.path().join("missing")), Err(Error::Io { .. })));
 }
 
-/// Numbers that may point anywhere.
+/// Arbitrary references.
 fn number() -> impl Strategy<Value = u32> {
     prop_oneof![8 => 0u32..12, 1 => Just(u32::MAX), 1 => any::<u32>()]
 }
@@ -250,7 +250,7 @@ fn number() -> impl Strategy<Value = u32> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
     #[test]
-    fn whatever_a_file_says_can_be_shown(
+    fn any_readable_file_can_be_reported(
         frames in prop::collection::vec((0u8..5, number(), number(), number()), 1..12),
         parents in prop::collection::vec((number(), 0usize..12), 0..12),
         samples in prop::collection::vec((number(), number(), number(), any::<u64>()), 0..20),
@@ -302,7 +302,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_recorded_is_read_back(
+    fn round_trips_any_recording(
         stacks in prop::collection::vec(("[a-c;!()\"\u{1b}é ]{0,12}", 0u32..4, 0usize..4), 0..30),
         every in 1usize..9,
     ) {
@@ -317,7 +317,7 @@ proptest! {
         }
         recorder.append(&sketch.profile).unwrap();
         let (read, losses) = profile_of(&path);
-        // Threads' CPU time is only told at the end.
+        // CPU time of threads is known only at the end.
         let blank = |profile: &Profile| {
             let mut profile = profile.clone();
             profile.threads.iter_mut().for_each(|thread| thread.cpu_ns = 0);

@@ -1,4 +1,4 @@
-//! A trace that is cut short while it is being read is an error, not the end of the program.
+//! A trace that is truncated while it is read is an error and does not kill the process.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -14,10 +14,10 @@ fn cut(path: &Path, length: u64) {
 }
 
 #[test]
-fn a_trace_cut_short_while_it_is_read_is_an_error() {
+fn rejects_trace_truncated_while_read() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("trace.json");
-    // Progress is told of every 16 MB: some are read before the cut, some behind it.
+    // Progress is reported every 16 MB: some data is read before the truncation, some after it.
     let whole = text(&Recipe::new(48 << 20, Gpu::Amd)).0;
     let size = whole.len() as u64;
     for (threads, length) in [(1, size / 2), (2, 0), (2, size / 2), (3, size - 10)] {
@@ -27,29 +27,29 @@ fn a_trace_cut_short_while_it_is_read_is_an_error() {
         let once = Once::new();
         let options = Options { threads, ..Options::default() };
         let read = kineto::read(source, &options, &|_| once.call_once(|| cut(&path, length)));
-        assert!(once.is_completed(), "nothing was told of progress");
+        assert!(once.is_completed(), "progress was not reported");
         let read = read.map(|timeline| timeline.events);
-        assert!(matches!(read, Err(Error::Shrank { .. })), "cut to {length}: {read:?}");
+        assert!(matches!(read, Err(Error::Shrank { .. })), "truncated to {length}: {read:?}");
     }
 }
 
 #[test]
-fn a_trace_cut_short_before_it_is_read_is_an_error() {
+fn rejects_trace_truncated_before_read() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("trace.json");
     let whole = text(&Recipe::new(3 << 20, Gpu::Amd)).0;
-    // The last is within the last page, which no signal tells of.
+    // The last one is within the last page, which raises no signal.
     for length in [0, 1, 4096, whole.len() as u64 / 2, whole.len() as u64 - 1] {
         fs::write(&path, &whole).unwrap();
         let source = Source::open(&path).unwrap();
         cut(&path, length);
         let read = kineto::read(source, &Options::default(), &|_| {}).map(|t| t.events);
-        assert!(matches!(read, Err(Error::Shrank { .. })), "cut to {length}: {read:?}");
+        assert!(matches!(read, Err(Error::Shrank { .. })), "truncated to {length}: {read:?}");
     }
 }
 
 #[test]
-fn a_trace_that_grows_is_read_as_it_was() {
+fn reads_growing_trace_at_its_original_size() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("trace.json");
     let (whole, totals) = text(&Recipe::new(1 << 20, Gpu::Amd));
@@ -61,7 +61,7 @@ fn a_trace_that_grows_is_read_as_it_was() {
 }
 
 #[test]
-fn many_maps_are_guarded_each_for_itself() {
+fn guards_many_maps_independently() {
     let directory = tempfile::tempdir().unwrap();
     let paths: Vec<_> = (0..20).map(|i| directory.path().join(format!("{i}.json"))).collect();
     let (whole, totals) = text(&Recipe::new(100_000, Gpu::Nvidia));

@@ -1,6 +1,6 @@
-//! Stacks that other profilers and viewers wrote, and what becomes of ours in their formats.
+//! Stacks of other profilers and viewers, and round trips of our own through their formats.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr)] // a test fails by panicking and says what it measured
+#![allow(clippy::unwrap_used, clippy::print_stderr)] // a test fails by panicking and prints what it measured
 
 use laggard_core::model::profile::{FrameKind, Profile, Unit};
 use laggard_core::profile::{Cost, View, frame_label};
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 type Read = fn(Source, &(dyn Fn(u64) + Sync)) -> Result<Profile, Error>;
 
-/// A reader and what tells its files.
+/// A reader and its detection function.
 #[derive(Clone, Copy)]
 struct Format {
     is_it: fn(&[u8]) -> bool,
@@ -29,7 +29,7 @@ const SPEEDSCOPE: Format = Format { is_it: speedscope::is_speedscope, read: spee
 const PPROF: Format = Format { is_it: pprof::is_pprof, read: pprof::read };
 const FIREFOX: Format = Format { is_it: firefox::is_firefox, read: firefox::read };
 
-/// All formats, and the fixtures of each.
+/// All formats and their fixtures.
 const FIXTURES: [(Format, &[&str]); 5] = [
     (COLLAPSED, &["py-spy.raw"]),
     (PERF_SCRIPT, &["perf-script.txt", "perf-script-lines.txt", "perf-script-flat.txt"]),
@@ -46,14 +46,14 @@ fn read(format: Format, path: &Path) -> Profile {
     sound((format.read)(Source::open(path).unwrap(), &|_| ()).unwrap())
 }
 
-/// The profile of some bytes, from a file.
+/// Reads a profile from bytes in a file.
 fn parse(format: Format, bytes: &[u8]) -> Result<Profile, Error> {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(bytes).unwrap();
     (format.read)(Source::open(file.path()).unwrap(), &|_| ()).map(sound)
 }
 
-/// A profile whose numbers all point somewhere.
+/// Asserts that all references of a profile are valid.
 fn sound(profile: Profile) -> Profile {
     let none = laggard_core::model::NONE;
     for (number, node) in (0u32..).zip(&profile.stacks) {
@@ -72,7 +72,7 @@ fn sound(profile: Profile) -> Profile {
     profile
 }
 
-/// The labels of all samples' stacks, innermost first, with what they count.
+/// Labels of all stacks, innermost first, with their counts.
 fn stacks(profile: &Profile) -> Vec<(String, u64)> {
     let mut all: Vec<(String, u64)> = profile
         .samples
@@ -94,7 +94,7 @@ fn count(profile: &Profile, event: u32) -> u64 {
 }
 
 #[test]
-fn each_file_is_told_by_its_own_reader_and_no_other() {
+fn each_file_is_detected_by_one_reader() {
     for (own, (_, names)) in FIXTURES.iter().enumerate() {
         for name in *names {
             let bytes = decompressed(&fixture(name));
@@ -137,7 +137,7 @@ fn decompressed(path: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn stacks_of_py_spy_are_as_many_as_it_says() {
+fn py_spy_sample_count_matches() {
     let profile = read(COLLAPSED, &fixture("py-spy.raw"));
     // "Wrote raw flamegraph data to 'pyspy.raw'. Samples: 84 Errors: 0"
     assert_eq!(count(&profile, 0), 84);
@@ -154,21 +154,21 @@ fn stacks_of_py_spy_are_as_many_as_it_says() {
 }
 
 #[test]
-fn collapsed_lines_of_all_kinds_are_read() {
+fn reads_all_kinds_of_collapsed_lines() {
     let text = "a;b 2\r\na;b 3\n# remark\n\nmain;f(int, char) 4\nno count\nx 1.25\nx 1.5\n[no stack] 7\nlast;one";
     let profile = parse(COLLAPSED, text.as_bytes()).unwrap();
     let expected = [("", 7), ("b < a", 5), ("f(int, char) < main", 4), ("x", 3)];
     assert_eq!(stacks(&profile), expected.map(|(stack, count)| (stack.to_owned(), count)));
     assert_eq!(
         profile.quality.warnings,
-        ["1 line is no stack and was left out", "the file ends early: its last line has no count"]
+        ["skipped 1 line without a stack", "the file is truncated: its last line has no count"]
     );
     let error = parse(COLLAPSED, b"nothing\nhere\n").unwrap_err();
-    assert!(error.to_string().contains("no line with a stack"), "{error}");
+    assert!(error.to_string().contains("no line has a stack"), "{error}");
 }
 
 #[test]
-fn two_counts_are_two_events() {
+fn two_counts_become_two_events() {
     let profile = parse(COLLAPSED, b"a;b 10 12\na;c 0 3\na 5 0\n").unwrap();
     let names: Vec<&str> = profile.events.iter().map(|event| event.name.as_str()).collect();
     assert_eq!(names, ["first", "second"]);
@@ -176,7 +176,7 @@ fn two_counts_are_two_events() {
 }
 
 #[test]
-fn compressed_stacks_are_read_as_plain_ones_are() {
+fn reads_compressed_stacks() {
     let mut text = vec![];
     let samples =
         laggard_samples::stacks::collapsed(20_000_000, 3, Order::Mixed, &mut text).unwrap();
@@ -187,23 +187,23 @@ fn compressed_stacks_are_read_as_plain_ones_are() {
     let cut = laggard_formats::gzip(&text);
     let cut = parse(COLLAPSED, &cut[..cut.len() / 2]).unwrap();
     assert!(count(&cut, 0) > samples / 4 && count(&cut, 0) < samples);
-    assert!(cut.quality.warnings.iter().any(|text| text.contains("ends early")));
+    assert!(cut.quality.warnings.iter().any(|text| text.contains("could not be read to its end")));
 }
 
 #[test]
-fn a_line_without_end_costs_only_itself() {
+fn skips_only_the_overlong_line() {
     let mut text = b"a;b 3\n".to_vec();
     text.resize(text.len() + (40 << 20), b'x');
     text.extend_from_slice(b" 5\nc;d 4\n");
     for bytes in [laggard_formats::gzip(&text), text] {
         let profile = parse(COLLAPSED, &bytes).unwrap();
         assert_eq!(count(&profile, 0), 7);
-        assert_eq!(profile.quality.warnings, ["1 line is no stack and was left out"]);
+        assert_eq!(profile.quality.warnings, ["skipped 1 line without a stack"]);
     }
 }
 
 #[test]
-fn perf_script_has_the_samples_that_perf_counts() {
+fn perf_script_sample_count_matches() {
     let profile = read(PERF_SCRIPT, &fixture("perf-script.txt"));
     assert_eq!(profile.quality.warnings, Vec::<String>::new());
     let events: Vec<(&str, u64)> =
@@ -235,7 +235,7 @@ fn perf_script_has_the_samples_that_perf_counts() {
 const PERF_EVENTS: [(&str, u64); 2] = [("context-switches", 5), ("cpu-clock:u", 17)];
 
 #[test]
-fn lines_and_flat_samples_of_perf_script_are_read() {
+fn reads_perf_script_source_lines_and_flat_samples() {
     let lines = read(PERF_SCRIPT, &fixture("perf-script-lines.txt"));
     let flat = read(PERF_SCRIPT, &fixture("perf-script-flat.txt"));
     assert_eq!((count(&lines, 0), count(&flat, 0)), (11, 11));
@@ -248,7 +248,7 @@ fn lines_and_flat_samples_of_perf_script_are_read() {
 }
 
 #[test]
-fn python_frames_and_strange_lines_of_perf_script() {
+fn reads_perf_script_python_frames_and_skips_unknown_lines() {
     let text = "a b  7/8 [001] 1.000000001: 3 cycles: \n\t 7f py::run:/x/app.py+0xb (/tmp/perf-7.map)\n\t 80 [unknown] (/x/lib.so)\n\nrubbish\n\t 81 f (/x)\n\na b  7/8 [001] 1.000000005: 4 cycles: \n";
     let profile = parse(PERF_SCRIPT, text.as_bytes()).unwrap();
     let expected = [("", 1), ("run (/x/app.py) < [lib.so+0x80]", 1)];
@@ -256,11 +256,11 @@ fn python_frames_and_strange_lines_of_perf_script() {
     let thread = &profile.threads[0];
     assert_eq!((thread.pid, thread.tid, profile.texts.get(thread.name)), (7, 8, "a b"));
     assert_eq!((profile.samples[1].time_ns, profile.samples[1].weight), (4, 4));
-    assert_eq!(profile.quality.warnings, ["1 line is not understood and was left out"]);
+    assert_eq!(profile.quality.warnings, ["skipped 1 unrecognized line"]);
 }
 
 #[test]
-fn speedscope_of_py_spy_has_its_samples() {
+fn py_spy_speedscope_sample_count_matches() {
     let profile = read(SPEEDSCOPE, &fixture("py-spy.speedscope.json"));
     // "Wrote speedscope file to 'pyspy.speedscope.json'. Samples: 80 Errors: 0", 200 a second
     assert_eq!(count(&profile, 0), 80);
@@ -274,7 +274,7 @@ fn speedscope_of_py_spy_has_its_samples() {
 }
 
 #[test]
-fn functions_entered_and_left_give_their_own_time() {
+fn open_and_close_events_give_self_time() {
     let file = r#"{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":"x",
         "shared":{"frames":[{"name":"a"},{"name":"b","file":"b.c","line":3},{"name":"c"}]},
         "profiles":[{"type":"evented","name":"t","unit":"microseconds","startValue":10,"endValue":30,
@@ -299,15 +299,12 @@ fn functions_entered_and_left_give_their_own_time() {
     assert_eq!(count(&profile, 1), 6);
     assert_eq!(
         profile.quality.warnings,
-        [
-            "1 frames of stacks are not among the file's frames",
-            "3 functions were entered and not left, or left and not entered"
-        ]
+        ["references to missing frames: 1", "unbalanced open and close events: 3"]
     );
 }
 
 #[test]
-fn pprof_of_go_says_what_pprof_says_of_it() {
+fn go_profile_matches_go_tool_pprof() {
     let profile = read(PPROF, &fixture("go-cpu.pb.gz"));
     assert_eq!(profile.quality.warnings, Vec::<String>::new());
     let events: Vec<(&str, Unit)> =
@@ -334,7 +331,7 @@ fn pprof_of_go_says_what_pprof_says_of_it() {
     let heap = read(PPROF, &fixture("go-heap.pb.gz"));
     let names: Vec<&str> = heap.events.iter().map(|event| event.name.as_str()).collect();
     assert_eq!(names, ["inuse_space", "alloc_objects", "alloc_space", "inuse_objects"]);
-    assert_eq!(View::whole(&heap).event_name(), "inuse_space", "as pprof shows it by itself");
+    assert_eq!(View::whole(&heap).event_name(), "inuse_space", "the default of pprof");
     let sum = |name: &str| {
         let event = names.iter().position(|other| *other == name).unwrap() as u32;
         let samples = heap.samples.iter().filter(|sample| sample.event == event);
@@ -345,7 +342,7 @@ fn pprof_of_go_says_what_pprof_says_of_it() {
 }
 
 #[test]
-fn firefox_tables_of_threads_and_of_all_are_read() {
+fn reads_firefox_tables_per_thread_and_shared() {
     let profile = read(FIREFOX, &fixture("samply-like.profile.json"));
     assert_eq!(count(&profile, 0), 4);
     let expected =
@@ -367,7 +364,7 @@ fn firefox_tables_of_threads_and_of_all_are_read() {
 }
 
 #[test]
-fn samply_has_addresses_that_can_be_named() {
+fn samply_frames_keep_addresses_for_symbolization() {
     let profile = read(FIREFOX, &fixture("samply.profile.json"));
     assert_eq!(profile.quality.warnings, Vec::<String>::new());
     // `length` of the samples of the thread
@@ -381,13 +378,13 @@ fn samply_has_addresses_that_can_be_named() {
     assert_eq!(profile.texts.get(module.unwrap().id), "7fa4f1192c039b86d008f6f760cb2ef1cdb563b7");
     let thread = &profile.threads[profile.samples[0].thread as usize];
     assert_eq!((thread.pid, thread.tid, profile.texts.get(thread.name)), (26978, 26978, "burn"));
-    // They are counted from the start of the machine in the file.
+    // In the file they are relative to the boot of the machine.
     let times: Vec<u64> = profile.samples.iter().map(|sample| sample.time_ns).collect();
     assert!(times[0] == 0 && times.is_sorted() && profile.about.duration_ns == times[10]);
 }
 
 #[test]
-fn slices_of_a_chrome_trace_nest_and_add_up() {
+fn chrome_slices_nest_and_add_up() {
     let profile = matrix_product();
     let mut out = vec![];
     write::chrome(&View::whole(&profile), "run", &mut out).unwrap();
@@ -418,7 +415,7 @@ fn slices_of_a_chrome_trace_nest_and_add_up() {
 }
 
 #[test]
-fn a_chrome_trace_of_sums_is_laid_out() {
+fn chrome_places_samples_without_times() {
     let profile = parse(COLLAPSED, b"a;b 2\na;c 3\n").unwrap();
     let mut out = vec![];
     write::chrome(&View::whole(&profile), "run", &mut out).unwrap();
@@ -433,14 +430,14 @@ fn a_chrome_trace_of_sums_is_laid_out() {
     assert_eq!(phases, [("B", 0.0), ("B", 0.0), ("E", 2.0), ("B", 2.0), ("E", 5.0), ("E", 5.0)]);
 }
 
-/// What a profile says of each function, by its name: itself, and with what it calls.
+/// Self and total values of each function, by name.
 fn functions(profile: &Profile) -> BTreeMap<String, (Cost, Cost)> {
     let mut all: BTreeMap<String, (Cost, Cost)> = BTreeMap::new();
     for sample in &View::whole(profile).samples {
         let name = |frame: u32| {
             let frame = &profile.frames[frame as usize];
             let name = profile.texts.get(frame.function);
-            // Formats of text have no control characters.
+            // Text formats cannot contain control characters.
             let name = name.replace(|c: char| c.is_control(), " ");
             if name.is_empty() { frame_label(profile, frame) } else { name }
         };
@@ -459,7 +456,7 @@ fn functions(profile: &Profile) -> BTreeMap<String, (Cost, Cost)> {
 
 type Written = fn(&View, &mut dyn Write) -> std::io::Result<()>;
 
-/// Keeps what was written where `LAGGARD_WRITTEN` says, to be looked at by other programs.
+/// Keeps the written files in the directory `LAGGARD_WRITTEN`, for checks with other programs.
 fn keep(name: &str, content: &[u8]) {
     if let Some(directory) = std::env::var_os("LAGGARD_WRITTEN") {
         std::fs::write(Path::new(&directory).join(name), content).unwrap();
@@ -467,7 +464,7 @@ fn keep(name: &str, content: &[u8]) {
 }
 
 #[test]
-fn what_we_write_is_read_as_it_was() {
+fn round_trips_all_formats() {
     let before = matrix_product();
     let formats: [(Format, Written, bool); 4] = [
         (COLLAPSED, |view, out| write::collapsed(view, out), false),
@@ -499,12 +496,12 @@ fn what_we_write_is_read_as_it_was() {
 }
 
 #[test]
-fn a_file_cut_anywhere_is_read_or_refused() {
+fn truncated_file_is_read_or_rejected() {
     for (format, names) in FIXTURES {
         for name in names {
             let bytes = std::fs::read(fixture(name)).unwrap();
             for part in 0..200 {
-                // What is wrong is found by `sound` and by panics.
+                // Errors are detected by `sound` and by panics.
                 let _ = parse(format, &bytes[..bytes.len() * part / 200]);
             }
         }
@@ -515,7 +512,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn a_file_with_wrong_bytes_is_read_or_refused(
+    fn damaged_file_is_read_or_rejected(
         which in 0usize..5,
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20),
     ) {
@@ -532,7 +529,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_bytes_are_read_or_rejected(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         for (format, _) in FIXTURES {
             (format.is_it)(&bytes);
             let _ = parse(format, &bytes);

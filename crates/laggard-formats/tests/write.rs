@@ -1,4 +1,4 @@
-//! What other programs get to read.
+//! Output formats for other programs.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -29,7 +29,7 @@ fn joined() -> Profile {
 }
 
 #[test]
-fn collapsed_stacks_are_a_line_each() {
+fn writes_one_line_per_collapsed_stack() {
     let profile = Sketch::default()
         .samples(2, "app!main;run (a.py:3);liba.so!0x1f")
         .samples(1, "app!main;run (a.py:3);liba.so!0x1f")
@@ -49,7 +49,7 @@ fn collapsed_stacks_are_a_line_each() {
 }
 
 #[test]
-fn samples_as_csv() {
+fn writes_samples_as_csv() {
     let profile = Sketch::default()
         .thread(1, 2, "a,b", "say \"hi\"")
         .samples(1, "app!f(int, int);app!g")
@@ -61,7 +61,7 @@ fn samples_as_csv() {
 }
 
 #[test]
-fn speedscope_has_a_profile_a_thread() {
+fn speedscope_has_one_profile_per_thread() {
     let file = parsed(&joined(), |view, out| write::speedscope(view, "run", out));
     let frames = file["shared"]["frames"].as_array().unwrap();
     let product = frames.iter().find(|frame| frame["name"] == "product").unwrap();
@@ -83,7 +83,7 @@ fn speedscope_has_a_profile_a_thread() {
 }
 
 #[test]
-fn firefox_tables_point_into_each_other() {
+fn firefox_tables_refer_to_each_other() {
     let file = parsed(&joined(), |view, out| write::firefox(view, "run", out));
     let threads = file["threads"].as_array().unwrap();
     assert_eq!(threads.len(), 3);
@@ -142,7 +142,7 @@ fn firefox_tables_point_into_each_other() {
 }
 
 #[test]
-fn nothing_is_written_as_nothing() {
+fn writes_empty_profile() {
     let profile = Profile::default();
     assert_eq!(written(&profile, write::collapsed), "");
     assert_eq!(

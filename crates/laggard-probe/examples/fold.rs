@@ -3,7 +3,7 @@
     clippy::print_stdout,
     clippy::print_stderr,
     clippy::unwrap_used,
-    reason = "a tool for developers"
+    reason = "a developer tool"
 )]
 
 use laggard_core::model::profile::{FrameKind, state};
@@ -56,7 +56,7 @@ fn main() {
         println!("{stack} {n}");
     }
     eprintln!(
-        "exit {} samples {} complete {} {:?} resolve {:?} {:?}",
+        "exit status {} samples {} complete {} {:?} symbolization {:?} {:?}",
         ended.code(),
         profile.samples.len(),
         complete,
@@ -65,7 +65,7 @@ fn main() {
         resolution
     );
     for (m, n, r) in &profile.quality.cut {
-        eprintln!("  cut {n} in {}: {}", profile.texts.get(*m), profile.texts.get(*r));
+        eprintln!("  truncated {n} in {}: {}", profile.texts.get(*m), profile.texts.get(*r));
     }
     eprintln!(
         "cpu user {:.3} system {:.3} threads {:.3} sampled {:.3}",

@@ -1,5 +1,5 @@
-//! The measured program as a child process: started, waited for, its signals passed on.
-#![allow(unsafe_code, reason = "signals, affinity and resource usage have no safe interface")]
+//! The measured program as a child process: starts it, waits for it and forwards signals to it.
+#![allow(unsafe_code, reason = "signals, CPU affinity and wait4 have no safe interface")]
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -14,30 +14,30 @@ pub(crate) struct Child {
     pid: u32,
     ended: Receiver<Ended>,
     stderr: Option<ChildStderr>,
-    /// Its number until it is waited for: from then on the number is another's.
+    /// Its process ID until it is waited for: after that the ID may be reused.
     running: Arc<Mutex<Option<i32>>>,
     /// Whether it was asked to end.
     is_asked: bool,
 }
 
-/// Time that a program has to end by itself when it is asked to.
+/// Time that a program has to end after a request.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
-/// How a program ended, and what it used.
+/// Exit status and resource usage of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// Its status.
+    /// Exit status.
     pub status: ExitStatus,
-    /// CPU time outside the kernel, with that of children it waited for.
+    /// User CPU time, including that of children it waited for.
     pub user_ns: u64,
-    /// CPU time in the kernel.
+    /// System CPU time.
     pub system_ns: u64,
-    /// Largest resident memory, bytes.
+    /// Peak resident memory in bytes.
     pub peak_memory: u64,
 }
 
 impl Ended {
-    /// From what the kernel said of a process that ended.
+    /// From the kernel's data about an ended process.
     pub(crate) fn new(status: i32, usage: &libc::rusage) -> Ended {
         let ns =
             |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
@@ -49,20 +49,20 @@ impl Ended {
         }
     }
 
-    /// The code that a shell gives it: a signal is 128 and its number.
+    /// The exit status as a shell reports it: a signal is 128 plus its number.
     pub fn code(&self) -> i32 {
         self.status.code().unwrap_or_else(|| 128 + self.status.signal().unwrap_or(0))
     }
 }
 
-/// Process that signals are passed on to.
+/// Process that signals are forwarded to.
 static FORWARD_TO: AtomicI32 = AtomicI32::new(0);
 
 impl Child {
-    /// Starts the command, on these processors if any are given. `on_end` is called from another
-    /// thread when the program has ended.
+    /// Starts the command, on these CPUs if any are given. `on_end` is called from another thread
+    /// after the program has ended.
     ///
-    /// From here on Ctrl-C is the child's to answer, and a request to terminate goes to it.
+    /// From here on, the child handles Ctrl-C, and termination signals are forwarded to it.
     pub(crate) fn start(
         mut command: Command,
         cpus: &[usize],
@@ -70,7 +70,7 @@ impl Child {
     ) -> io::Result<Child> {
         bind(&mut command, cpus)?;
         pass_signals_on();
-        #[allow(clippy::zombie_processes, reason = "reaped by wait4 below, for its usage")]
+        #[allow(clippy::zombie_processes, reason = "reaped by wait4 below, for its resource usage")]
         let mut child = command.spawn()?;
         let pid = child.id();
         FORWARD_TO.store(pid as i32, SeqCst);
@@ -82,7 +82,7 @@ impl Child {
             let end = {
                 let mut number = until_waited.lock().unwrap_or_else(PoisonError::into_inner);
                 *number = None;
-                // A program that was started since has its own claim to signals.
+                // Do not clear the entry of a program that was started since.
                 let _ = FORWARD_TO.compare_exchange(pid as i32, 0, SeqCst, SeqCst);
                 wait(pid as i32)
             };
@@ -92,24 +92,24 @@ impl Child {
         Ok(Child { pid, ended, stderr: child.stderr.take(), running, is_asked: false })
     }
 
-    /// Its number; that of another process once it has ended and been waited for.
+    /// Process ID; it may be reused once the process has been waited for.
     pub(crate) fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// What it writes to standard error, if the command says that we get it.
+    /// Its standard error, if the command pipes it.
     pub(crate) fn take_stderr(&mut self) -> Option<ChildStderr> {
         self.stderr.take()
     }
 
-    /// How it ended, if it has.
+    /// How it ended, or `None` if it is still running.
     pub(crate) fn ended(&self) -> Option<Ended> {
         self.ended.try_recv().ok()
     }
 
-    /// Waits until it has ended, and says how.
+    /// Waits until it has ended.
     pub(crate) fn wait(&self) -> Ended {
-        // The waiting thread always answers before it ends.
+        // The waiting thread always sends before it ends.
         self.ended.recv().unwrap_or(Ended {
             status: ExitStatus::from_raw(0),
             user_ns: 0,
@@ -118,9 +118,9 @@ impl Child {
         })
     }
 
-    /// Asks it to end once it has run for this long, and ends it when it does not.
+    /// Asks the program to end once it has run for `most`, and kills it after a grace period.
     pub(crate) fn end_after(&mut self, most: Duration, elapsed: Duration) {
-        // Once, so that a program that ends well on the first request is not cut short by a second.
+        // Only once, because a second request may cut short an orderly exit.
         if elapsed >= most && !self.is_asked {
             self.is_asked = true;
             self.ask_to_end();
@@ -130,7 +130,7 @@ impl Child {
         }
     }
 
-    /// Asks it to end, if it has not.
+    /// Asks it to end, unless it has ended.
     pub(crate) fn ask_to_end(&self) {
         self.signal(libc::SIGTERM);
     }
@@ -138,27 +138,28 @@ impl Child {
     fn signal(&self, signal: i32) {
         let number = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pid) = *number {
-            // SAFETY: a signal to our own child, which is not waited for while the lock is held.
+            // SAFETY: a signal to a child, which is not waited for while the lock is held.
             unsafe { libc::kill(pid, signal) };
         }
     }
 }
 
-/// Returns when a child has ended, and leaves it to be waited for.
+/// Returns when a child has ended, without reaping it.
 fn until_ended(pid: u32) {
-    // SAFETY: plain data that the kernel fills in.
+    // SAFETY: `siginfo_t` is plain data, and all-zero bytes are valid.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
     let what = libc::WEXITED | libc::WNOWAIT;
-    // SAFETY: looks at our own child. An interruption is no end, an error leaves it to `wait`.
+    // SAFETY: `info` is valid for writes; the process is a child of this one. The loop retries on
+    // interruption; other errors are left to `wait`.
     while unsafe { libc::waitid(libc::P_PID, pid, &raw mut info, what) } != 0
         && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
     {}
 }
 
-/// Lets a command run on these processors alone, if any are given.
+/// Restricts a command to these CPUs, if any are given.
 pub(crate) fn bind(command: &mut Command, cpus: &[usize]) -> io::Result<()> {
     let Some(set) = processor_set(cpus)? else { return Ok(()) };
-    // SAFETY: between fork and exec only this system call is made.
+    // SAFETY: between fork and exec, the closure makes only this system call.
     unsafe {
         command.pre_exec(move || {
             if libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) != 0 {
@@ -170,7 +171,7 @@ pub(crate) fn bind(command: &mut Command, cpus: &[usize]) -> io::Result<()> {
     Ok(())
 }
 
-/// Passes signals on to this process from now on, or with 0 to none.
+/// Forwards signals to this process from now on; 0 stops forwarding.
 pub(crate) fn answer_for(pid: i32) {
     if pid != 0 {
         pass_signals_on();
@@ -178,13 +179,13 @@ pub(crate) fn answer_for(pid: i32) {
     FORWARD_TO.store(pid, SeqCst);
 }
 
-/// Waits until a child has ended.
+/// Waits until a child has ended, and reaps it.
 pub(crate) fn wait(pid: i32) -> Ended {
     let mut status = 0;
-    // SAFETY: plain data that the kernel fills in.
+    // SAFETY: `rusage` is plain data, and all-zero bytes are valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     loop {
-        // SAFETY: waits for our own child.
+        // SAFETY: both pointers are valid for writes; the process is a child of this one.
         let answer = unsafe { libc::wait4(pid, &raw mut status, 0, &raw mut usage) };
         if answer == pid || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
             break;
@@ -197,13 +198,14 @@ fn processor_set(cpus: &[usize]) -> io::Result<Option<libc::cpu_set_t>> {
     if cpus.is_empty() {
         return Ok(None);
     }
-    // SAFETY: plain data; CPU_SET checks nothing, so the numbers are checked here.
+    // SAFETY: `cpu_set_t` is plain data. `CPU_SET` does not check its argument, so the numbers are
+    // checked here.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     for &cpu in cpus {
         if cpu >= libc::CPU_SETSIZE as usize {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                format!("there is no CPU {cpu}"),
+                format!("CPU {cpu} does not exist"),
             ));
         }
         // SAFETY: the number is below the size of the set.
@@ -212,21 +214,23 @@ fn processor_set(cpus: &[usize]) -> io::Result<Option<libc::cpu_set_t>> {
     Ok(Some(set))
 }
 
-/// Requests to end are passed on to the child, and we do not end before it. Those of the terminal
-/// reach it by themselves, being for the whole group of processes.
+/// Forwards termination signals to the child, so that this process does not end before it. Signals
+/// of the terminal are not forwarded: they reach the child directly, as they go to the whole
+/// process group.
 fn pass_signals_on() {
     extern "C" fn pass(signal: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
         let child = FORWARD_TO.load(SeqCst);
-        // SAFETY: the kernel's; whoever the signal is from.
+        // SAFETY: the kernel passes a valid `siginfo_t` to the handler.
         let is_of_terminal = unsafe { (*info).si_code } == libc::SI_KERNEL;
         if child > 0 && !is_of_terminal {
-            // SAFETY: may be called in a handler; the child is ours.
+            // SAFETY: `kill` is async-signal-safe; the process is a child of this one.
             unsafe { libc::kill(child, signal) };
         }
     }
     for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: a handler that only makes a system call. A program started later gets the
-        // default actions again, which a signal that is ignored would not.
+        // SAFETY: the handler only makes a system call, and both structures are plain data. A
+        // handler is used rather than `SIG_IGN`, because a program started later inherits ignored
+        // signals but not handlers.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             let mut old: libc::sigaction = std::mem::zeroed();

@@ -1,4 +1,4 @@
-//! Why a program could not be measured.
+//! Errors that keep a program from being measured.
 
 use crate::bench::{Differ, Trouble};
 use crate::program::Refusal;
@@ -6,134 +6,136 @@ use crate::sample::here;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a program could not be measured.
+/// An error that keeps a program from being measured.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The program is of a kind that cannot be.
+    /// The kind of program cannot be measured.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// This process is one that cannot be, or not now.
+    /// This process cannot record itself, or not at this time.
     #[error(transparent)]
     RefusedHere(#[from] here::Refusal),
-    /// The driver of a recording does not answer.
-    #[error("the driver that was to keep the samples does not answer")]
+    /// The driver of a recording does not respond.
+    #[error("the driver process that collects the samples does not respond")]
     Driver(#[source] io::Error),
-    /// The driver of a recording says why it failed.
-    #[error("the driver that was to keep the samples failed: {0}")]
+    /// The driver of a recording reported an error.
+    #[error("the driver process that collects the samples failed: {0}")]
     DriverFailed(String),
-    /// The agent could not be put on disk.
-    #[error("cannot unpack the agent")]
+    /// The agent could not be written to disk.
+    #[error("cannot write the agent library to disk")]
     Unpack(#[source] io::Error),
-    /// Too many or too long patterns.
-    #[error("the patterns for {0} are too long together")]
+    /// The patterns do not fit into the agent's buffer.
+    #[error("the patterns for {0} exceed the agent's total length limit")]
     Patterns(&'static str),
-    /// More arguments than there are registers for.
-    #[error("at most {most} arguments can be kept")]
+    /// More arguments than argument registers.
+    #[error("at most {most} arguments of a call can be recorded")]
     Arguments {
-        /// How many can.
+        /// Maximum number of arguments.
         most: usize,
     },
-    /// There is no room for the shared memory.
-    #[error("cannot make the shared file that the agent writes to")]
+    /// The shared memory file could not be created.
+    #[error("cannot create the shared memory file for the agent")]
     Shared(#[source] io::Error),
-    /// The operating system did not start it.
+    /// The operating system did not start the program.
     #[error("cannot start {}", program.display())]
     Start {
         /// The program.
         program: PathBuf,
-        /// Its answer.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// It ran, and the agent was never heard of.
-    #[error("{} ran without the agent: nothing was recorded", program.display())]
+    /// The program ran, but the agent never reported.
+    #[error("{} ran, but the agent was not loaded: nothing was recorded", program.display())]
     NotLoaded {
         /// The program.
         program: PathBuf,
     },
-    /// perf is needed and not there.
-    #[error("perf is not installed, or not in PATH")]
+    /// perf is required and missing.
+    #[error("perf is not installed or not in PATH")]
     NoPerf,
-    /// The system does not let perf do it.
-    #[error("the system refuses perf (perf_event_paranoid is {paranoid}): {said}")]
+    /// The kernel denies perf access.
+    #[error("the kernel denies access to perf (perf_event_paranoid is {paranoid}): {said}")]
     PerfRefused {
-        /// perf's words.
+        /// perf's message.
         said: String,
-        /// The setting.
+        /// The value of `perf_event_paranoid`.
         paranoid: String,
     },
-    /// An event that perf does not know, or that cannot be counted here.
-    #[error("perf cannot count {events} here: {said}")]
+    /// perf does not know the event, or this machine cannot count it.
+    #[error("perf cannot count {events} on this machine: {said}")]
     UnknownEvent {
-        /// The events asked for.
+        /// The requested events.
         events: String,
-        /// perf's words.
+        /// perf's message.
         said: String,
     },
-    /// The processor keeps no branch records, or this machine does not show them.
-    #[error("there are no branch records here to find callers by: {said}")]
+    /// The CPU has no LBR, or this machine does not expose it.
+    #[error("LBR call stacks are not supported on this machine: {said}")]
     NoBranchRecords {
-        /// perf's words.
+        /// perf's message.
         said: String,
     },
-    /// No such process.
-    #[error("there is no process {pid}")]
+    /// The process does not exist.
+    #[error("process {pid} does not exist")]
     NoProcess {
-        /// Its number.
+        /// Process ID.
         pid: u32,
     },
-    /// A process of somebody else.
+    /// The process belongs to another user.
     #[error("process {pid} belongs to another user")]
     NotOurs {
-        /// Its number.
+        /// Process ID.
         pid: u32,
     },
-    /// perf failed in some other way.
+    /// perf failed for another reason.
     #[error("perf failed: {said}")]
     PerfFailed {
-        /// perf's words.
+        /// perf's message.
         said: String,
     },
-    /// The memory of a process may not be read.
-    #[error("the memory of process {pid} may not be read: {why}")]
+    /// The memory of the process cannot be read.
+    #[error("cannot read the memory of process {pid}: {why}")]
     Unreadable {
-        /// Its number.
+        /// Process ID.
         pid: u32,
-        /// What stands in the way.
+        /// The reason.
         why: String,
-        /// What to type.
+        /// A command that helps.
         help: Option<String>,
     },
-    /// A Python whose structures are not known.
-    #[error("process {pid} runs a Python {version}: known are CPython 3.9 to 3.14")]
+    /// The data structures of this Python version are unknown.
+    #[error(
+        "process {pid} runs Python {version}: only CPython 3.9 to 3.14 with the GIL is supported"
+    )]
     UnknownPython {
-        /// Its number.
+        /// Process ID.
         pid: u32,
         /// The version, as far as known.
         version: String,
     },
-    /// The user has ended it.
+    /// The user interrupted the measurement.
     #[error("interrupted")]
     Interrupted,
-    /// A program that does the work is not there.
-    #[error("there is no {tool} here: install the package {package}")]
+    /// A required program is missing.
+    #[error("{tool} is not installed: install the package {package}")]
     NoTool {
         /// The program.
         tool: &'static str,
-        /// What has it, under the same name in most distributions.
+        /// The package that contains it, which has the same name in most distributions.
         package: &'static str,
     },
-    /// This machine or this user has no such means.
-    #[error("{what} cannot be used here: {why}")]
+    /// A mechanism is unavailable to this machine or this user.
+    #[error("cannot use {what}: {why}")]
     Unavailable {
-        /// What.
+        /// The mechanism.
         what: &'static str,
         /// The reason.
         why: String,
     },
-    /// The program has an instruction that the simulated processor does not.
+    /// The program contains an instruction that valgrind cannot decode.
     #[error(
-        "valgrind does not know an instruction of {} ({bytes}): it may be built for a newer processor",
+        "valgrind cannot decode an instruction of {} ({bytes}): it may be built for a newer CPU",
         program.display()
     )]
     Instruction {
@@ -142,62 +144,62 @@ pub enum Error {
         /// The instruction's bytes.
         bytes: String,
     },
-    /// A tool ran and left nothing to read.
-    #[error("{tool} counted nothing of {}: {why}", program.display())]
+    /// A tool ran but wrote no results.
+    #[error("{tool} wrote no counts for {}: {why}", program.display())]
     NoResult {
         /// The tool.
         tool: &'static str,
         /// The program.
         program: PathBuf,
-        /// What it said.
+        /// The tool's message.
         why: String,
     },
-    /// What a tool left cannot be read.
-    #[error("cannot read what {tool} left")]
+    /// The output of a tool cannot be read.
+    #[error("cannot read the output of {tool}")]
     Result {
         /// The tool.
         tool: &'static str,
-        /// Why not.
+        /// The read error.
         source: laggard_formats::Error,
     },
-    /// No function fits the patterns.
+    /// The request matches nothing that can be measured.
     #[error("{0}")]
     Nothing(String),
-    /// More functions than can be watched one by one.
-    #[error("{found} functions fit, and at most {most} can be counted by uprobes")]
+    /// More functions match than uprobes can be set on.
+    #[error("{found} functions match, but at most {most} can be counted with uprobes")]
     TooMany {
-        /// How many fit.
+        /// Number of matching functions.
         found: usize,
-        /// How many can be.
+        /// Maximum number of functions.
         most: usize,
     },
-    /// A side of a bench cannot be measured.
+    /// A side of a benchmark cannot be measured.
     #[error("side {side} {trouble}")]
     Side {
-        /// What the side is called.
+        /// Name of the side.
         side: String,
-        /// Why not.
+        /// The reason.
         trouble: Trouble,
     },
-    /// A case of a bench cannot be measured.
-    #[error("{}case {case}: {error}", if *of > 1 { format!("none of {of} cases can be measured; ") } else { String::new() })]
+    /// A case of a benchmark cannot be measured.
+    #[error("{}case {case}: {error}", if *of > 1 { format!("none of {of} cases could be measured; ") } else { String::new() })]
     Case {
-        /// How many there are, of which none can.
+        /// Number of cases, all of which failed.
         of: usize,
-        /// What the case is called.
+        /// Name of the case.
         case: String,
-        /// Why not.
+        /// The reason.
         error: Box<Error>,
     },
-    /// A side says that it cannot do the only case there is, or none of them.
-    #[error("{} cannot be measured: {why}", if case.is_empty() { "this".into() } else { format!("case {case}") })]
+    /// A side reported that it does not support the only case, or any of the cases.
+    #[error("{} cannot be measured: {why}", if case.is_empty() { "the benchmark".into() } else { format!("case {case}") })]
     Cannot {
-        /// What the first case is called; empty when it has no name.
+        /// Name of the first case; empty if it has no name.
         case: String,
-        /// What the side says.
+        /// The reason that the side reported.
         why: String,
     },
-    /// Two sides of a bench do not do the same.
+    /// Two sides of a benchmark return different results.
     #[error(transparent)]
     Differ(Box<Differ>),
 }

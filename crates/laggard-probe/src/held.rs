@@ -1,9 +1,8 @@
-//! A program held just before its first instruction, so that it can be watched from there.
+//! A program held just before its first instruction, so that it can be traced from there.
 //!
-//! The child says its number and waits for a byte before it becomes the program. Starting it is
-//! left to the standard library, which returns only when that has happened, so another thread does
-//! it.
-#![allow(unsafe_code, reason = "what a child does between fork and exec has no safe interface")]
+//! The child reports its process ID and waits for a byte before it executes the program. The
+//! standard library starts it and returns only after the exec, so another thread does that.
+#![allow(unsafe_code, reason = "pre_exec and the system calls in the child have no safe interface")]
 
 use crate::{child, ptrace};
 use std::io::{self, PipeWriter, Read, Write};
@@ -19,21 +18,21 @@ pub(crate) struct Held {
     start: Start,
 }
 
-/// The start of a program that was let go.
+/// The start of a program that was released.
 pub(crate) struct Start(JoinHandle<io::Result<()>>);
 
 impl Held {
-    /// Starts a command on these processors, as far as can be without running it.
+    /// Starts a command on these CPUs, up to the point just before it runs.
     pub(crate) fn start(mut command: Command, cpus: &[usize]) -> io::Result<Held> {
         child::bind(&mut command, cpus)?;
         let (mut tell, told) = io::pipe()?;
         let (wait, go) = io::pipe()?;
         let (told_fd, wait_fd, go_fd) = (told.as_raw_fd(), wait.as_raw_fd(), go.as_raw_fd());
-        // SAFETY: between fork and exec only system calls are made, on descriptors that the child
-        // got with the fork.
+        // SAFETY: between fork and exec, the closure makes only async-signal-safe system calls, on
+        // descriptors that the child inherited.
         unsafe {
             command.pre_exec(move || {
-                // The end that this process keeps would hide that the other is gone.
+                // The inherited write end would keep the pipe open after this process has ended.
                 libc::close(go_fd);
                 let pid = libc::getpid().to_ne_bytes();
                 if libc::write(told_fd, pid.as_ptr().cast(), pid.len()) != pid.len() as isize {
@@ -51,7 +50,7 @@ impl Held {
             });
         }
         let start = Start(std::thread::spawn(move || {
-            #[allow(clippy::zombie_processes, reason = "reaped by whoever holds it")]
+            #[allow(clippy::zombie_processes, reason = "reaped by the owner of `Held`")]
             let started = command.spawn().map(|_| ());
             drop((told, wait));
             started
@@ -64,36 +63,38 @@ impl Held {
         Ok(Held { pid: i32::from_ne_bytes(pid), go, start })
     }
 
-    /// Its number.
+    /// Process ID.
     pub(crate) fn pid(&self) -> i32 {
         self.pid
     }
 
-    /// Lets it run, which whoever follows it by ptrace must have seized before, and answers for it
-    /// from now on. Whether it could become the program is for [`Start::done`] to say.
+    /// Lets the program run and forwards signals to it from now on. A tracer must have seized it
+    /// before. [`Start::done`] reports whether the exec succeeded.
     pub(crate) fn release(mut self) -> io::Result<Start> {
         child::answer_for(self.pid);
         self.go.write_all(&[1])?;
-        // If it cannot become the program, whoever started it waits for its end, and knows why.
+        // If the exec fails, the starting thread waits for the child and knows the error.
         if ptrace::has_ended(self.pid)? {
             child::answer_for(0);
             self.start.done()?;
-            return Err(io::Error::other("it ended before it began"));
+            return Err(io::Error::other("the process ended before the program started"));
         }
         Ok(self.start)
     }
 
-    /// Ends it without running it.
+    /// Ends the child without running the program.
     pub(crate) fn cancel(self) {
         drop(self.go);
-        // Says that it was not started, having waited for its end.
+        // An error is expected: the program was not started. The thread has waited for the child.
         let _ = self.start.done();
     }
 }
 
 impl Start {
-    /// Waits until the program runs; an error when it could not, and then it is gone.
+    /// Waits until the program runs. On an error, the program did not start and the child is gone.
     pub(crate) fn done(self) -> io::Result<()> {
-        self.0.join().unwrap_or_else(|_| Err(io::Error::other("the thread that started it failed")))
+        self.0.join().unwrap_or_else(|_| {
+            Err(io::Error::other("the thread that starts the program panicked"))
+        })
     }
 }

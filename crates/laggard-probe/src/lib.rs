@@ -1,9 +1,9 @@
-//! Live processes: launch, sample, trace calls.
+//! Measurements of live processes: sampling, call tracing and benchmarks.
 //!
-//! You give a command, you get evidence. For [`sample`] and [`calls`] the program runs with an agent
-//! inside it, loaded by the dynamic linker: no root, no ptrace, no change to its files. [`inside`]
-//! counts calls within a library, by valgrind or the kernel, and [`syscalls`] watches a program by
-//! ptrace. [`bench`] times two or more sides against each other.
+//! The input is a command, the output is evidence. [`sample`] and [`calls`] run the program with an
+//! agent that the dynamic linker loads: they need no root, no ptrace and no change to its files.
+//! [`inside`] counts calls within a library with valgrind or uprobes, and [`syscalls`] traces a
+//! program with ptrace. [`bench`] times two or more sides against each other.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub mod bench;

@@ -1,8 +1,8 @@
-//! Whether a program can carry an agent, before it is started.
+//! Checks before the start whether an agent can be loaded into a program.
 //!
-//! Agents are loaded by the dynamic linker, so a program without one, or one whose linker ignores
-//! the environment, would run unmeasured.
-#![allow(unsafe_code, reason = "asks who we are")]
+//! The dynamic linker loads agents. A program without one, or one whose linker ignores the
+//! environment, would run unmeasured.
+#![allow(unsafe_code, reason = "geteuid and getxattr have no safe interface")]
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
@@ -14,54 +14,54 @@ use std::path::{Path, PathBuf};
 /// A program that can be measured.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Program {
-    /// Where it is.
+    /// Its path.
     pub(crate) path: PathBuf,
 }
 
-/// Why a program cannot be measured from the inside.
+/// Why an agent cannot be loaded into a program.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Refusal {
-    /// No command at all.
-    #[error("there is no command to run")]
+    /// The command is empty.
+    #[error("no command to run")]
     NoCommand,
-    /// Nothing of that name.
-    #[error("there is no program {0}")]
+    /// No program has this name.
+    #[error("program not found: {0}")]
     Missing(String),
-    /// Not a program.
+    /// The file is not executable.
     #[error("{} is not executable", .0.display())]
     NotExecutable(PathBuf),
-    /// Of another machine.
-    #[error("{} is a program for another machine ({}): agents are for 64-bit x86", .0.display(), .1)]
+    /// Built for another architecture.
+    #[error("{} is built for another architecture ({}): the agent needs 64-bit x86", .0.display(), .1)]
     OtherMachine(PathBuf, &'static str),
-    /// Linked statically.
-    #[error("{} is linked statically: no agent can be loaded into it", .0.display())]
+    /// Statically linked.
+    #[error("{} is statically linked: the agent cannot be loaded into it", .0.display())]
     Static(PathBuf),
-    /// Written in Go.
-    #[error("{} is written in Go, whose runtime takes the signals that the agent samples by", .0.display())]
+    /// A Go program.
+    #[error("{} is a Go program: the Go runtime takes over the signals that the agent needs", .0.display())]
     Go(PathBuf),
-    /// Runs with other rights than the caller's.
-    #[error("{} runs with other rights ({}), so the system loads no agent into it", .0.display(), .1)]
+    /// Runs with other privileges than the caller.
+    #[error("{} runs with elevated privileges ({}): the dynamic linker ignores the agent", .0.display(), .1)]
     Privileged(PathBuf, &'static str),
 }
 
-/// Finds the program of a command, and checks it and the interpreters it names.
+/// Finds the program of a command, and checks it and its interpreters.
 pub(crate) fn check(command: &[OsString]) -> Result<Program, Refusal> {
     let (path, _) = check_last(command)?;
     Ok(Program { path })
 }
 
-/// The same for the agent that samples, which needs signals.
+/// The same for the sampling agent, which also needs signals.
 pub(crate) fn check_sampled(command: &[OsString]) -> Result<Program, Refusal> {
     let (path, last) = check_last(command)?;
     if is_go(&last) { Err(Refusal::Go(last)) } else { Ok(Program { path }) }
 }
 
-/// The program, and the interpreter that runs it in the end, which may be itself.
+/// The program, and the interpreter that is finally executed, which may be the program itself.
 fn check_last(command: &[OsString]) -> Result<(PathBuf, PathBuf), Refusal> {
     let name = command.first().filter(|name| !name.is_empty()).ok_or(Refusal::NoCommand)?;
     let path = find(name).ok_or_else(|| Refusal::Missing(name.to_string_lossy().into_owned()))?;
     let mut checked = path.clone();
-    // A script names its interpreter, which may be a script itself, but not for ever.
+    // An interpreter may itself be a script. The loop is bounded, because scripts may form a cycle.
     for _ in 0..5 {
         match interpreter(&checked)? {
             Some(next) => checked = next,
@@ -71,19 +71,19 @@ fn check_last(command: &[OsString]) -> Result<(PathBuf, PathBuf), Refusal> {
     Ok((path, checked))
 }
 
-/// Whether a command can be sampled from the inside.
+/// Whether a command can be sampled by the agent.
 pub fn can_carry_agent(command: &[OsString]) -> Result<(), Refusal> {
     check_sampled(command).map(|_| ())
 }
 
-/// Finds the program of a command that is to run without an agent, of whatever kind it is.
+/// Finds the program of a command that runs without an agent, whatever its kind.
 pub(crate) fn runnable(command: &[OsString]) -> Result<PathBuf, Refusal> {
     let name = command.first().filter(|name| !name.is_empty()).ok_or(Refusal::NoCommand)?;
     let path = find(name).ok_or_else(|| Refusal::Missing(name.to_string_lossy().into_owned()))?;
     if is_runnable(&path) { Ok(path) } else { Err(Refusal::NotExecutable(path)) }
 }
 
-/// Where a program of this name is.
+/// The path of a program with this name.
 pub(crate) fn find(name: &OsStr) -> Option<PathBuf> {
     if name.as_bytes().contains(&b'/') {
         return Path::new(name).exists().then(|| name.into());
@@ -98,12 +98,12 @@ fn is_runnable(path: &Path) -> bool {
     path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
-/// The interpreter of a script; none when the file is a program, which is checked.
+/// The interpreter of a script; `None` for a binary, which is checked.
 fn interpreter(path: &Path) -> Result<Option<PathBuf>, Refusal> {
     if !is_runnable(path) {
         return Err(Refusal::NotExecutable(path.into()));
     }
-    // What we may run and not read is left to the system.
+    // A program that is executable but not readable is left to the system.
     let Ok(mut file) = File::open(path) else { return Ok(None) };
     let mut head = vec![];
     if file.by_ref().take(4096).read_to_end(&mut head).is_err() {
@@ -119,11 +119,11 @@ fn interpreter(path: &Path) -> Result<Option<PathBuf>, Refusal> {
     match header.first() {
         Some(1) => return Err(refuse("32-bit")),
         Some(2) => {}
-        _ => return Err(refuse("of an unknown class")),
+        _ => return Err(refuse("unknown ELF class")),
     }
     const EM_X86_64: u64 = 62;
     if number(&head, 18, 2) != Some(EM_X86_64) {
-        return Err(refuse("of another architecture"));
+        return Err(refuse("not x86"));
     }
     if !is_dynamic(&file, &head) {
         return Err(Refusal::Static(path.into()));
@@ -134,12 +134,12 @@ fn interpreter(path: &Path) -> Result<Option<PathBuf>, Refusal> {
     }
 }
 
-/// Whether the program names a dynamic linker.
+/// Whether the program has a dynamic linker.
 fn is_dynamic(file: &File, head: &[u8]) -> bool {
     segments(file, head).iter().any(|segment| segment.kind == PT_INTERP)
 }
 
-/// Whether Go's linker left its note in the program.
+/// Whether the program contains the note of Go's linker.
 pub(crate) fn is_go(path: &Path) -> bool {
     const LONGEST_NOTE: u64 = 1 << 16;
     let Ok(mut file) = File::open(path) else { return false };
@@ -158,14 +158,14 @@ pub(crate) fn is_go(path: &Path) -> bool {
 const PT_INTERP: u64 = 3;
 const PT_NOTE: u64 = 4;
 
-/// A part of a program that is loaded or described.
+/// A program header.
 struct Segment {
     kind: u64,
     offset: u64,
     size: u64,
 }
 
-/// Segments of the program whose first bytes are these; none when they cannot be read.
+/// Program headers of the ELF file that starts with these bytes; empty if they cannot be read.
 fn segments(file: &File, head: &[u8]) -> Vec<Segment> {
     let (Some(offset), Some(size), Some(count)) =
         (number(head, 32, 8), number(head, 54, 2), number(head, 56, 2))
@@ -183,16 +183,16 @@ fn segments(file: &File, head: &[u8]) -> Vec<Segment> {
     table.chunks_exact(size as usize).filter_map(segment).collect()
 }
 
-/// A little-endian number in bytes.
+/// Reads a little-endian number.
 fn number(bytes: &[u8], at: usize, length: usize) -> Option<u64> {
     let bytes = bytes.get(at..at + length)?;
     Some(bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
 }
 
-/// What makes the system treat a program as one that must not trust its environment.
+/// The reason why the dynamic linker ignores the environment of a program.
 fn privileges(path: &Path) -> Option<&'static str> {
     let data = path.metadata().ok()?;
-    // SAFETY: these calls have no conditions.
+    // SAFETY: these calls take no arguments and cannot fail.
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
     if data.mode() & libc::S_ISUID != 0 && data.uid() != user {
         return Some("setuid");
@@ -202,7 +202,7 @@ fn privileges(path: &Path) -> Option<&'static str> {
     }
     let name = CString::new(path.as_os_str().as_bytes()).ok()?;
     let attribute = c"security.capability";
-    // SAFETY: both texts end in a zero; only the size is asked for.
+    // SAFETY: both strings are null-terminated. A null buffer of size 0 only queries the size.
     let size =
         unsafe { libc::getxattr(name.as_ptr(), attribute.as_ptr(), std::ptr::null_mut(), 0) };
     (size > 0 && user != 0).then_some("file capabilities")
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_that_cannot_carry_an_agent_are_refused() {
+    fn programs_that_cannot_load_an_agent_are_rejected() {
         let directory = tempfile::tempdir().unwrap();
         let at = directory.path();
         let mut elf = vec![0u8; 64];
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(refusal(&fixed), Some(Refusal::Static(fixed.clone())));
         elf[18] = 183;
         let arm = program(at, "arm", &elf, 0o755);
-        assert!(matches!(refusal(&arm), Some(Refusal::OtherMachine(_, "of another architecture"))));
+        assert!(matches!(refusal(&arm), Some(Refusal::OtherMachine(_, "not x86"))));
         elf[4] = 1;
         let small = program(at, "small", &elf, 0o755);
         assert!(matches!(refusal(&small), Some(Refusal::OtherMachine(_, "32-bit"))));
@@ -243,13 +243,13 @@ mod tests {
         assert_eq!(refusal(&plain), Some(Refusal::NotExecutable(plain.clone())));
         let script = format!("#!{} -x\n", fixed.display());
         let script = program(at, "script", script.as_bytes(), 0o755);
-        assert_eq!(refusal(&script), Some(Refusal::Static(fixed)), "of its interpreter");
+        assert_eq!(refusal(&script), Some(Refusal::Static(fixed)), "the interpreter is checked");
         assert_eq!(
             check(&["no-such-program".into()]),
             Err(Refusal::Missing("no-such-program".into()))
         );
         assert_eq!(check(&[]), Err(Refusal::NoCommand));
-        // A dynamic program with a note of Go's linker.
+        // A dynamic program with the note of Go's linker.
         elf[4] = 2;
         elf[18] = 62;
         (elf[32], elf[54], elf[56]) = (64, 56, 2);
@@ -259,7 +259,7 @@ mod tests {
         (elf[128], elf[152]) = (176, 16);
         elf.extend(b"\x04\0\0\0\0\0\0\0\x04\0\0\0Go\0\0");
         let go = program(at, "go", &elf, 0o755);
-        assert!(check(&[go.clone().into()]).is_ok(), "its calls can be traced");
+        assert!(check(&[go.clone().into()]).is_ok(), "its calls can still be traced");
         assert_eq!(check_sampled(&[go.clone().into()]), Err(Refusal::Go(go)));
     }
 

@@ -1,45 +1,45 @@
-//! The requests of ptrace that are used, and what a stopped thread says.
+//! The ptrace requests in use, and the decoding of ptrace stops.
 #![allow(unsafe_code, reason = "ptrace has no safe interface")]
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
-/// A change of a traced thread.
+/// A state change of a traced thread.
 pub(crate) enum Change {
-    /// It ended with this status of `wait`.
+    /// It ended with this `wait` status.
     Ended(i32),
     /// It entered or left the kernel.
     Syscall,
-    /// It made a thread or process, which will say hello by itself.
+    /// It created a thread or process, which will be reported separately.
     Made,
-    /// It became another program; what its thread was numbered before.
+    /// It executed another program; the thread ID before that.
     Exec { before: i32 },
-    /// It is new, or something asked it to stop.
+    /// It is new, or was interrupted.
     Hello,
-    /// The whole process is stopped by a signal, as by Ctrl-Z.
+    /// The whole process was stopped by a signal, such as Ctrl-Z.
     GroupStop,
-    /// It is about to get this signal.
+    /// This signal is about to be delivered to it.
     Signal(i32),
 }
 
-/// What a thread does at the kernel's door.
+/// A system call stop.
 pub(crate) enum Door {
-    /// It enters.
+    /// The thread enters the kernel.
     Entry {
-        /// Number of the call.
+        /// Number of the system call.
         number: u64,
-        /// Where it came from: the address after the instruction.
+        /// Address after the instruction that entered the kernel.
         from: u64,
-        /// Whether the number is of the 64-bit table.
+        /// Whether the number refers to the 64-bit table.
         is_64: bool,
     },
-    /// It leaves, with this error unless 0.
+    /// The thread leaves the kernel.
     Exit {
-        /// The error's number.
+        /// Error number; 0 on success.
         error: u64,
     },
-    /// Something else.
+    /// Another kind of stop.
     Other,
 }
 
@@ -49,12 +49,12 @@ fn request(
     address: *mut libc::c_void,
     value: *mut libc::c_void,
 ) -> io::Result<i64> {
-    // SAFETY: callers give pointers that are right for their request, or numbers.
+    // SAFETY: callers pass pointers that are valid for their request, or integers.
     let answer = unsafe { libc::ptrace(what, tid, address, value) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
 }
 
-/// Begins to trace a running thread, with its threads to come and, if wanted, its children.
+/// Starts tracing a running thread, its future threads and, if `children` is set, its children.
 pub(crate) fn seize(tid: i32, children: bool) -> io::Result<()> {
     let mut options =
         libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_TRACECLONE;
@@ -69,41 +69,41 @@ pub(crate) fn interrupt(tid: i32) -> io::Result<()> {
     request(libc::PTRACE_INTERRUPT, tid, null_mut(), null_mut()).map(|_| ())
 }
 
-/// Lets a thread run to its next visit to the kernel, with a signal unless 0. One that was killed
-/// meanwhile is no error: its end will be told.
+/// Continues a thread until it next enters or leaves the kernel, and delivers a signal unless 0. A
+/// thread that was killed meanwhile is not an error: its end will be reported.
 pub(crate) fn go_on(tid: i32, signal: i32) {
     let _ = request(libc::PTRACE_SYSCALL, tid, null_mut(), signal as usize as *mut _);
 }
 
-/// Lets a thread run, whatever it asks of the kernel; else as [`go_on`].
+/// Continues a thread without stops at system calls; otherwise like [`go_on`].
 pub(crate) fn run_on(tid: i32, signal: i32) {
     let _ = request(libc::PTRACE_CONT, tid, null_mut(), signal as usize as *mut _);
 }
 
-/// Leaves a thread stopped, until something continues its process.
+/// Leaves a thread stopped until its process is continued.
 pub(crate) fn listen(tid: i32) {
     let _ = request(libc::PTRACE_LISTEN, tid, null_mut(), null_mut());
 }
 
-/// Traces a stopped thread no longer.
+/// Stops tracing a stopped thread.
 pub(crate) fn detach(tid: i32) {
     let _ = request(libc::PTRACE_DETACH, tid, null_mut(), null_mut());
 }
 
-/// What a thread that is stopped at the kernel's door does there; none when it is gone.
+/// The kind of system call stop that a thread is in. Fails if the thread is gone.
 pub(crate) fn door(tid: i32) -> io::Result<Door> {
     const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
-    /// Numbers of the x32 interface have this bit.
+    /// System call numbers of the x32 ABI have this bit.
     const X32: u64 = 0x4000_0000;
     let mut info = MaybeUninit::<libc::ptrace_syscall_info>::zeroed();
     let size = size_of::<libc::ptrace_syscall_info>();
     let at = info.as_mut_ptr().cast();
     request(libc::PTRACE_GET_SYSCALL_INFO, tid, size as *mut _, at)?;
-    // SAFETY: all bytes are set, and any are right for its integers.
+    // SAFETY: all bytes are initialized, and any bytes are valid for its integers.
     let info = unsafe { info.assume_init() };
     Ok(match info.op {
         libc::PTRACE_SYSCALL_INFO_ENTRY => {
-            // SAFETY: the kind says that this part is the one filled in.
+            // SAFETY: `op` selects this field of the union.
             let number = unsafe { info.u.entry.nr };
             let is_64 = info.arch == AUDIT_ARCH_X86_64 && number & X32 == 0;
             Door::Entry { number, from: info.instruction_pointer, is_64 }
@@ -117,16 +117,16 @@ pub(crate) fn door(tid: i32) -> io::Result<Door> {
     })
 }
 
-/// Waits for the next change of any thread that this one traces: which thread, what, and what it
-/// used so far. None when nothing is traced any more.
+/// Waits for the next state change of any thread that this thread traces. Returns the thread ID,
+/// the change and the resource usage; `None` if nothing is traced any more.
 pub(crate) fn next() -> io::Result<Option<(i32, Change, libc::rusage)>> {
-    // SAFETY: plain data that the kernel fills in.
+    // SAFETY: `rusage` is plain data, and all-zero bytes are valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     let mut status = 0;
     loop {
-        // Children of other threads are theirs to wait for.
+        // Children of other threads are waited for by those threads.
         let flags = libc::__WALL | libc::__WNOTHREAD;
-        // SAFETY: both places live through the call.
+        // SAFETY: both pointers are valid for writes during the call.
         let tid = unsafe { libc::wait4(-1, &raw mut status, flags, &raw mut usage) };
         if tid > 0 {
             return Ok(change(tid, status).map(|change| (tid, change, usage)));
@@ -167,13 +167,13 @@ fn message(tid: i32) -> Option<i32> {
     i32::try_from(message).ok()
 }
 
-/// Whether a child has ended, without taking notice of it; waits until it has ended or stopped.
+/// Waits until a child has ended or stopped, without reaping it. Returns whether it has ended.
 pub(crate) fn has_ended(pid: i32) -> io::Result<bool> {
     let flags = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::__WALL;
     loop {
-        // SAFETY: plain data that the kernel fills in.
+        // SAFETY: `siginfo_t` is plain data, and all-zero bytes are valid.
         let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-        // SAFETY: the place lives through the call.
+        // SAFETY: `info` is valid for writes during the call.
         let answer = unsafe { libc::waitid(libc::P_PID, pid as u32, &raw mut info, flags) };
         if answer == 0 {
             let code = info.si_code;
@@ -182,25 +182,25 @@ pub(crate) fn has_ended(pid: i32) -> io::Result<bool> {
         let error = io::Error::last_os_error();
         match error.raw_os_error() {
             Some(libc::EINTR) => {}
-            // The thread that started it has waited for it already.
+            // The thread that started the child has already waited for it.
             Some(libc::ECHILD) => return Ok(true),
             _ => return Err(error),
         }
     }
 }
 
-/// Makes a child that waits for a byte, makes cheap system calls and ends: its number, and where to
-/// write the byte.
+/// Forks a child that waits for a byte, makes `times` cheap system calls and exits. Returns its
+/// process ID and the pipe for the byte.
 pub(crate) fn caller(times: usize) -> io::Result<(i32, io::PipeWriter)> {
     use std::os::fd::AsRawFd;
     let (wait, go) = io::pipe()?;
     let (wait_fd, go_fd) = (wait.as_raw_fd(), go.as_raw_fd());
-    // SAFETY: the child makes system calls only, none of which allocates or locks.
+    // SAFETY: the child makes only system calls, none of which allocates or takes a lock.
     let pid = unsafe { libc::fork() };
     match pid {
         0 => {
             let mut byte = 0_u8;
-            // SAFETY: the descriptors are this process's own since the fork.
+            // SAFETY: the child owns copies of the descriptors since the fork.
             unsafe {
                 libc::close(go_fd);
                 while libc::read(wait_fd, (&raw mut byte).cast(), 1) < 0 {}
@@ -215,7 +215,7 @@ pub(crate) fn caller(times: usize) -> io::Result<(i32, io::PipeWriter)> {
     }
 }
 
-/// The process of a thread.
+/// The process ID of a thread.
 pub(crate) fn process_of(tid: i32) -> Option<i32> {
     let status = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
@@ -227,20 +227,20 @@ pub(crate) fn name_of(tid: i32) -> String {
     String::from_utf8_lossy(name.trim_ascii_end()).into_owned()
 }
 
-/// The name of a thread's program.
+/// The name of the program that a thread runs.
 pub(crate) fn program_of(tid: i32) -> String {
     let path = std::fs::read_link(format!("/proc/{tid}/exe")).unwrap_or_default();
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Why ptrace is of no use here, if an answer of the kernel means that.
+/// Why ptrace is not available, if the error of the kernel means that.
 pub(crate) fn refusal(error: &io::Error) -> Option<String> {
     Some(match error.raw_os_error()? {
         libc::EPERM | libc::EACCES => {
-            "not permitted (a container or the setting kernel.yama.ptrace_scope forbids it)".into()
+            "not permitted (forbidden by the container or by kernel.yama.ptrace_scope)".into()
         }
         libc::EIO | libc::ENOSYS => {
-            "the kernel does not describe system calls (it is older than 5.3)".into()
+            "the kernel lacks PTRACE_GET_SYSCALL_INFO (it is older than 5.3)".into()
         }
         _ => return None,
     })

@@ -1,4 +1,4 @@
-//! A command on its way: how it is run, and what is said about its run afterwards.
+//! A command that is about to run, and the description of its run.
 
 use crate::child::Ended;
 use crate::sample::here::Used;
@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The command, ready to be started; a quiet one says nothing.
+/// The command, ready to be started. The output of a quiet command is discarded.
 pub(crate) fn command(words: &[OsString], quiet: bool) -> Command {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
@@ -15,14 +15,14 @@ pub(crate) fn command(words: &[OsString], quiet: bool) -> Command {
     command
 }
 
-/// Lets what a quiet command writes go nowhere.
+/// Discards the output of a quiet command.
 pub(crate) fn silence(command: &mut Command, quiet: bool) {
     if quiet {
         command.stdout(Stdio::null()).stderr(Stdio::null());
     }
 }
 
-/// When a command was started.
+/// Command line and start time of a run.
 pub(crate) struct Started {
     command: Vec<String>,
     unix: f64,
@@ -30,7 +30,7 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    /// Now.
+    /// A run of this command that starts now.
     pub(crate) fn now(command: &[OsString]) -> Started {
         let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Started {
@@ -40,17 +40,17 @@ impl Started {
         }
     }
 
-    /// Time since.
+    /// Time since the start.
     pub(crate) fn elapsed(&self) -> Duration {
         self.at.elapsed()
     }
 
-    /// What is known of the run while it goes on.
+    /// The description of a run that has not ended.
     pub(crate) fn so_far(&self) -> About {
         About { command: self.command.clone(), ..About::default() }
     }
 
-    /// What is said about a block of a program that goes on after it.
+    /// The description of a recorded block, after which the program continues.
     pub(crate) fn about_block(&self, used: &Used) -> About {
         About {
             started_unix: self.unix,
@@ -63,8 +63,7 @@ impl Started {
         }
     }
 
-    /// What is said about the run: it ended so, `duration` after its start, and `method` watched
-    /// it.
+    /// The description of a run that ended after `duration` and was measured by `method`.
     pub(crate) fn about(&self, ended: &Ended, duration: Duration, method: &str) -> About {
         About {
             exit_code: Some(ended.code()),

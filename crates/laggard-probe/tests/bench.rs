@@ -1,7 +1,7 @@
-//! Real interpreters and commands timed against each other: the order of batches, what is reported,
-//! and what is said of a side that crashes, hangs, prints, fails or gives another result.
+//! Real interpreters and commands timed against each other: order of batches, measurements, and
+//! errors of sides that crash, hang, print, fail or return another result.
 //!
-//! How long anything took decides nothing here.
+//! No test depends on how long anything takes.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -36,7 +36,7 @@ fn command(name: &str, program: &str, rest: &[&str]) -> SidePlan {
     SidePlan::new(name, Runs::Command { words: words(program, rest), prepare: None })
 }
 
-/// A few rounds, whatever time they take.
+/// A few rounds, regardless of time.
 fn plan(sides: Vec<SidePlan>) -> Plan {
     let limits = Limits {
         time: Duration::from_millis(500),
@@ -55,7 +55,7 @@ fn statements(a: &str, b: &str, setup: &str) -> Plan {
     plan(vec![statement("A", a, setup), statement("B", b, setup)])
 }
 
-/// What is wrong with a plan, in words.
+/// The error message of a plan.
 fn wrong(plan: &Plan) -> String {
     measure(plan, &mut |_| ()).unwrap_err().to_string()
 }
@@ -64,7 +64,7 @@ fn fact<'a>(facts: &'a [(String, String)], name: &str) -> Option<&'a str> {
     facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
-/// Whether a process has this in its command line or environment.
+/// Whether a process has this text in its command line or environment.
 fn is_running(marker: &str) -> bool {
     let has_it = |path: PathBuf| {
         std::fs::read(path).is_ok_and(|text| String::from_utf8_lossy(&text).contains(marker))
@@ -78,14 +78,14 @@ fn is_running(marker: &str) -> bool {
     })
 }
 
-/// Puts a marker into the environment of all sides that says whose processes they are.
+/// Adds a marker to the environment of all sides, to identify their processes.
 fn mark(plan: &mut Plan, marker: &str) {
     for side in &mut plan.sides {
         side.env.push(("LAGGARD_TEST_MARK".into(), marker.into()));
     }
 }
 
-/// What has ended may need a moment to be gone.
+/// Waits a moment, because an ended process may still be listed.
 fn assert_nothing_left(marker: &str) {
     for _ in 0..50 {
         if !is_running(marker) {
@@ -93,7 +93,7 @@ fn assert_nothing_left(marker: &str) {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    panic!("something marked {marker} still runs");
+    panic!("a process marked {marker} is still running");
 }
 
 #[test]
@@ -114,11 +114,11 @@ fn sides_take_turns_in_random_order() {
         assert!(in_turn.iter().zip(0..).all(|(batch, place)| batch.place == place));
         for pair in in_turn.windows(2) {
             let end = pair[0].start_ns + pair[0].wall_ns;
-            assert!(end <= pair[1].start_ns, "one at a time: {in_turn:?}");
+            assert!(end <= pair[1].start_ns, "batches overlap: {in_turn:?}");
         }
         places.insert(batches.iter().map(|batch| batch.place).collect::<Vec<u32>>());
     }
-    assert_eq!(places.len(), 6, "all orders of three come up");
+    assert_eq!(places.len(), 6, "all orders of three sides occur");
     let again = run(&plan);
     let order = |timings: &Timings| -> Vec<u32> {
         timings.cases[0].series[0].batches.iter().map(|batch| batch.place).collect()
@@ -127,7 +127,7 @@ fn sides_take_turns_in_random_order() {
 }
 
 #[test]
-fn figures_and_facts_are_there() {
+fn measurements_and_facts_are_reported() {
     let plan = statements("sum(x)", "x.count(3)", "x = list(range(1000))");
     let mut plan = Plan { check: false, ..plan };
     plan.sides[1].threads = Some(3);
@@ -140,7 +140,7 @@ fn figures_and_facts_are_there() {
     assert_eq!(names, ["A", "B"]);
     assert_eq!(timings.sides[1].runs, "x.count(3)");
     assert_eq!(fact(&timings.sides[1].facts, "env MY_OPTION"), Some("on"));
-    assert_eq!(fact(&timings.sides[1].facts, "threads asked for"), Some("3"));
+    assert_eq!(fact(&timings.sides[1].facts, "requested threads"), Some("3"));
     for side in &timings.sides {
         assert!(fact(&side.facts, "version").unwrap().starts_with('3'));
         assert!(fact(&side.facts, "implementation").is_some());
@@ -152,7 +152,7 @@ fn figures_and_facts_are_there() {
         assert!(series.peak_memory > 1 << 20);
         assert!(series.threads >= 1);
         let calls = series.batches[0].calls;
-        assert!(calls > 1, "short calls are timed together");
+        assert!(calls > 1, "short calls are batched");
         assert!(series.batches.iter().all(|batch| batch.calls == calls && batch.wall_ns > 0));
         let cpu: u64 = series.batches.iter().map(|batch| batch.user_ns + batch.system_ns).sum();
         assert!(cpu > 0);
@@ -160,7 +160,7 @@ fn figures_and_facts_are_there() {
 }
 
 #[test]
-fn a_side_that_does_three_times_the_work_takes_longer() {
+fn a_side_with_three_times_the_work_takes_longer() {
     let timings = run(&statements("sum(x)", "sum(x); sum(x); sum(x)", "x = list(range(1000))"));
     let median = |side: usize| {
         let mut times = timings.cases[0].series[side].wall();
@@ -173,11 +173,11 @@ fn a_side_that_does_three_times_the_work_takes_longer() {
 }
 
 #[test]
-fn statements_see_what_their_set_up_made() {
+fn statements_see_the_names_of_their_set_up_code() {
     let setups = [
-        // Local variables, and functions that use each other and themselves.
+        // Local variables, and functions that use each other and recurse.
         ("f(5)", "n = 1\ndef f(k):\n    return n if k < 2 else k * f(k - 1)"),
-        // What only a module may have.
+        // Only valid in a module.
         ("sqrt(16.0)", "from math import *"),
         ("y", "text = '''a\n b'''\nassert len(text) == 4\ny = len(text)"),
         ("total = 0\nfor i in range(10):\n    if i % 2:\n        total += i\ntotal", ""),
@@ -194,11 +194,11 @@ fn short() -> Limits {
 }
 
 #[test]
-fn a_statement_may_print_close_its_input_and_go_elsewhere() {
+fn a_statement_may_print_close_its_input_and_change_directory() {
     let code = "print('x' * 1000); import os, sys; sys.stdin.close(); os.chdir('/'); os.closerange(3, 100)";
     let timings = run(&statements(code, "print(1, flush=True)", ""));
     assert_eq!(timings.cases[0].series[0].batches.len(), ROUNDS as usize);
-    // One that patches the clock does not change what is measured.
+    // Patching the clock does not affect the measurement.
     let code = "import time; time.perf_counter_ns = lambda: 0";
     assert!(run(&statements(code, code, "")).cases[0].series[0].wall()[0] > 0.0);
 }
@@ -232,11 +232,11 @@ fn sides_have_their_own_environment_and_directory() {
     plan.sides[0].directory = Some("/nowhere".into());
     let error = wrong(&plan);
     assert!(error.starts_with("side A cannot start /"), "{error}");
-    assert!(error.contains("its directory"), "{error}");
+    assert!(error.contains("entering its directory"), "{error}");
 }
 
 #[test]
-fn crashes_name_the_side_and_what_it_said() {
+fn a_crash_is_reported_with_side_and_standard_error() {
     let check = |code: &str, expected: &str| {
         let mut plan = statements("1", code, "import os, sys, signal");
         mark(&mut plan, "crash");
@@ -245,13 +245,13 @@ fn crashes_name_the_side_and_what_it_said() {
         error
     };
     let code = "sys.stderr.write('last words\\n'); os.kill(os.getpid(), signal.SIGSEGV)";
-    let error = check(code, "side B was killed by signal 11 (SIGSEGV); it said:\n");
+    let error = check(code, "side B was killed by signal 11 (SIGSEGV); standard error:\n");
     assert!(error.contains("last words"), "{error}");
-    check("os._exit(3)", "side B ended with code 3 in its first call");
+    check("os._exit(3)", "side B exited with status 3 in its first call");
     check("os.kill(os.getpid(), 9)", "side B was killed by signal 9 (SIGKILL)");
     check(
         "os.closerange(3, 1000)",
-        "side B ended with code 1 in its first call; it said:
+        "side B exited with status 1 in its first call; standard error:
 ",
     );
     check("sys.exit('enough')", "side B failed in its statement: SystemExit: enough");
@@ -260,14 +260,14 @@ fn crashes_name_the_side_and_what_it_said() {
 }
 
 #[test]
-fn a_crash_in_the_middle_is_found() {
+fn a_crash_during_the_measurement_is_reported() {
     let code = "n += 1\nif n > 2000: os._exit(4)";
     let error = wrong(&statements("1", code, "import os\nn = 0"));
-    assert_eq!(error, "side B ended with code 4 before a call was done");
+    assert_eq!(error, "side B exited with status 4 before a call finished");
 }
 
 #[test]
-fn a_hanging_side_is_ended_with_all_it_started() {
+fn a_hanging_side_is_killed_with_its_children() {
     let setup = "import subprocess, time";
     let code = "subprocess.Popen(['sleep', '600']); time.sleep(600)";
     let mut plan = statements("1", code, setup);
@@ -280,7 +280,7 @@ fn a_hanging_side_is_ended_with_all_it_started() {
 }
 
 #[test]
-fn wrong_python_is_reported_with_its_text() {
+fn invalid_python_is_reported_with_its_text() {
     let check = |code: &str, setup: &str, expected: &[&str]| {
         let mut plan = statements("1", "1", "");
         plan.sides[1] = statement("B", code, setup);
@@ -300,30 +300,30 @@ fn wrong_python_is_reported_with_its_text() {
 }
 
 #[test]
-fn what_is_not_there_is_named() {
+fn missing_programs_cpus_and_sides_are_reported() {
     let mut plan = statements("1", "1", "");
     plan.sides[1].python = Some("/nowhere/python".into());
-    assert_eq!(wrong(&plan), "side B cannot start: there is no program /nowhere/python");
+    assert_eq!(wrong(&plan), "side B cannot start: program not found: /nowhere/python");
     plan.sides[1] = command("B", "no-such-program", &[]);
-    assert_eq!(wrong(&plan), "side B cannot start: there is no program no-such-program");
+    assert_eq!(wrong(&plan), "side B cannot start: program not found: no-such-program");
     plan.sides[1] = statement("B", "1", "");
     plan.sides[1].cpus = vec![100_000];
-    assert_eq!(wrong(&plan), "side B cannot run on CPU 100000: there is none");
+    assert_eq!(wrong(&plan), "side B cannot run on CPU 100000: no such CPU");
     plan.sides[1].cpus = vec![1000];
     let error = wrong(&plan);
-    assert!(error.contains("the processors it is to run on"), "{error}");
+    assert!(error.contains("setting its CPU affinity"), "{error}");
     plan.sides[1] = statement("A", "1", "");
-    assert_eq!(wrong(&plan), "two sides are called A");
+    assert_eq!(wrong(&plan), "two sides are named A");
     plan.sides.clear();
-    assert_eq!(wrong(&plan), "there is no side to measure");
-    // A program that is no Python.
+    assert_eq!(wrong(&plan), "no side to measure");
+    // A program that is not a Python interpreter.
     plan.sides = vec![statement("A", "1", "")];
     plan.sides[0].python = Some("/bin/false".into());
-    assert_eq!(wrong(&plan), "side A ended with code 1 before it could be told what to do");
+    assert_eq!(wrong(&plan), "side A exited with status 1 before it was ready");
 }
 
 #[test]
-fn results_that_differ_are_an_error() {
+fn different_results_are_an_error() {
     let check = |a: &str, b: &str, expected: Option<&str>| {
         let plan = Plan { limits: short(), ..statements(a, b, "") };
         let found = measure(&plan, &mut |_| ()).err().map(|error| error.to_string());
@@ -359,10 +359,10 @@ fn a_tolerance_can_be_given() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_said_once() {
+fn incomparable_results_are_reported_once() {
     let plan = Plan { limits: short(), ..statements("object()", "object()", "") };
     let warnings = run(&plan).warnings;
-    let expected = "results are not compared: side A gives a value of type object";
+    let expected = "results were not compared: side A returns a value of type object";
     assert_eq!(warnings.iter().filter(|warning| *warning == expected).count(), 1, "{warnings:?}");
 }
 
@@ -400,7 +400,7 @@ fn arrays_are_compared_element_by_element() {
         check("x[:0]", "x[:0]", None);
         let say = "sides A and B give different results";
         check("x", "x + (x == 6)", Some(&format!("{say} at [1, 2]: 6.0 and 7.0")));
-        check("x", "x.T", Some(&format!("{say}: the shape [3, 4] and the shape [4, 3]")));
+        check("x", "x.T", Some(&format!("{say}: shape [3, 4] and shape [4, 3]")));
         check("x.astype('i4')", "x.astype('i8') - 1", Some(&format!("{say} at [0, 0]: 0 and -1")));
     }
 }
@@ -420,20 +420,20 @@ fn parameters_make_cases() {
     assert_eq!(timings.cases[1].name, "n=10");
     assert_eq!(timings.cases[1].parameters[0], ("n".into(), "10".into()));
     let first = timings.cases[1].series[0].batches[0].start_ns;
-    assert!(first > timings.cases[0].series[0].batches[0].start_ns, "one clock for all cases");
-    // Words of a command.
+    assert!(first > timings.cases[0].series[0].batches[0].start_ns, "all cases share one clock");
+    // Parameters in the words of a command.
     let mut plan = self::plan(vec![command("A", "test", &["{n}", "-lt", "5"])]);
     plan.cases = vec![case("1")];
     run(&plan);
     plan.cases = vec![case("10")];
-    let said = "case n=10 n=10 kind=float32: side A ended with code 1 instead of 0";
+    let said = "case n=10 n=10 kind=float32: side A exited with status 1 instead of 0";
     assert_eq!(wrong(&plan), said);
     plan.sides[0].ignore_failure = true;
     run(&plan);
 }
 
 #[test]
-fn commands_are_prepared_and_run_once_a_call() {
+fn commands_are_prepared_and_run_once_per_call() {
     let room = tempfile::tempdir().unwrap();
     let script = "test -e ready && rm ready && echo called >> calls";
     let mut plan = plan(vec![command("A", "sh", &["-c", script]), command("B", "true", &[])]);
@@ -445,21 +445,25 @@ fn commands_are_prepared_and_run_once_a_call() {
     assert!(series.iter().all(|series| series.batches.len() == ROUNDS as usize));
     assert!(series[0].batches.iter().all(|batch| batch.calls == 1));
     let calls = std::fs::read_to_string(room.path().join("calls")).unwrap().lines().count();
-    assert_eq!(calls, 1 + series[0].warm_up.len() + ROUNDS as usize, "the first, and all timed");
     assert_eq!(
-        fact(&timings.sides[0].facts, "wall time"),
-        Some("includes the start of the process")
+        calls,
+        1 + series[0].warm_up.len() + ROUNDS as usize,
+        "the first call and all timed calls"
     );
-    assert!(fact(&timings.facts, "start of an empty process").is_some());
+    assert_eq!(fact(&timings.sides[0].facts, "wall time"), Some("includes process start-up"));
+    assert!(fact(&timings.facts, "empty process start").is_some());
     plan.sides[0].runs = Runs::Command {
         words: words("true", &[]),
         prepare: Some(words("sh", &["-c", "echo no room >&2; exit 5"])),
     };
-    assert_eq!(wrong(&plan), "side A ended with code 5 in its preparation; it said:\n  no room");
+    assert_eq!(
+        wrong(&plan),
+        "side A exited with status 5 in its preparation command; standard error:\n  no room"
+    );
 }
 
 #[test]
-fn commands_that_fail_hang_or_leave_others_behind() {
+fn commands_that_fail_hang_or_leave_children_are_handled() {
     let check = |script: &str, expected: Option<&str>| {
         let mut plan = plan(vec![command("A", "true", &[]), command("B", "sh", &["-c", script])]);
         plan.limits.timeout = Duration::from_millis(1000);
@@ -470,7 +474,7 @@ fn commands_that_fail_hang_or_leave_others_behind() {
     };
     check(
         "echo out; echo why >&2; exit 3",
-        Some("side B ended with code 3 instead of 0; it said:\n  why"),
+        Some("side B exited with status 3 instead of 0; standard error:\n  why"),
     );
     check("kill -6 $$", Some("side B was killed by signal 6 (SIGABRT)"));
     check("sleep 600 & sleep 600", Some("side B did not finish a call within 1 s"));
@@ -490,12 +494,16 @@ fn one_side_is_measured_alone() {
     plan.limits.rounds = Rounds::AsNeeded { min: 5, max: 20 };
     plan.limits.precision = 1e9;
     let timings = run(&plan);
-    assert_eq!(timings.cases[0].series[0].batches.len(), 5, "precise enough at once");
+    assert_eq!(
+        timings.cases[0].series[0].batches.len(),
+        5,
+        "the precision goal is reached at once"
+    );
     assert!(timings.warnings.is_empty(), "{:?}", timings.warnings);
 }
 
 #[test]
-fn calls_too_long_for_the_time_are_measured_once() {
+fn calls_longer_than_the_time_limit_are_measured_once() {
     let mut plan = statements("time.sleep(0.2)", "time.sleep(0.2)", "import time");
     plan.limits = Limits { time: Duration::from_millis(100), ..Limits::default() };
     let timings = run(&plan);
@@ -505,7 +513,7 @@ fn calls_too_long_for_the_time_are_measured_once() {
 }
 
 #[test]
-fn progress_is_told_stage_by_stage() {
+fn progress_is_reported_by_stage() {
     let mut stages = vec![];
     let plan = statements("1", "1", "");
     measure(&plan, &mut |progress| {
@@ -519,7 +527,7 @@ fn progress_is_told_stage_by_stage() {
 }
 
 #[test]
-fn sides_run_on_the_processors_they_are_given() {
+fn sides_run_on_their_cpus() {
     let before = allowed();
     let mut plan = plan(vec![
         statement("A", "sorted(os.sched_getaffinity(0))", "import os"),
@@ -528,17 +536,17 @@ fn sides_run_on_the_processors_they_are_given() {
     plan.sides[0].cpus = vec![0];
     let timings = run(&plan);
     assert_eq!(fact(&timings.sides[0].facts, "cpus"), Some("0"));
-    assert_eq!(allowed(), before, "the driver is back where it was");
+    assert_eq!(allowed(), before, "the affinity of the driver is restored");
 }
 
-/// The processors of this thread, as Linux writes them.
+/// The CPUs of this thread, as Linux lists them.
 fn allowed() -> String {
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
     status.lines().find(|line| line.starts_with("Cpus_allowed:")).unwrap().to_owned()
 }
 
 #[test]
-fn threads_that_spin_do_not_disturb_the_other_side() {
+fn spinning_threads_do_not_disturb_the_other_side() {
     let setup = "import threading\n\
         state = {'n': 0, 'go': True}\n\
         def spin():\n    while state['go']: state['n'] += 1\n\
@@ -551,8 +559,8 @@ fn threads_that_spin_do_not_disturb_the_other_side() {
 }
 
 #[test]
-fn allocations_are_counted_without_the_start() {
-    // Small objects come from Python's own memory, large ones from malloc.
+fn allocations_exclude_start_and_set_up() {
+    // Small objects come from Python's own allocator, large ones from malloc.
     let setup = "kept = [bytes(100000) for _ in range(50)]";
     let mut plan = plan(vec![
         statement("A", "1.5 + len(kept)", setup),
@@ -575,13 +583,13 @@ fn allocations_are_counted_without_the_start() {
         .collect();
     assert!(counted[0].unwrap() < 0.1, "{counted:?}");
     assert!((0.99..1.1).contains(&counted[1].unwrap()), "{counted:?}");
-    // The list's own memory grows now and then.
+    // The list itself is reallocated occasionally.
     assert!((50.0..60.0).contains(&counted[2].unwrap()), "{counted:?}");
-    assert_eq!(counted[3], None, "a command is not run once more");
+    assert_eq!(counted[3], None, "a command is not run again");
 }
 
 #[test]
-fn a_bench_does_without_allocations_that_cannot_be_counted() {
+fn a_failure_to_count_allocations_is_not_fatal() {
     let setup = "import os\nif 'LD_AUDIT' in os.environ: raise OSError('not with an agent')";
     let mut plan = plan(vec![statement("A", "pass", setup), statement("B", "pass", setup)]);
     plan.allocations = true;
@@ -593,7 +601,7 @@ fn a_bench_does_without_allocations_that_cannot_be_counted() {
 }
 
 #[test]
-fn instructions_are_counted_without_the_start() {
+fn instructions_exclude_start_and_set_up() {
     if !Command::new("valgrind").arg("--version").output().is_ok_and(|said| said.status.success()) {
         return;
     }
@@ -611,13 +619,16 @@ fn instructions_are_counted_without_the_start() {
             counter.per_call
         })
         .collect();
-    assert!((500.0..100_000.0).contains(&counted[0]), "a start has millions: {counted:?}");
+    assert!(
+        (500.0..100_000.0).contains(&counted[0]),
+        "start-up, with millions of instructions, is excluded: {counted:?}"
+    );
     assert!(counted[1] > 10_000.0, "{counted:?}");
 }
 
-/// The same loop over twice as many elements: exactly twice the instructions of each, by function.
+/// The same loop over twice as many elements: exactly twice the instructions per function.
 #[test]
-fn what_a_call_does_is_counted_by_function() {
+fn instructions_are_counted_by_function() {
     if !Command::new("valgrind").arg("--version").output().is_ok_and(|said| said.status.success()) {
         return;
     }
@@ -640,11 +651,11 @@ fn what_a_call_does_is_counted_by_function() {
     let more = of_b.own.instructions / of_a.own.instructions;
     assert!((1.9..2.1).contains(&more), "{of_a:?} {of_b:?}");
     assert!(of_b.own.accesses > 4000.0, "every element is loaded: {of_b:?}");
-    assert!(a.whole.instructions < 1e6, "neither start nor set-up: {:?}", a.whole);
+    assert!(a.whole.instructions < 1e6, "start-up and set-up are excluded: {:?}", a.whole);
 }
 
 #[test]
-fn calls_of_a_side_are_traced_without_its_set_up() {
+fn traced_calls_exclude_the_set_up_code() {
     let setup = "import ctypes; f = ctypes.CDLL(None).labs; [f(-n) for n in range(1000)]";
     let plan = plan(vec![statement("A", "f(-1); f(-2)", setup)]);
     let options = calls::Options { functions: vec!["labs".into()], ..calls::Options::default() };
@@ -655,10 +666,10 @@ fn calls_of_a_side_are_traced_without_its_set_up() {
     assert_eq!((only.name.as_str(), only.count), ("labs", 2.0));
 }
 
-/// Started by `nothing_is_left_when_the_driver_ends` as another process.
+/// Run in another process by `no_processes_remain_when_the_driver_ends`.
 #[test]
-#[ignore = "runs for ever"]
-fn for_ever() {
+#[ignore = "runs forever"]
+fn endless_benchmark() {
     let mut plan = statements("subprocess.run(['sleep', '600'])", "1", "import subprocess");
     plan.sides.push(command("C", "sleep", &["600"]));
     let marker: OsString = std::env::var_os("LAGGARD_TEST_MARK").unwrap();
@@ -667,11 +678,11 @@ fn for_ever() {
 }
 
 #[test]
-fn nothing_is_left_when_the_driver_ends() {
+fn no_processes_remain_when_the_driver_ends() {
     for signal in ["INT", "TERM"] {
         let marker = format!("driver-{signal}");
         let mut driver = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "for_ever", "--ignored", "--nocapture"])
+            .args(["--exact", "endless_benchmark", "--ignored", "--nocapture"])
             .env("LAGGARD_TEST_MARK", &marker)
             .stdout(std::process::Stdio::null())
             .stderr(std::process::Stdio::null())
@@ -690,7 +701,7 @@ fn nothing_is_left_when_the_driver_ends() {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        assert!(sleeps(), "the statement runs");
+        assert!(sleeps(), "the statement is running");
         let kill = ["-s".to_owned(), signal.to_owned(), driver.id().to_string()];
         assert!(Command::new("kill").args(kill).status().unwrap().success());
         assert!(!driver.wait().unwrap().success());
@@ -699,7 +710,7 @@ fn nothing_is_left_when_the_driver_ends() {
 }
 
 #[test]
-fn a_trouble_says_what_python_said() {
+fn a_failure_includes_the_python_traceback() {
     let error = measure(&statements("1", "f()", "def f():\n    raise KeyError('k')"), &mut |_| ());
     match error.unwrap_err() {
         Error::Side { side, trouble: Trouble::Raised { last, traceback, .. } } => {

@@ -1,4 +1,4 @@
-//! Real programs with their calls traced: exact counts, right results, whatever way they end.
+//! Real programs with traced calls: exact counts and correct results, however they end.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 
 const MANY: u64 = 100_000;
 
-/// The subjects, built once for all tests of this process.
+/// The subjects, built once per test process.
 static BUILT: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
     let here = tempfile::tempdir().unwrap();
     let at = |name: &str| here.path().join(name).into_os_string().into_string().unwrap();
@@ -62,7 +62,7 @@ fn run_with(words: &[&str], options: &Options) -> (Calls, Ended) {
     trace(&command, options).unwrap()
 }
 
-/// Runs a subject that must end well, with calls of the libraries traced.
+/// Runs a subject that must succeed, and traces calls into its libraries.
 fn run(words: &[&str]) -> Calls {
     let (calls, status) = run_with(words, &options(&["libtraced", "libtail"]));
     assert_eq!(status.code(), 0, "{words:?} {status:?}");
@@ -85,7 +85,7 @@ fn unfinished(calls: &Calls, name: &str) -> u64 {
     rows(calls, name).iter().map(|row| row.unfinished).sum()
 }
 
-/// What holds for every row: times fit each other, and every finished call is in one class.
+/// Checks every row: times are consistent, and every finished call is in one histogram class.
 fn check_times(calls: &Calls) {
     for row in &calls.rows {
         let timed: u64 = row.histogram.iter().map(|class| class.1).sum();
@@ -103,7 +103,7 @@ fn check_times(calls: &Calls) {
 }
 
 #[test]
-fn every_way_of_binding_is_counted_exactly() {
+fn calls_are_counted_exactly_for_every_kind_of_binding() {
     for program in ["lazy", "now", "no_plt", "no_plt_lazy", "no_pie"] {
         let calls = run(&[program, "many"]);
         let rows = rows(&calls, "add_one");
@@ -116,7 +116,7 @@ fn every_way_of_binding_is_counted_exactly() {
 }
 
 #[test]
-fn the_caller_is_the_place_of_the_call() {
+fn the_caller_is_the_call_site() {
     for program in ["lazy", "no_plt", "no_pie"] {
         let calls = run(&[program, "many"]);
         let row = rows(&calls, "add_one")[0];
@@ -131,14 +131,15 @@ fn the_caller_is_the_place_of_the_call() {
             let line = text.lines().find(|line| line.ends_with(name)).unwrap();
             u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap()
         };
-        // The compiler may have put `many` into `main`; both are in the text of the program.
+        // The compiler may have inlined `many` into `main`; both are in the text section of the
+        // program.
         let first = of(" _init");
         assert!(frame.address > first && frame.address < of(" _fini"), "{:x}", frame.address);
     }
 }
 
 #[test]
-fn a_function_found_by_name_is_counted() {
+fn a_function_found_with_dlsym_is_counted() {
     let library = format!("CALLS_LIBRARY={}", built("libtraced.so").display());
     let program = built("lazy").into_os_string().into_string().unwrap();
     let words = ["/usr/bin/env", &library, &program, "by-name"];
@@ -148,7 +149,7 @@ fn a_function_found_by_name_is_counted() {
 }
 
 #[test]
-fn threads_are_told_apart() {
+fn calls_are_counted_per_thread() {
     let calls = run(&["lazy", "threads"]);
     let rows = rows(&calls, "add_one");
     assert_eq!(rows.iter().map(|row| row.count).collect::<Vec<_>>(), [MANY, MANY]);
@@ -164,7 +165,7 @@ fn two_thousand_threads_are_counted() {
 }
 
 #[test]
-fn a_fork_counts_for_itself() {
+fn a_fork_has_its_own_counts() {
     let fast = options(&["libtraced"]);
     let slow = Options { arguments: 1, ..fast.clone() };
     for wish in [fast, slow] {
@@ -189,20 +190,20 @@ fn check_fork(wish: &Options) {
     by_process.sort_by_key(|(_, count)| *count);
     let counts: Vec<u64> = by_process.iter().map(|(_, count)| *count).collect();
     assert_eq!(counts, [MANY, 2 * MANY]);
-    // The call that forked returned twice and was begun once.
+    // The call that forked started once and returned twice.
     assert_eq!((count(&calls, "call_back"), unfinished(&calls, "call_back")), (1, 0));
     check_times(&calls);
 }
 
 #[test]
-fn a_fork_whose_new_thread_calls_first_is_counted() {
+fn a_fork_whose_first_call_is_in_a_new_thread_is_counted() {
     let calls = run(&["now", "forks-thread-first"]);
     assert_eq!(count(&calls, "add_one"), 3 * MANY);
     assert_eq!(unfinished(&calls, "add_one"), 0);
 }
 
 #[test]
-fn leaving_without_goodbye_loses_nothing() {
+fn an_immediate_exit_loses_no_counts() {
     let calls = run(&["lazy", "exit"]);
     assert_eq!(count(&calls, "add_one"), MANY);
 }
@@ -216,7 +217,7 @@ fn a_killed_program_keeps_its_counts() {
 }
 
 #[test]
-fn calls_left_by_a_jump_are_counted() {
+fn calls_left_by_longjmp_are_counted() {
     for program in ["lazy", "no_plt"] {
         let calls = run(&[program, "jumps"]);
         assert_eq!((count(&calls, "jump_out"), unfinished(&calls, "jump_out")), (100, 100));
@@ -247,7 +248,7 @@ fn exceptions_pass_through_traced_calls() {
 }
 
 #[test]
-fn arguments_and_results_survive() {
+fn arguments_and_results_are_preserved() {
     for program in ["lazy", "now", "no_plt"] {
         let calls = run(&[program, "values"]);
         for name in ["sum_numbers", "half", "longer", "make_pair", "make_big", "sum_doubles"] {
@@ -255,7 +256,7 @@ fn arguments_and_results_survive() {
         }
         let calls = run(&[program, "wide"]);
         assert!([0, 1000].contains(&count(&calls, "add_wide")));
-        // The same off the fast path.
+        // The same on the slow path.
         for way in ["values", "wide"] {
             let slow = Options { arguments: 6, ..options(&["libtraced"]) };
             assert_eq!(run_with(&[program, way], &slow).1.code(), 0, "{program} {way}");
@@ -264,7 +265,7 @@ fn arguments_and_results_survive() {
 }
 
 #[test]
-fn variadic_functions_of_libc_survive() {
+fn variadic_libc_functions_work() {
     let wish = Options { from: vec!["lazy".into()], ..options(&["libc.so"]) };
     let (calls, status) = run_with(&["lazy", "values"], &wish);
     assert_eq!(status.code(), 0);
@@ -272,7 +273,7 @@ fn variadic_functions_of_libc_survive() {
 }
 
 #[test]
-fn a_tail_call_has_its_caller() {
+fn a_tail_call_is_attributed_to_its_caller() {
     let calls = run(&["lazy", "tails"]);
     assert_eq!((count(&calls, "tail"), count(&calls, "add_one")), (MANY, MANY));
     let row = rows(&calls, "add_one")[0];
@@ -283,7 +284,7 @@ fn a_tail_call_has_its_caller() {
 }
 
 #[test]
-fn calls_nested_too_deep_are_counted() {
+fn calls_nested_too_deeply_are_counted() {
     let calls = run(&["lazy", "deep"]);
     assert_eq!((count(&calls, "descend"), unfinished(&calls, "descend")), (30_003, 0));
     assert_eq!(count(&calls, "add_one"), MANY);
@@ -291,7 +292,7 @@ fn calls_nested_too_deep_are_counted() {
 }
 
 #[test]
-fn coroutines_and_signals_on_their_own_stacks_survive() {
+fn coroutines_and_signal_stacks_work() {
     for program in ["lazy", "no_plt"] {
         for way in ["coroutines", "coroutines-on-heap"] {
             let calls = run(&[program, way]);
@@ -322,14 +323,14 @@ fn arguments_are_counted() {
 }
 
 #[test]
-fn a_program_that_becomes_another_stays_traced() {
+fn tracing_continues_after_exec() {
     let program = built("lazy").into_os_string().into_string().unwrap();
     let calls = run(&["lazy", "runs", &program, "many"]);
     assert_eq!(count(&calls, "add_one"), MANY);
 }
 
 #[test]
-fn other_programs_are_traced_when_asked_for() {
+fn child_programs_are_traced_on_request() {
     let program = built("now").into_os_string().into_string().unwrap();
     let words = ["lazy", "spawns", &program, "many"];
     assert_eq!(count(&run(&words), "add_one"), MANY);
@@ -347,7 +348,7 @@ fn other_programs_are_traced_when_asked_for() {
 }
 
 #[test]
-fn everything_at_once_survives() {
+fn all_features_work_together() {
     for program in ["lazy", "now", "no_plt"] {
         for way in ["many", "threads", "forks", "jumps", "values", "wide", "tails", "deep"] {
             let (calls, status) = run_with(&[program, way], &options(&["*"]));
@@ -359,7 +360,7 @@ fn everything_at_once_survives() {
 }
 
 #[test]
-fn functions_that_must_not_be_wrapped_are_named() {
+fn functions_that_are_not_wrapped_are_reported() {
     let (calls, _) = run_with(&["lazy", "jumps"], &options(&["*"]));
     let found = calls.quality.not_wrapped.iter().find(|(name, _)| name.ends_with("setjmp"));
     assert_eq!(found.unwrap().1, "it returns twice");
@@ -375,7 +376,7 @@ fn a_small_table_counts_by_function() {
 }
 
 #[test]
-fn waiting_can_be_traced() {
+fn waiting_functions_can_be_traced() {
     let functions = vec!["pthread_*".to_owned()];
     let wish = Options { functions, ..options(&["libc.so", "libpthread"]) };
     let (calls, status) = run_with(&["lazy", "threads"], &wish);
@@ -385,14 +386,14 @@ fn waiting_can_be_traced() {
 }
 
 #[test]
-fn the_cost_of_a_call_is_known() {
+fn the_overhead_per_call_is_reported() {
     let calls = run(&["lazy", "many"]);
     assert!(calls.quality.cost_ns > 1.0 && calls.quality.cost_ns < 1000.0);
 }
 
 #[test]
-fn programs_that_cannot_be_traced_are_refused() {
+fn programs_that_cannot_be_traced_are_rejected() {
     let words = [OsString::from("/no/such/program")];
     let error = trace(&words, &Options::default()).unwrap_err();
-    assert_eq!(error.to_string(), "there is no program /no/such/program");
+    assert_eq!(error.to_string(), "program not found: /no/such/program");
 }

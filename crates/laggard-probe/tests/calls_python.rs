@@ -1,6 +1,6 @@
-//! Every Python with NumPy traced: those that `LAGGARD_PYTHONS` lists, or `python3` in the path.
+//! Call traces of every Python with NumPy: those in `LAGGARD_PYTHONS`, or `python3` in the path.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "not part of the program")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "test code")]
 
 mod common;
 
@@ -10,7 +10,7 @@ use laggard_core::model::profile::state;
 use laggard_probe::calls::{Options, trace};
 use std::path::Path;
 
-/// Each interpreter that has a package.
+/// Runs `check` for each interpreter that has a package.
 fn each_with(package: &str, check: impl Fn(&Path)) {
     for python in pythons().iter().filter(|python| has(python, package)) {
         check(python);
@@ -44,7 +44,7 @@ fn every_product_reaches_blas_once() {
         let wish = Options { libraries: vec!["blas".into()], ..Options::default() };
         let calls = run(python, DOT, &wish);
         assert_eq!(count(&calls, "cblas_sgemm"), 100_000);
-        // The same without a wish: from extension modules to the libraries they link.
+        // The default options trace calls from extension modules to the libraries they link.
         let calls = run(python, DOT, &Options::default());
         assert_eq!(count(&calls, "cblas_sgemm"), 100_000);
         let gemm = calls.rows.iter().find(|row| row.count == 100_000).unwrap();
@@ -54,7 +54,7 @@ fn every_product_reaches_blas_once() {
 }
 
 #[test]
-fn greenlets_survive_and_are_counted() {
+fn greenlets_work_and_are_counted() {
     each_with("greenlet", |python| {
         let program = "
 import greenlet
@@ -77,7 +77,7 @@ while any(not each.dead for each in all):
 }
 
 #[test]
-fn everything_from_everywhere_survives() {
+fn tracing_all_calls_does_not_break_the_program() {
     each_with("numpy", |python| {
         let all = vec!["*".to_owned()];
         let wish = Options { libraries: all.clone(), from: all, ..Options::default() };
@@ -106,7 +106,7 @@ assert sum(libm.cos(0.0) for _ in range(1000)) == 1000
 }
 
 #[test]
-fn kept_stacks_show_the_line_that_calls() {
+fn recorded_stacks_contain_the_calling_line() {
     for python in common::pythons() {
         let Some(minor) = common::minor(&python).filter(|_| common::has(&python, "numpy")) else {
             continue;
@@ -114,7 +114,7 @@ fn kept_stacks_show_the_line_that_calls() {
         let mut command = common::words(&python, &[]);
         command.push(common::subject("products.py").into());
         command.extend(["4".into(), "10000".into()]);
-        // Everything into everything: kept stacks go through many traced calls.
+        // With all calls traced, recorded stacks go through many traced calls.
         for (libraries, stack_every) in [("blas", 64), ("*", 512)] {
             let wish = Options {
                 libraries: vec![libraries.into()],
@@ -127,7 +127,7 @@ fn kept_stacks_show_the_line_that_calls() {
             let cut = calls.profile.samples.iter().filter(|s| s.state & state::CUT != 0).count();
             assert!(
                 count > 100 && cut * 100 <= count,
-                "3.{minor}: {cut} of {count} are cut, {:?}",
+                "3.{minor}: {cut} of {count} are truncated, {:?}",
                 calls.profile.quality
             );
             laggard_symbols::resolve(&mut calls.profile, &laggard_symbols::FileSystem);
@@ -142,7 +142,7 @@ fn kept_stacks_show_the_line_that_calls() {
                     _ => continue,
                 };
                 let stack = common::stack(&calls.profile, sample);
-                // The library is tried out when it is imported.
+                // NumPy tests the library on import.
                 if stack.iter().any(|frame| frame.contains("numpy/__init__.py")) {
                     continue;
                 }

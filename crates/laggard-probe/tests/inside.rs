@@ -1,4 +1,4 @@
-//! Calls inside a library, counted exactly by callgrind and by probes of the kernel.
+//! Exact counts of calls inside a library, with callgrind and with uprobes.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test fails by panicking")]
 
@@ -41,7 +41,7 @@ fn options(functions: &[&str]) -> Options {
     }
 }
 
-/// Calls as `caller > function xCOUNT`, added up over places and processes.
+/// Calls as `caller > function xCOUNT`, summed over call sites and processes.
 fn edges(calls: &Calls) -> Vec<String> {
     let texts = &calls.profile.texts;
     let mut sums = std::collections::BTreeMap::new();
@@ -73,7 +73,7 @@ fn has_uprobes() -> bool {
     }
 }
 
-/// The calls of `inside_work(rounds)`, made this often.
+/// The calls of `inside_work(rounds)`, made this many times.
 fn expected(rounds: u64, times: u64) -> Vec<String> {
     [
         ("inside_middle > inside_leaf", 3 * rounds),
@@ -96,7 +96,7 @@ fn callgrind_counts_every_call() {
     assert_eq!(ended.code(), 0);
     assert_eq!(edges(&calls), expected(1000, 1));
     let about = &calls.profile.about;
-    assert_eq!(about.facts[0].1, "callgrind, because uprobes do not say who calls");
+    assert_eq!(about.facts[0].1, "callgrind, because uprobes do not report callers");
     assert!(calls.rows.iter().all(|row| row.instructions.is_some() && row.total_ns == 0));
     // `inside_leaf` is two instructions.
     let leaf = calls
@@ -107,7 +107,7 @@ fn callgrind_counts_every_call() {
     let own = calls.instructions.iter().find(|row| row.function as usize == leaf).unwrap();
     assert_eq!(own.own, 2 * 3004);
     assert!(calls.profile.quality.warnings[0].contains("simulated"));
-    // Who calls may be asked for.
+    // Calls can be filtered by caller.
     let from = Options { from: vec!["inside_main".into()], ..options(&[]) };
     let (calls, _) = callgrind::count(&command(&["7"]), &from).unwrap();
     assert_eq!(edges(&calls), ["main > inside_work x1"]);
@@ -116,7 +116,7 @@ fn callgrind_counts_every_call() {
 }
 
 #[test]
-fn callgrind_knows_processes_and_threads() {
+fn callgrind_counts_processes_and_threads() {
     if !has_valgrind() {
         return;
     }
@@ -131,7 +131,7 @@ fn callgrind_knows_processes_and_threads() {
 }
 
 #[test]
-fn callgrind_follows_what_a_script_becomes() {
+fn callgrind_follows_the_program_that_a_script_executes() {
     if !has_valgrind() {
         return;
     }
@@ -142,19 +142,19 @@ fn callgrind_follows_what_a_script_becomes() {
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
     let (calls, _) = callgrind::count(&words(&path, &[]), &options(&["inside_middle"])).unwrap();
     assert_eq!(edges(&calls), ["inside_work > inside_middle x10"]);
-    // A program that becomes another is not, unless asked for.
+    // A program that executes another one is followed only with `children`.
     let line = format!("exec {} 10", program.display());
     let shell = words("/bin/sh", &["-c", &line]);
     let error = callgrind::count(&shell, &options(&[])).unwrap_err().to_string();
-    assert!(error.contains("it became another program"), "{error}");
+    assert!(error.contains("the program replaced itself by another program"), "{error}");
     let all = Options { children: true, ..options(&["inside_middle"]) };
     let (calls, _) = callgrind::count(&shell, &all).unwrap();
     assert_eq!(edges(&calls), ["inside_work > inside_middle x10"]);
 }
 
-/// Which BLAS kernels a line of NumPy reaches, on the simulated processor.
+/// The BLAS kernels that a line of NumPy reaches on the simulated CPU.
 #[test]
-fn callgrind_names_the_kernels_that_ran() {
+fn callgrind_reports_the_kernel_variants_that_ran() {
     if !has_valgrind() {
         return;
     }
@@ -173,26 +173,26 @@ fn callgrind_names_the_kernels_that_ran() {
         let entered: Vec<String> = entered.collect();
         assert!(entered.len() == 1 && entered[0].ends_with("x20"), "{entered:?}");
         let facts = &calls.profile.about.facts;
-        let kernels = facts.iter().find(|fact| fact.0 == "kernels that ran are for").unwrap();
+        let kernels = facts.iter().find(|fact| fact.0 == "kernel variants that ran").unwrap();
         assert!(!kernels.1.contains("SKYLAKEX"), "{kernels:?}");
         eprintln!("{kernels:?} {:?}", calls.profile.quality.warnings);
     }
 }
 
 #[test]
-fn an_instruction_that_valgrind_lacks_is_named() {
+fn an_undecodable_instruction_is_reported() {
     if !has_valgrind() {
         return;
     }
     match callgrind::count(&command(&["1", "evex"]), &options(&[])) {
         Err(Error::Instruction { bytes, .. }) => assert!(bytes.starts_with("0x62"), "{bytes}"),
-        Ok((_, ended)) => assert_eq!(ended.code(), 0, "a valgrind that knows it"),
+        Ok((_, ended)) => assert_eq!(ended.code(), 0, "this valgrind can decode it"),
         Err(error) => panic!("{error}"),
     }
 }
 
 #[test]
-fn probes_count_every_entry() {
+fn uprobes_count_every_entry() {
     if !has_uprobes() {
         return;
     }
@@ -215,19 +215,19 @@ fn probes_count_every_entry() {
 }
 
 #[test]
-fn probes_that_would_be_slow_or_many_are_refused() {
+fn slow_or_too_many_uprobes_are_rejected() {
     if !has_uprobes() {
         return;
     }
     let error =
         |options: &Options| uprobes::count(&command(&["1"]), options).unwrap_err().to_string();
-    assert!(error(&options(&["inside_leaf"])).contains("about 20 µs a call"));
-    assert!(error(&options(&["no_such"])).contains("no function fits no_such"));
+    assert!(error(&options(&["inside_leaf"])).contains("about 20 µs per call"));
+    assert!(error(&options(&["no_such"])).contains("no function matches no_such"));
     let few = Options { most_probes: 1, ..options(&["inside_middle", "inside_work"]) };
-    assert_eq!(error(&few), "2 functions fit, and at most 1 can be counted by uprobes");
+    assert_eq!(error(&few), "2 functions match, but at most 1 can be counted with uprobes");
     let nowhere = Options { libraries: vec!["openblas".into()], ..options(&[]) };
-    assert!(error(&nowhere).contains("must be named by its whole path"));
-    // What is left out is said.
+    assert!(error(&nowhere).contains("by its absolute path"));
+    // Skipped functions are reported.
     let mixed = options(&["inside_leaf", "inside_middle"]);
     let (calls, _) = uprobes::count(&command(&["5"]), &mixed).unwrap();
     assert_eq!(edges(&calls), [" > inside_middle x5"]);

@@ -1,4 +1,4 @@
-//! Real programs under the sampling agent: what they do is known, so their stacks are too.
+//! Real programs under the sampling agent. Their behaviour is known, and so are their stacks.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -24,12 +24,12 @@ fn stacks(profile: &Profile) -> Vec<Vec<String>> {
     profile.samples.iter().map(|sample| stack(profile, sample)).collect()
 }
 
-/// CPU time that samples stand for.
+/// CPU time that the samples represent.
 fn sampled_ns(profile: &Profile) -> u64 {
     profile.samples.iter().map(|sample| sample.weight).sum()
 }
 
-/// Each interpreter whose frames are read, once a version.
+/// Runs `check` for each supported interpreter, once per version.
 fn each_python(mut check: impl FnMut(&Path, u32)) {
     let mut seen = BTreeSet::new();
     for python in pythons() {
@@ -39,17 +39,17 @@ fn each_python(mut check: impl FnMut(&Path, u32)) {
             check(&python, minor);
         }
     }
-    assert!(!seen.is_empty(), "there is no Python 3.9 to 3.13 to test with");
+    assert!(!seen.is_empty(), "no Python 3.9 to 3.13 found");
 }
 
-/// The name of a Python frame without its class, file and line.
+/// The name of a Python frame without class, file and line.
 fn bare(frame: &str) -> &str {
     let name = frame.split(" (").next().unwrap();
     name.rsplit('.').next().unwrap()
 }
 
 #[test]
-fn callers_from_c_are_never_wrong() {
+fn callers_across_c_frames_are_correct() {
     each_python(|python, minor| {
         let mut command = words(python, &[]);
         command.push(subject("callbacks.py").into());
@@ -101,13 +101,13 @@ fn callers_from_c_are_never_wrong() {
 }
 
 #[test]
-fn kernels_of_blas_are_found_below_their_line() {
+fn blas_kernels_appear_below_the_calling_line() {
     each_python(|python, minor| {
         if !has(python, "numpy") {
             return;
         }
-        // Small ones spend most of their time on the way, large ones in the kernel.
-        // Kernels in assembly may say nothing about their frames.
+        // Small products spend most of their time on the call path, large ones in the kernel.
+        // Assembly kernels may have no unwind information.
         for (size, times, numbers) in
             [("4", "600000", "float32"), ("512", "40", "float32"), ("512", "25", "float64")]
         {
@@ -120,7 +120,7 @@ fn kernels_of_blas_are_found_below_their_line() {
                 let is_entry = |name: &String| name.contains("cblas_s") || name.contains("cblas_d");
                 let Some(entry) = stack.iter().position(is_entry) else { continue };
                 let caller = *python_frames(&stack[..entry]).last().unwrap_or(&"");
-                // numpy tries its library when it is imported.
+                // NumPy tests its library on import.
                 if !caller.contains("(products.py:") {
                     continue;
                 }
@@ -136,7 +136,7 @@ fn kernels_of_blas_are_found_below_their_line() {
             }
             let which = format!("3.{minor}, {size}, {numbers}: {right:?} of {all}");
             let cut = profile.samples.iter().filter(|s| s.state & state::CUT != 0).count();
-            assert!(cut * 100 <= profile.samples.len(), "{which}: {cut} stacks are cut");
+            assert!(cut * 100 <= profile.samples.len(), "{which}: {cut} stacks are truncated");
             assert!(all > 20 && right[0] > 0 && right[1] > 0, "{which}");
             assert!((right[0] + right[1]) * 100 >= all * 99, "{which}");
         }
@@ -144,7 +144,7 @@ fn kernels_of_blas_are_found_below_their_line() {
 }
 
 #[test]
-fn processes_and_threads_are_followed_when_asked_for() {
+fn children_and_threads_are_sampled_on_request() {
     each_python(|python, minor| {
         let mut command = words(python, &[]);
         command.push(subject("processes.py").into());
@@ -193,7 +193,7 @@ fn greenlets_have_their_own_stacks() {
 }
 
 #[test]
-fn an_interpreter_loaded_later_is_found() {
+fn an_interpreter_that_is_loaded_late_is_detected() {
     let (_directory, program) = compile_c("embedded.c", &["-ldl", "-fno-optimize-sibling-calls"]);
     each_python(|python, minor| {
         let ask = "import sysconfig as s; v = s.get_config_var; print(v('LIBDIR') + '/' + v('INSTSONAME'))";
@@ -214,7 +214,7 @@ fn an_interpreter_loaded_later_is_found() {
     });
 }
 
-/// What must be above `leaf_burn` in each native subject, outermost first.
+/// Expected frames above `leaf_burn` in each native subject, outermost first.
 const NATIVE: [(&str, &[&str]); 6] = [
     ("realigned", &["_start", "main", "realigned", "burn", "leaf_burn"]),
     ("recursive", &["_start", "main", "recursive", "recursive", "burn", "leaf_burn"]),
@@ -225,7 +225,7 @@ const NATIVE: [(&str, &[&str]); 6] = [
 ];
 
 #[test]
-fn native_stacks_are_whole() {
+fn native_stacks_are_complete() {
     let (_directory, program) = compile_c("stacks.c", &["-fno-optimize-sibling-calls"]);
     for (what, expected) in NATIVE {
         let (profile, ended) = sample(&words(&program, &[what, "150"]), &Options::default());
@@ -242,14 +242,14 @@ fn native_stacks_are_whole() {
             assert!(is_there, "{what}: {expected:?} is not in {stack:?}");
         }
         assert!(leaves > 50, "{what}: {leaves} samples");
-        // libc itself blocks all signals for a moment, as when it starts a thread.
+        // libc itself blocks all signals briefly, for example when it starts a thread.
         let late = profile.quality.late as usize;
-        assert!(late * 20 <= profile.samples.len(), "{what}: {late} came late");
+        assert!(late * 20 <= profile.samples.len(), "{what}: {late} samples were late");
     }
 }
 
 #[test]
-fn programs_that_are_hard_on_a_profiler_end_as_without_it() {
+fn difficult_programs_end_as_they_do_without_the_agent() {
     let (_directory, program) = compile_c("stacks.c", &[]);
     for (what, code) in [
         ("closes", 0),
@@ -263,7 +263,7 @@ fn programs_that_are_hard_on_a_profiler_end_as_without_it() {
     ] {
         let (profile, ended) = sample(&words(&program, &[what, "100"]), &Options::default());
         assert_eq!(ended.code(), code, "{what}");
-        // To the end: what a program does early must not stop the samples.
+        // Until the end: early actions of a program must not stop the samples.
         let (seen, spent) = (sampled_ns(&profile), profile.about.user_ns);
         assert!(seen * 10 > spent * 6, "{what}: {seen} of {spent} ns");
     }
@@ -271,21 +271,21 @@ fn programs_that_are_hard_on_a_profiler_end_as_without_it() {
 
 #[test]
 fn a_program_may_use_the_signals_of_the_agent() {
-    // A shell with an exit trap has an action for every signal that ends it.
+    // A shell with an exit trap handles every signal that ends it.
     let script = "trap 'exit 3' EXIT; i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
     let (profile, ended) = sample(&words("bash", &["-c", script]), &Options::default());
     assert_eq!(ended.code(), 3);
     assert!(profile.samples.len() > 20);
     let script = "import os, signal\ngot = []\nsignal.signal(signal.SIGTRAP, lambda *_: got.append(1))\nsum(range(5000000))\nos.kill(os.getpid(), signal.SIGTRAP)\nsum(range(1000))\nos._exit(len(got))";
     let (_, ended) = sample(&words("python3", &["-c", script]), &Options::default());
-    assert_eq!(ended.code(), 1, "its own trap reaches it, and no other");
+    assert_eq!(ended.code(), 1, "it receives its own trap and no other");
 }
 
-/// What the agent reads of an interpreter at work may be gone: its own handler has to stay, whatever
-/// the program installs.
+/// Memory that the agent reads may have been unmapped, so its fault handler must stay installed,
+/// whatever the program installs.
 #[test]
 fn a_program_may_handle_its_own_faults() {
-    // Asks the kernel whose handler it has, then reads where nothing is.
+    // Queries which handler the kernel has, then reads an unmapped address.
     let script = "
 import ctypes, faulthandler, sys
 faulthandler.enable()
@@ -299,17 +299,17 @@ sum(range(3000000))
 ctypes.string_at(8)
 ";
     let (profile, ended) = sample(&words("python3", &["-c", script]), &Options::default());
-    assert_eq!(ended.code(), 128 + 11, "its own fault ends it");
+    assert_eq!(ended.code(), 128 + 11, "the program's own fault ends it");
     assert!(profile.samples.len() > 10);
     let (_directory, program) = compile_c("stacks.c", &[]);
     let (profile, ended) = sample(&words(&program, &["mends", "100"]), &Options::default());
-    assert_eq!(ended.code(), 0, "a fault that the program mends does not end it");
+    assert_eq!(ended.code(), 0, "a fault that the program handles does not end it");
     assert!(sampled_ns(&profile) * 10 > profile.about.user_ns * 6);
 }
 
 #[test]
-fn what_was_known_of_a_program_is_not_believed_of_the_next() {
-    // Python is found late at a low rate, and by then the process is something else.
+fn state_is_not_carried_over_an_exec() {
+    // At a low rate, Python is detected late, and by then the process runs another program.
     let script = "import os, time\ntime.sleep(0.5)\nos.execvp('sh', ['sh', '-c', 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; exit 4'])";
     let options = Options { rate: 20.0, ..Options::default() };
     let (_, ended) = sample(&words("python3", &["-c", script]), &options);
@@ -317,7 +317,7 @@ fn what_was_known_of_a_program_is_not_believed_of_the_next() {
 }
 
 #[test]
-fn names_of_rust_are_readable() {
+fn rust_names_are_demangled() {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("spin");
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
@@ -336,7 +336,7 @@ fn names_of_rust_are_readable() {
 }
 
 #[test]
-fn waiting_is_seen_by_the_wall_clock_only() {
+fn only_the_wall_clock_samples_waiting() {
     let sleeper =
         words("python3", &["-c", "import time\ndef waits():\n  time.sleep(0.5)\nwaits()"]);
     let wall = Options { clock: Clock::Wall, rate: 200.0, ..Options::default() };
@@ -347,13 +347,13 @@ fn waiting_is_seen_by_the_wall_clock_only() {
     };
     assert!(waits(&profile) > 50, "{} of {}", waits(&profile), profile.samples.len());
     let marked = profile.samples.iter().filter(|s| s.state & state::WAITING != 0).count();
-    assert!(marked > 50, "{marked} are marked as waiting");
+    assert!(marked > 50, "{marked} samples are marked as waiting");
     let (profile, _) = sample(&sleeper, &Options { rate: 200.0, ..Options::default() });
     assert!(waits(&profile) < 5);
 }
 
 #[test]
-fn events_of_the_kernel_are_counted_where_they_happen() {
+fn kernel_events_are_attributed_to_their_location() {
     let directory = tempfile::tempdir().unwrap();
     let counted = directory.path().join("counted");
     let program = "import resource, sys\n\
@@ -366,7 +366,7 @@ fn events_of_the_kernel_are_counted_where_they_happen() {
     command.push(counted.clone().into());
     let (profile, _) = sample(&command, &options);
     assert_eq!(profile.events[0].name, "page-faults");
-    // Samples come as often as asked for, so each stands for as many faults as there were since.
+    // Samples have the requested rate, so each represents the faults since the previous one.
     let counted: u64 = std::fs::read_to_string(counted).unwrap().parse().unwrap();
     let sampled = sampled_ns(&profile);
     assert!(sampled * 2 > counted && sampled <= counted, "{sampled} of {counted}");
@@ -378,7 +378,7 @@ fn events_of_the_kernel_are_counted_where_they_happen() {
 }
 
 #[test]
-fn what_cannot_be_sampled_is_refused() {
+fn programs_that_cannot_be_sampled_are_rejected() {
     let directory = tempfile::tempdir().unwrap();
     let source = directory.path().join("empty.c");
     std::fs::write(&source, "int main(void) { return 0; }").unwrap();
@@ -390,11 +390,11 @@ fn what_cannot_be_sampled_is_refused() {
         assert!(matches!(refused, Err(Error::Refused(Refusal::Static(_)))));
     }
     let missing = record(&words("/no/such/program", &[]), &Options::default(), &mut |_| ());
-    assert_eq!(missing.unwrap_err().to_string(), "there is no program /no/such/program");
+    assert_eq!(missing.unwrap_err().to_string(), "program not found: /no/such/program");
 }
 
 #[test]
-fn a_program_that_waits_for_signals_is_handed_its_own_alone() {
+fn sigwait_receives_only_signals_of_the_program() {
     let program = "import signal, time\n\
         everything = signal.valid_signals() - {signal.SIGSEGV, signal.SIGBUS}\n\
         signal.pthread_sigmask(signal.SIG_BLOCK, everything)\n\
@@ -405,11 +405,14 @@ fn a_program_that_waits_for_signals_is_handed_its_own_alone() {
     const SIGALRM: i32 = 14;
     assert_eq!(ended.code(), SIGALRM);
     let late = profile.quality.late as usize;
-    assert!(late * 20 <= profile.samples.len(), "{late} came late where nothing is blocked");
+    assert!(
+        late * 20 <= profile.samples.len(),
+        "{late} samples were late although nothing is blocked"
+    );
 }
 
 #[test]
-fn a_duration_ends_a_program_that_does_not_care() {
+fn a_duration_kills_a_program_that_ignores_signals() {
     let options =
         Options { duration: Some(std::time::Duration::from_millis(200)), ..Options::default() };
     let stubborn = "trap '' TERM; while :; do :; done";

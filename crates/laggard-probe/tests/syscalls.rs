@@ -1,4 +1,5 @@
-//! Real programs with their system calls traced: exact counts, the same end as without.
+//! Real programs with traced system calls: exact counts, and the same exit status as without
+//! tracing.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test fails by panicking")]
 
@@ -51,13 +52,13 @@ fn counts_are_exact() {
     // The last call does not return.
     let row = rows(&calls, "exit_group")[0];
     assert_eq!((row.count, row.unfinished, row.total_ns), (1, 1, 0));
-    assert_eq!(count(&calls, "execve"), 0, "tracing begins with the program");
+    assert_eq!(count(&calls, "execve"), 0, "tracing starts after the exec");
     let module = &calls.profile.modules[calls.functions[0].module as usize];
     assert_eq!(calls.profile.texts.get(module.path), "[kernel]");
 }
 
 #[test]
-fn times_are_those_of_the_calls() {
+fn times_match_the_calls() {
     let (calls, _) = run(&["sleep", "20"]);
     let row = rows(&calls, "clock_nanosleep")[0];
     assert_eq!((row.count, row.unfinished), (20, 0));
@@ -83,7 +84,7 @@ fn the_caller_is_the_instruction_that_enters_the_kernel() {
 }
 
 #[test]
-fn threads_are_told_apart() {
+fn calls_are_counted_per_thread() {
     let (calls, ended) = run(&["threads", "500"]);
     assert_eq!(ended.code(), 0);
     let mut threads = BTreeMap::new();
@@ -96,7 +97,7 @@ fn threads_are_told_apart() {
 }
 
 #[test]
-fn children_are_traced_when_asked_for() {
+fn children_are_traced_on_request() {
     for how in ["fork", "spawn"] {
         let (calls, ended) = run(&[how, "300"]);
         let code = if how == "fork" { 3 } else { 0 };
@@ -114,7 +115,7 @@ fn children_are_traced_when_asked_for() {
 }
 
 #[test]
-fn a_program_that_becomes_another_is_followed() {
+fn tracing_continues_after_exec() {
     let (calls, ended) = run(&["exec", "250"]);
     assert_eq!(ended.code(), 0);
     assert_eq!(count(&calls, "getpgrp"), 250);
@@ -123,7 +124,7 @@ fn a_program_that_becomes_another_is_followed() {
 }
 
 #[test]
-fn signals_arrive_and_ends_are_passed_on() {
+fn signals_and_exit_status_are_preserved() {
     let (calls, ended) = run(&["signals", "50"]);
     assert_eq!(ended.code(), 5);
     assert_eq!(count(&calls, "kill"), 50);
@@ -136,7 +137,7 @@ fn signals_arrive_and_ends_are_passed_on() {
 }
 
 #[test]
-fn a_signal_from_outside_ends_it() {
+fn an_external_signal_ends_the_program() {
     let command = words(&BUILT.1, &["waits"]);
     let traced = std::thread::spawn(move || trace(&command, &Options::default()));
     let wanted = format!("{}\0waits\0", BUILT.1.display());
@@ -158,8 +159,8 @@ fn a_signal_from_outside_ends_it() {
 }
 
 #[test]
-fn failures_are_counted_by_their_errors() {
-    // The dynamic linker has failures of its own.
+fn failures_are_counted_by_error() {
+    // The dynamic linker has failing calls of its own.
     let options = Options { from: vec!["libc.so".into()], ..Options::default() };
     let (calls, _) = run_with(&["fails", "40"], &options);
     let texts = &calls.profile.texts;
@@ -176,7 +177,7 @@ fn failures_are_counted_by_their_errors() {
 }
 
 #[test]
-fn only_what_is_wanted_is_counted() {
+fn filters_restrict_the_counted_calls() {
     let options = Options { functions: vec!["get*".into()], ..Options::default() };
     let (calls, _) = run_with(&["ask", "30"], &options);
     assert_eq!(count(&calls, "getpgrp"), 30);
@@ -188,7 +189,7 @@ fn only_what_is_wanted_is_counted() {
 }
 
 #[test]
-fn what_outlives_the_program_runs_on() {
+fn processes_that_outlive_the_program_keep_running() {
     let (calls, ended) = with_children(&["leaves"]);
     assert_eq!(ended.code(), 0);
     assert_eq!(calls.profile.quality.warnings.len(), 1);
@@ -209,7 +210,7 @@ fn a_program_that_cannot_run_is_an_error() {
     }
 }
 
-/// What strace counts, by call.
+/// Counts of strace, by call.
 fn strace(how: &[&str]) -> Option<BTreeMap<String, u64>> {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("out");
@@ -229,7 +230,7 @@ fn strace(how: &[&str]) -> Option<BTreeMap<String, u64>> {
 fn strace_counts_the_same() {
     for how in [["fork", "123"], ["spawn", "123"], ["fails", "21"], ["signals", "9"]] {
         let Some(mut expected) = strace(&how) else {
-            eprintln!("skipped: there is no strace");
+            eprintln!("skipped: strace is not installed");
             return;
         };
         let (calls, _) = with_children(&how);
@@ -237,7 +238,7 @@ fn strace_counts_the_same() {
         for row in &calls.rows {
             *counted.entry(name_of(&calls, row).to_owned()).or_default() += row.count;
         }
-        // strace sees the program being started too, and leaves out calls that do not return.
+        // strace also counts the initial exec, and omits calls that do not return.
         *expected.entry("execve".into()).or_default() -= 1;
         expected.retain(|_, count| *count > 0);
         counted.remove("exit_group");

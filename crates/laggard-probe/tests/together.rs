@@ -1,5 +1,5 @@
-//! Statements that share a process: what is reported of them, and what is said of one that fails,
-//! crashes, hangs or gives another result. How long anything took decides nothing here.
+//! Statements that share a process: measurements, and errors of statements that fail, crash, hang
+//! or return another result. No test depends on how long anything takes.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -52,7 +52,7 @@ fn trouble(measured: &MeasuredTogether, case: usize, statement: usize) -> &str {
 }
 
 #[test]
-fn every_launch_has_batches_of_every_statement_in_turn() {
+fn statements_take_turns_in_every_process_launch() {
     let plan = plan(vec![
         case(vec![statement("1 + 1"), statement("2"), statement("5 - 3")]),
         case(vec![statement("'a'.upper()")]),
@@ -67,7 +67,7 @@ fn every_launch_has_batches_of_every_statement_in_turn() {
             assert!(launch.batches.iter().all(|batch| batch.calls > 0 && batch.wall_ns > 0));
         }
     }
-    // In every round each has had its turn, one after the other.
+    // In every round, each statement runs once, one after the other.
     let mut orders = std::collections::BTreeSet::new();
     for round in 0..5 {
         let of = |statement: usize| measured.cases[0][statement].launches[0].batches[round];
@@ -84,20 +84,20 @@ fn every_launch_has_batches_of_every_statement_in_turn() {
 }
 
 #[test]
-fn statements_share_a_process_and_launches_do_not() {
+fn statements_share_one_process_per_process_launch() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let setup = format!("import os; open({:?}, 'a').write(str(os.getpid()) + '\\n')", file.path());
     let with = |code: &str| StatementTogether { setup: setup.clone(), ..statement(code) };
     run(&plan(vec![case(vec![with("1"), with("1")]), case(vec![with("2")])]));
     let text = std::fs::read_to_string(file.path()).unwrap();
     let mut pids: Vec<&str> = text.lines().collect();
-    assert_eq!(pids.len(), 6, "three set-ups in two launches");
+    assert_eq!(pids.len(), 6, "three set-ups in each of two process launches");
     pids.dedup();
-    assert_eq!(pids.len(), 2, "one process a launch: {text}");
+    assert_eq!(pids.len(), 2, "one process per process launch: {text}");
 }
 
 #[test]
-fn one_that_differs_is_left_out_with_the_reason() {
+fn a_statement_with_another_result_is_skipped_with_a_reason() {
     let unchecked = StatementTogether { check: None, ..statement("None") };
     let checked = StatementTogether { check: Some("[x, 1]".into()), ..statement("y = x") };
     let checked = StatementTogether { setup: "x = 4".into(), ..checked };
@@ -107,15 +107,15 @@ fn one_that_differs_is_left_out_with_the_reason() {
         case(vec![checked.clone(), other, checked]),
     ]));
     assert_eq!(trouble(&measured, 0, 0), "");
-    assert_eq!(trouble(&measured, 0, 2), "gives 41 where 6 * 7 gives 42");
+    assert_eq!(trouble(&measured, 0, 2), "returns 41 where 6 * 7 returns 42");
     assert_eq!(trouble(&measured, 0, 3), "");
-    assert_eq!(trouble(&measured, 1, 1), "gives 5 at [0] where y = x gives 4");
+    assert_eq!(trouble(&measured, 1, 1), "returns 5 at [0] where y = x returns 4");
     assert!(measured.cases[0][2].launches.is_empty());
     assert_eq!(measured.cases[0][3].launches.len(), 2);
 }
 
 #[test]
-fn one_that_fails_or_crashes_does_not_take_others_with_it() {
+fn a_failing_or_crashing_statement_does_not_affect_others() {
     let crash = "__import__('os').kill(__import__('os').getpid(), 11)";
     let measured = run(&plan(vec![
         case(vec![statement("1"), statement("1 / 0"), statement("1")]),
@@ -134,7 +134,7 @@ fn one_that_fails_or_crashes_does_not_take_others_with_it() {
 }
 
 #[test]
-fn one_that_hangs_is_given_up() {
+fn a_hanging_statement_is_aborted() {
     let mut plan =
         plan(vec![case(vec![statement("1"), statement("__import__('time').sleep(60)")])]);
     plan.timeout = Duration::from_secs(1);
@@ -144,7 +144,7 @@ fn one_that_hangs_is_given_up() {
 }
 
 #[test]
-fn so_many_calls_are_so_many_calls() {
+fn the_requested_number_of_calls_is_made() {
     let mut plan = plan(vec![case(vec![statement("1"), statement("sum(range(1000))")])]);
     plan.cases[0].statements[1].check = None;
     plan.effort = Effort::Calls(10_000);
@@ -170,7 +170,7 @@ fn several_interpreters_are_measured_in_the_same_rounds() {
     }
     assert_eq!(versions.len(), all.len());
     versions.dedup();
-    assert_eq!(versions.len(), all.len(), "each is its own");
+    assert_eq!(versions.len(), all.len(), "each interpreter is used");
 }
 
 #[test]
@@ -182,11 +182,11 @@ fn an_interpreter_that_does_not_start_is_an_error() {
     plan.interpreters[0].python = pythons().remove(0);
     plan.cpus = vec![100_000];
     let error = measure_together(&plan, &mut |_| ()).unwrap_err();
-    assert_eq!(error.to_string(), "cannot run on CPU 100000: there is none");
+    assert_eq!(error.to_string(), "cannot run on CPU 100000: no such CPU");
 }
 
 #[test]
-fn instructions_are_counted_one_by_one() {
+fn instructions_are_counted_per_statement() {
     if !has_valgrind() {
         return;
     }
@@ -209,13 +209,13 @@ fn instructions_are_counted_one_by_one() {
     assert!(one > 3000.0, "{one}");
     let twice = (two - none) / (one - none);
     assert!((1.9..2.1).contains(&twice), "{none} {one} {two}");
-    // Where the processor counts, it counts all.
+    // Hardware counters count all cases.
     let is_by_callgrind = measured.cases[0][0].counters[0].source == "callgrind";
-    assert!(!is_by_callgrind || instructions(1, 0).is_none(), "nobody asked for that");
+    assert!(!is_by_callgrind || instructions(1, 0).is_none(), "instructions were not requested");
 }
 
 #[test]
-fn a_simulated_processor_may_have_a_set_up_of_its_own() {
+fn simulation_uses_its_own_set_up_code() {
     if !has_valgrind() || laggard_probe::bench::counts_instructions() {
         return;
     }

@@ -1,11 +1,11 @@
-"""What the fleet costs, as rows of a Markdown table: ingest against loading alone, size of Parquet, a report
-over 64 ranks, and two Spark workers against one.
+"""Benchmarks `laggard fleet` and prints a Markdown table: ingest relative to loading only, size of the Parquet files, a
+report on 64 ranks, and two Spark workers relative to one.
 
     python fleet.py --laggard-python PYTHON --base TRACE --ranks DIR --out DIR [--only size,ingest,report,spark]
 
-Inputs are made from a real trace (`--base`) and real ranks (`--ranks`), whose events are repeated. PYTHON has
-laggard, duckdb and, for `spark`, pyspark. Times of one thing and the other are taken in turns; ratios are
-medians of pairs, with their range.
+Inputs are generated from a real trace (`--base`) and real ranks (`--ranks`) by repeating their events. PYTHON needs
+laggard, duckdb and, for `spark`, pyspark. Measurements that are compared are interleaved. Ratios are medians of
+pairs, with minimum and maximum.
 """
 
 import argparse
@@ -31,18 +31,18 @@ IDS = ("correlation", "External id", "External Id", "Ev Idx", "Record function i
 def main():
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("--laggard-python", required=True)
-    flags.add_argument("--base", required=True, nargs="+", help="real traces, .json or .json.gz; the first for all parts")
-    flags.add_argument("--ranks", required=True, help="a directory of real ranks, rank0.json.gz and on")
-    flags.add_argument("--out", required=True, help="where inputs are made; may be large")
+    flags.add_argument("--base", required=True, nargs="+", help="real traces; only ingest uses more than one")
+    flags.add_argument("--ranks", required=True, help="directory of real ranks: rank0.json.gz, …")
+    flags.add_argument("--out", required=True, help="directory for generated inputs, which may be large")
     flags.add_argument("--only", default="size,ingest,report,spark")
     flags.add_argument("--large-mb", type=float, default=500)
-    flags.add_argument("--trace-mb", type=float, default=150, help="of each trace that Spark ingests")
-    flags.add_argument("--traces", type=int, default=8, help="how many of them")
+    flags.add_argument("--trace-mb", type=float, default=150, help="size of each trace for ingest and spark")
+    flags.add_argument("--traces", type=int, default=8, help="number of traces that Spark ingests")
     flags.add_argument("--rounds", type=int, default=ROUNDS)
     args = flags.parse_args()
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
-    print(f"load {os.getloadavg()[0]:.1f} at the start, {os.cpu_count()} processors", file=sys.stderr)
+    print(f"load {os.getloadavg()[0]:.1f} at the start, {os.cpu_count()} CPUs", file=sys.stderr)
     print("| what | value | n | how |\n|---|---|---|---|")
     for name in args.only.split(","):
         {"size": sizes, "ingest": ingest, "report": report, "spark": spark}[name](args, out)
@@ -66,8 +66,8 @@ def read(path):
 
 
 def repeated(base, target, megabytes, rank=None, world=None):
-    """A trace of that size: the base's events again and again, each time later and with ids of their own.
-    Device work takes up to a tenth less, at random: copies that are alike would pack to nothing."""
+    """Writes a trace of this size that repeats the events of `base` with later times and new ids. Device operations
+    are shortened by up to 10 % at random, because identical copies would compress too well."""
     if target.exists():
         return target
     trace = base if isinstance(base, dict) else read(base)
@@ -84,7 +84,7 @@ def repeated(base, target, megabytes, rank=None, world=None):
     meta = [json.dumps(event) for event in events if event.get("ph") == "M"]
     on_host = [event for event in events if event.get("ph") != "M" and event.get("cat") not in DEVICE]
     on_device = [event for event in events if event.get("cat") in DEVICE]
-    # Kineto writes an event over several lines.
+    # Kineto writes each event on several lines.
     host, tail = holes(",\n".join(json.dumps(event, indent=2) for event in on_host), step_us, step_id)
     device = []
     for event in on_device:
@@ -113,8 +113,8 @@ def repeated(base, target, megabytes, rank=None, world=None):
 
 
 def holes(text, step_us, step_id):
-    """A text in pieces: what stands before each number that grows from copy to copy, the number, and by how
-    much; and what is left behind the last."""
+    """Splits a text at the numbers that increase from copy to copy. Returns the text before each number, the number and
+    its increment, and the text after the last number."""
     parts, at = [], 0
     for found in re.finditer(r'"(ts|id|%s)": (\d+)' % "|".join(IDS), text):
         number = int(found[2])
@@ -129,7 +129,7 @@ def holes(text, step_us, step_id):
 
 
 def run(python, code, *words, env=None):
-    """Runs Python code; gives its wall and CPU seconds, children's included, and what it printed."""
+    """Runs Python code. Returns its wall and CPU seconds, including children, and its output."""
     began = time.monotonic()
     process = subprocess.Popen(
         [python, "-c", code, *map(str, words)], stdout=subprocess.PIPE, text=True, env={**os.environ, **(env or {})}
@@ -139,7 +139,7 @@ def run(python, code, *words, env=None):
     process.stdout.close()
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
-        sys.exit(f"{code!r} ended with {process.returncode}")
+        sys.exit(f"{code!r} failed with exit status {process.returncode}")
     return time.monotonic() - began, used.ru_utime + used.ru_stime, printed
 
 
@@ -162,12 +162,12 @@ def sizes(args, out):
     for path in real:
         packed, text = map(int, run(python, INGEST, path, out / "sizes", path.name)[2].split())
         total = [total[0] + packed, total[1] + text, total[2] + path.stat().st_size]
-    how = f"{total[0] / 1e3:.0f} kB of {total[1] / 1e6:.1f} MB; {100 * total[0] / total[2]:.0f} % of the packed files"
-    row("Parquet to JSON, real ranks", f"{100 * total[0] / total[1]:.2f} %", len(real), how)
+    how = f"{total[0] / 1e3:.0f} kB of {total[1] / 1e6:.1f} MB; {100 * total[0] / total[2]:.0f} % of the input files"
+    row("Parquet size relative to JSON, real ranks", f"{100 * total[0] / total[1]:.2f} %", len(real), how)
     large = repeated(args.base[0], out / "large_rank0.json", args.large_mb)
     packed, text = map(int, run(python, INGEST, large, out / "sizes", "large")[2].split())
     how = f"{packed / 1e6:.1f} MB of {text / 1e6:.0f} MB"
-    row(f"Parquet to JSON, generated {text / 1e6:.0f} MB", f"{100 * packed / text:.2f} %", 1, how)
+    row(f"Parquet size relative to JSON, generated {text / 1e6:.0f} MB", f"{100 * packed / text:.2f} %", 1, how)
 
 
 def ingest(args, out):
@@ -176,7 +176,7 @@ def ingest(args, out):
 
 
 def ingest_like(args, out, base):
-    """A trace made from this one, plain and packed."""
+    """Measures ingest of a trace generated from this one, plain and compressed."""
     python = args.laggard_python
     name = base.name.split(".")[0]
     plain = repeated(base, out / f"{name}_rank0.json", args.trace_mb)
@@ -191,14 +191,15 @@ def ingest_like(args, out, base):
             _, load, _ = run(python, LOAD, path)
             _, both, printed = run(python, INGEST, path, out / "ingest", f"{path.name}{i}")
             if i == 0:
-                continue  # the page cache is warm from here on
+                continue  # warm-up of the page cache
             ratios.append((load - start) / (both - start))
             rates.append(int(printed.split()[1]) / 1e6 / (both - start))
         value = f"{median(ratios):.2f}x ({min(ratios):.2f}–{max(ratios):.2f})"
-        how = "CPU seconds without those of the interpreter's start, in turns; median and range of pairs"
-        row(f"rate of ingest to that of loading alone, {kind}", value, len(ratios), how)
+        how = "CPU seconds without interpreter start-up, interleaved; median (min–max) of pairs"
+        row(f"ingest rate relative to loading only, {kind}", value, len(ratios), how)
         value = f"{median(rates):.0f} MB/s ({min(rates):.0f}–{max(rates):.0f})"
-        row(f"ingest a core, {kind}", value, len(rates), f"{plain.stat().st_size / 1e6:.0f} MB of JSON a CPU second")
+        how = f"{plain.stat().st_size / 1e6:.0f} MB of JSON; per CPU second"
+        row(f"ingest rate per core, {kind}", value, len(rates), how)
 
 
 INGEST_ALL = """
@@ -216,7 +217,7 @@ sys.exit(main())
 
 
 def report(args, out):
-    """Over 64 ranks: the real ones, and generated ones of 20,000 kernels."""
+    """Measures a report on 64 ranks: the real ones, and generated ones with 20,000 kernels each."""
     traces, to = out / "job64", out / "fleet64"
     traces.mkdir(exist_ok=True)
     real = real_ranks(args)
@@ -224,7 +225,7 @@ def report(args, out):
         shutil.copy(path, traces / path.name)
     bases = [read(path) for path in real]
     for rank in range(len(real), 64):
-        # About 300 kernels in 0.9 MB: 60 of that.
+        # A real rank has about 300 kernels in 0.9 MB, so 60 MB have about 20,000.
         repeated(bases[rank % len(bases)], traces / f"rank{rank}.json", 60, rank, 64)
     run(args.laggard_python, INGEST_ALL, traces, to)
     walls, cpus = [], []
@@ -234,8 +235,8 @@ def report(args, out):
             walls.append(wall)
             cpus.append(cpu)
     value = f"{median(walls):.2f} s ({min(walls):.2f}–{max(walls):.2f})"
-    how = f"wall, with the interpreter's start; {median(cpus):.2f} CPU seconds; load {os.getloadavg()[0]:.1f}"
-    row("fleet report over 64 ranks", value, len(walls), how)
+    how = f"wall time, with interpreter start-up; {median(cpus):.2f} CPU seconds; load {os.getloadavg()[0]:.1f}"
+    row("fleet report on 64 ranks", value, len(walls), how)
 
 
 # Spark
@@ -259,7 +260,7 @@ with fleet.choose("spark", master) as engine:
 
 
 class Cluster:
-    """A standalone master with workers of one core each, on loopback."""
+    """A standalone master and workers with one core each, on the loopback interface."""
 
     def __init__(self, python, place, workers):
         self.processes = []
@@ -298,7 +299,7 @@ class Cluster:
 
 
 def spark(args, out):
-    """One cluster of one worker and one of two, asked in turns, once both are warm."""
+    """Measures clusters of one and of two workers, interleaved, after a warm-up of both."""
     traces = out / "spark"
     traces.mkdir(exist_ok=True)
     base = read(args.base[0])
@@ -325,7 +326,7 @@ def spark(args, out):
                 session.stdin.flush()
                 line = session.stdout.readline()
                 if not line:
-                    sys.exit("a session on Spark ended early")
+                    sys.exit("a Spark session failed")
                 seconds, size, in_tasks = json.loads(line)
                 if i:
                     rates[workers - 1].append(size / 1e6 / seconds)
@@ -333,11 +334,12 @@ def spark(args, out):
         ratios = [two / one for one, two in zip(*rates)]
         for workers, mine in zip((1, 2), rates):
             value = f"{median(mine):.0f} MB/s ({min(mine):.0f}–{max(mine):.0f})"
-            how = f"{args.traces} traces of {args.trace_mb:.0f} MB of plain JSON, one core a worker, warm"
-            how += f"; workers were in tasks for {median(busy[workers - 1]):.0f} % of the time"
+            how = f"{args.traces} traces of {args.trace_mb:.0f} MB of plain JSON, one core per worker, after warm-up"
+            how += f"; workers ran tasks for {median(busy[workers - 1]):.0f} % of the time"
             row(f"Spark ingest, {workers} worker{'s' * (workers > 1)}", value, len(mine), how)
         value = f"{median(ratios):.2f}x ({min(ratios):.2f}–{max(ratios):.2f})"
-        row("Spark ingest, two workers to one", value, len(ratios), f"in turns; load {os.getloadavg()[0]:.1f}")
+        how = f"interleaved; load {os.getloadavg()[0]:.1f}"
+        row("Spark ingest, two workers relative to one", value, len(ratios), how)
     finally:
         for session in sessions:
             session.kill()

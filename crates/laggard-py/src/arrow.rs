@@ -1,4 +1,4 @@
-//! A table of evidence as a Python object, which any Arrow library takes without a copy.
+//! A table of evidence as a Python object, exported to Arrow libraries without copying.
 
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -15,14 +15,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-/// Rows of a batch that is handed over: engines work on several at a time.
+/// Rows per exported batch. Engines process several batches in parallel.
 const BATCH: usize = 1 << 17;
 
-/// A table of evidence: named columns that are made when they are asked for.
+/// A table of evidence. Its columns are built on first use.
 #[pyclass(frozen, module = "laggard")]
 pub(crate) struct Table {
     table: tables::Table,
-    /// Places of the columns that it shows.
+    /// Indexes of the selected columns.
     places: Vec<usize>,
 }
 
@@ -52,7 +52,7 @@ impl Table {
         self.table.name
     }
 
-    /// What a row is.
+    /// Description of a row.
     #[getter]
     fn about(&self) -> &str {
         self.table.about
@@ -72,7 +72,7 @@ impl Table {
         self.num_rows(py)
     }
 
-    /// Name, type and meaning of every column.
+    /// Name, type and description of each column.
     #[getter]
     fn schema(&self) -> Vec<(&str, &str, &str)> {
         self.columns()
@@ -80,13 +80,13 @@ impl Table {
             .collect()
     }
 
-    /// Names of columns that somebody has asked for.
+    /// Names of the columns that have been built.
     #[getter]
     fn made(&self) -> Vec<&str> {
         self.columns().filter(|column| column.is_made()).map(|column| column.name).collect()
     }
 
-    /// The same table with these columns alone.
+    /// The table restricted to these columns.
     fn select(&self, names: Vec<String>) -> PyResult<Table> {
         let place = |name: &String| {
             let found = self.places.iter().find(|&&at| self.table.columns()[at].name == *name);
@@ -98,7 +98,7 @@ impl Table {
         Ok(Table { table: self.table.clone(), places })
     }
 
-    /// The first rows, as dictionaries.
+    /// The first rows as dictionaries.
     #[pyo3(signature = (limit = 10))]
     fn head<'py>(&self, py: Python<'py>, limit: usize) -> PyResult<Bound<'py, PyList>> {
         let batch = py.detach(|| self.batch()).map_err(failed)?;
@@ -113,31 +113,31 @@ impl Table {
         Ok(rows)
     }
 
-    /// A `pyarrow.Table`, without a copy.
+    /// Converts to a `pyarrow.Table` without copying.
     fn to_arrow<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         taken(this, "pyarrow", "table")
     }
 
-    /// A `polars.DataFrame`.
+    /// Converts to a `polars.DataFrame`.
     fn to_polars<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         taken(this, "polars", "DataFrame")
     }
 
-    /// A `pandas.DataFrame`; texts are categorical.
+    /// Converts to a `pandas.DataFrame` with strings as categoricals.
     fn to_pandas<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         taken(this, "pyarrow", "table")?.call_method0("to_pandas")
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
         let (name, columns) = (self.table.name, self.column_names().join(", "));
-        format!("<laggard.Table {name}: {} rows of {columns}>", self.num_rows(py))
+        format!("<laggard.Table {name}: {} rows, columns {columns}>", self.num_rows(py))
     }
 
     fn _repr_html_(this: &Bound<'_, Self>) -> PyResult<String> {
         this.py().import("laggard._show")?.call_method1("table", (this,))?.extract()
     }
 
-    /// Writes the rows as a Parquet file, which is whole or not there at all; gives its size.
+    /// Writes a Parquet file atomically and returns its size in bytes.
     #[pyo3(signature = (path, metadata = None))]
     fn write_parquet(
         &self,
@@ -164,22 +164,22 @@ impl Table {
         })
     }
 
-    /// The schema, for Arrow libraries.
+    /// The Arrow schema (PyCapsule interface).
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = self.table.schema(&self.places);
         let schema = FFI_ArrowSchema::try_from(&*schema).map_err(failed)?;
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// The rows, for Arrow libraries. No buffer is copied, and columns are made when the first batch
-    /// is asked for.
+    /// The rows as an Arrow stream (PyCapsule interface). Buffers are not copied. Columns are built
+    /// when the first batch is requested.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // Types are what they are: who wants others casts them.
+        // The interface allows ignoring the requested schema; callers can cast.
         drop(requested_schema);
         let batches = Batches {
             table: self.table.clone(),
@@ -192,7 +192,7 @@ impl Table {
     }
 }
 
-/// What a function of a package makes of the table; the package is no dependency of ours.
+/// Passes the table to a function of an optional package.
 fn taken<'py>(
     table: &Bound<'py, Table>,
     package: &str,
@@ -201,7 +201,7 @@ fn taken<'py>(
     table.py().import(package)?.call_method1(function, (table,))
 }
 
-/// The rows of a table, some at a time.
+/// Iterates over the rows of a table in batches.
 struct Batches {
     table: tables::Table,
     places: Vec<usize>,
@@ -236,7 +236,7 @@ impl RecordBatchReader for Batches {
     }
 }
 
-/// A type in a word of SQL.
+/// The SQL name of a type.
 pub(crate) fn type_of(data_type: &DataType) -> &'static str {
     match data_type {
         DataType::Int64 => "bigint",
@@ -246,7 +246,7 @@ pub(crate) fn type_of(data_type: &DataType) -> &'static str {
     }
 }
 
-/// One value for Python.
+/// Converts one value to a Python object.
 fn value<'py>(py: Python<'py>, array: &dyn Array, row: usize) -> PyResult<Bound<'py, PyAny>> {
     if array.is_null(row) {
         return Ok(py.None().into_bound(py));
@@ -269,6 +269,6 @@ fn value<'py>(py: Python<'py>, array: &dyn Array, row: usize) -> PyResult<Bound<
             let dictionary = array.as_dictionary::<UInt32Type>();
             value(py, dictionary.values(), dictionary.keys().value(row) as usize)
         }
-        other => Err(PyValueError::new_err(format!("a column has the type {other}"))),
+        other => Err(PyValueError::new_err(format!("unsupported column type {other}"))),
     }
 }

@@ -1,4 +1,4 @@
-//! Errors as exceptions of the package, which are defined in Python (`laggard/errors.py`).
+//! Converts errors to the exceptions defined in `laggard/errors.py`.
 
 use laggard_formats::Error as Formats;
 use laggard_probe::Error as Probe;
@@ -6,12 +6,12 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use std::io;
 
-/// The exception for an error.
+/// Creates the exception for an error.
 pub(crate) fn raised(py: Python<'_>, error: &anyhow::Error) -> PyErr {
     if let Some((error, path)) = system(error)
         && let Some(number) = error.raw_os_error()
     {
-        // Python has types for these by their number.
+        // Python selects the subclass of OSError by errno.
         let words = io::Error::from_raw_os_error(number).to_string();
         let words = words.split(" (os error").next().unwrap_or_default().to_owned();
         return PyOSError::new_err((number, words, path));
@@ -24,7 +24,7 @@ pub(crate) fn raised(py: Python<'_>, error: &anyhow::Error) -> PyErr {
     made.map_or_else(|error| error, PyErr::from_value)
 }
 
-/// What went wrong, in a word.
+/// The key of the exception class in `laggard/errors.py`.
 fn kind(error: &anyhow::Error) -> &'static str {
     if let Some(error) = laggard::library::of_probe(error) {
         return match error {
@@ -44,7 +44,7 @@ fn kind(error: &anyhow::Error) -> &'static str {
     }
 }
 
-/// What the operating system said, and of which file.
+/// The I/O error in the chain, with its path.
 fn system(error: &anyhow::Error) -> Option<(&io::Error, String)> {
     error.chain().find_map(|cause| match cause.downcast_ref() {
         Some(Formats::Io { path, source, .. }) => Some((source, path.display().to_string())),

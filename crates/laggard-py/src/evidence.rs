@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// Evidence in memory.
+/// Loaded evidence.
 #[pyclass(frozen, module = "laggard._laggard")]
 pub(crate) struct Loaded {
     pub(crate) of: Arc<library::Loaded>,
@@ -18,7 +18,7 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// Evidence for Python, or the exception of why there is none.
+    /// Wraps loaded evidence, or converts the error to an exception.
     pub(crate) fn of(py: Python<'_>, found: anyhow::Result<library::Loaded>) -> PyResult<Loaded> {
         let of = Arc::new(found.map_err(|error| raised(py, &error))?);
         Ok(Loaded { of, tables: OnceLock::new() })
@@ -44,8 +44,7 @@ pub(crate) fn load(
     Loaded::of(py, found)
 }
 
-/// The tables that files of each kind have: kind, table, what a row is, and the columns with their
-/// types and meanings.
+/// Empty tables of all kinds of evidence, for their schemas.
 #[pyfunction]
 pub(crate) fn schemas(py: Python<'_>) -> PyResult<Vec<(&'static str, Py<Table>)>> {
     let mut all = vec![];
@@ -60,7 +59,7 @@ pub(crate) fn schemas(py: Python<'_>) -> PyResult<Vec<(&'static str, Py<Table>)>
 fn form(name: &str) -> PyResult<Form> {
     Form::named(name).ok_or_else(|| {
         PyValueError::new_err(format!(
-            "a report is text, json, csv, markdown or html, not {name:?}"
+            "unknown report format {name:?}: use text, json, csv, markdown or html"
         ))
     })
 }
@@ -92,7 +91,7 @@ impl Loaded {
         let table = found.ok_or_else(|| {
             let there = self.table_names().join(", ");
             PyAttributeError::new_err(format!(
-                "{} has no table {name:?}; it has: {there}",
+                "{} has no table {name:?}; tables: {there}",
                 self.of.path.display()
             ))
         })?;

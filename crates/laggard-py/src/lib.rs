@@ -1,11 +1,11 @@
-//! The extension behind the Python package `laggard`: evidence and its tables as Python objects, and
-//! the whole command line.
+//! The extension module of the Python package `laggard`: evidence and its tables as Python objects,
+//! and the command line.
 //!
-//! What is done here is done without the interpreter's lock, and Ctrl-C ends the wait for it. The
-//! package around it (`python/laggard`) has what is easier said in Python: names of flags, types of
-//! errors, engines of `query` and `fleet`.
+//! Long operations run without the GIL, and Ctrl-C ends the wait for them. The Python part of the
+//! package (`python/laggard`) converts keyword arguments to flags, defines the exceptions, and
+//! implements `query` and `fleet`.
 
-#![allow(clippy::needless_pass_by_value, reason = "what comes from Python comes by value")]
+#![allow(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 
 mod arrow;
 mod error;
@@ -18,8 +18,8 @@ use pyo3::prelude::*;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Runs the command line; gives its exit code. `package` runs verbs that need an engine: it is
-/// called with the verb's name and its flags as JSON, and gives the exit code.
+/// Runs the command line and returns its exit status. `package` runs the verbs implemented in
+/// Python: it takes the name of the verb and its flags as JSON, and returns the exit status.
 #[pyfunction]
 fn main(py: Python<'_>, words: Vec<OsString>, package: Py<PyAny>) -> u8 {
     py.detach(|| {
@@ -36,7 +36,7 @@ fn main(py: Python<'_>, words: Vec<OsString>, package: Py<PyAny>) -> u8 {
     })
 }
 
-/// The number of an exit code, which the standard library does not give.
+/// Converts an `ExitCode` to a number, which the standard library does not support.
 fn number(code: ExitCode) -> u8 {
     (0..=u8::MAX).find(|number| ExitCode::from(*number) == code).unwrap_or(2)
 }

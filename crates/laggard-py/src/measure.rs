@@ -1,4 +1,4 @@
-//! Timing and judging from Python.
+//! `laggard bench` and `laggard why` from Python.
 
 use crate::error::raised;
 use crate::evidence::Loaded;
@@ -10,22 +10,22 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Times statements or commands against each other, as `laggard bench` does with these words.
+/// Runs `laggard bench` with these arguments.
 #[pyfunction]
 pub(crate) fn bench(py: Python<'_>, words: Vec<String>) -> PyResult<Loaded> {
     let found = wait(py, move || library::measure(&words, &mut |_| ()))?;
     Loaded::of(py, found)
 }
 
-/// Says why the second of two sides lags, as `laggard why` does with these words.
+/// Runs `laggard why` with these arguments.
 #[pyfunction]
 pub(crate) fn why(py: Python<'_>, words: Vec<String>) -> PyResult<Loaded> {
     let found = wait(py, move || library::judge(&words))?;
     Loaded::of(py, found)
 }
 
-/// Says why the second of two callables lags, from how they were timed and a recording of calls of
-/// each: its file, and how many calls.
+/// Explains why the second callable is slower, from the timings of both and a recording of each: its
+/// file and the number of recorded calls.
 #[pyfunction]
 pub(crate) fn why_here(
     py: Python<'_>,
@@ -37,7 +37,7 @@ pub(crate) fn why_here(
     Loaded::of(py, found)
 }
 
-/// Times callables against each other, in this process and on this thread: their state is here.
+/// Benchmarks callables in this process and on this thread.
 #[pyfunction]
 pub(crate) fn bench_here(
     py: Python<'_>,
@@ -61,7 +61,7 @@ pub(crate) fn bench_here(
     };
     let sides = names.into_iter().zip(('A'..='Z').zip(calls)).map(side).collect();
     let timings = measure_here(sides, limits, library::SEED, &mut |_| ());
-    // What Python raised is raised again, as it was.
+    // Exceptions of the callables propagate unchanged.
     if let Some(error) = failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
         return Err(error);
     }
@@ -69,7 +69,7 @@ pub(crate) fn bench_here(
     Loaded::of(py, Ok(library::of_timings(timings)))
 }
 
-/// Makes calls of a callable.
+/// Converts a callable to a function that calls it n times.
 fn caller(
     call: Py<PyAny>,
     failed: Arc<Mutex<Option<PyErr>>>,

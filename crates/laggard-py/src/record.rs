@@ -1,4 +1,4 @@
-//! Sampling a block of this process.
+//! Recording a block of code in this process.
 
 use crate::error::raised;
 use clap::ValueEnum;
@@ -11,14 +11,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// Samples of this process, until they are stopped.
+/// A running recording of this process.
 #[pyclass(frozen, module = "laggard._laggard")]
 pub(crate) struct Recording {
     under_way: Mutex<Option<here::Recording>>,
 }
 
-/// Samples this process from now on into a file; `laggard` are the words that start laggard, which
-/// takes the samples in a process beside this one.
+/// Starts a recording of this process. `laggard` is the command line that starts laggard, which
+/// reads the samples in a separate process.
 #[pyfunction]
 pub(crate) fn record(
     py: Python<'_>,
@@ -38,8 +38,8 @@ pub(crate) fn record(
 
 #[pymethods]
 impl Recording {
-    /// Ends the samples, and waits until they are written: how many there are, how many have whole
-    /// stacks, and what else is to be said. None in a process that was forked off.
+    /// Stops sampling and waits until the file is written. Returns the number of samples, the
+    /// number with complete stacks, and warnings; `None` in a forked child.
     fn stop(&self, py: Python<'_>) -> PyResult<Option<(u64, u64, Vec<String>)>> {
         let recording = self.under_way.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(recording) = recording else { return Ok(None) };

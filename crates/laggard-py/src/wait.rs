@@ -1,4 +1,4 @@
-//! Work away from the interpreter, which stays able to answer Ctrl-C.
+//! Runs work on another thread so that Ctrl-C keeps working.
 
 use pyo3::prelude::*;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -6,24 +6,23 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long Ctrl-C may go unanswered.
+/// Interval for checking signals.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Does something on a thread of its own, without the interpreter's lock, and waits for it.
+/// Runs `work` on a new thread without the GIL and waits for its result.
 ///
-/// An exception that a signal's handler raises, as `KeyboardInterrupt`, ends the wait at once. The
-/// work itself goes on until it is done, and what it gives is dropped: readers have no place where
-/// they could stop.
+/// An exception raised by a signal handler, such as `KeyboardInterrupt`, ends the wait at once. The
+/// work continues in the background and its result is dropped, because readers cannot be cancelled.
 pub(crate) fn wait<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
     let (send, receive) = channel();
     let thread = thread::spawn(move || {
-        // Nobody may be waiting any more.
+        // Sending fails if the wait was interrupted.
         let _ = send.send(work());
     });
-    // A receiver may not be looked at by two threads, and here it never is.
+    // `Receiver` is not `Sync`, which `detach` requires. The mutex is never contended.
     let receive: Mutex<Receiver<T>> = Mutex::new(receive);
     loop {
         let next = py.detach(|| {
@@ -36,5 +35,5 @@ pub(crate) fn wait<T: Send + 'static>(
         }
     }
     let panic = thread.join().err();
-    std::panic::resume_unwind(panic.unwrap_or_else(|| Box::new("a thread ended without a word")))
+    std::panic::resume_unwind(panic.unwrap_or_else(|| Box::new("the worker thread sent no result")))
 }

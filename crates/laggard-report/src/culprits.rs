@@ -1,4 +1,4 @@
-//! Culprits of a lag, the same in every report that names them: as text, on a page and in JSON.
+//! Culprits of a lag as text, HTML and JSON, shared by all reports that name them.
 
 use crate::document::Document;
 use crate::escape::xml;
@@ -6,11 +6,11 @@ use crate::number::{Quantity, bytes, count, duration, percent, significant};
 use laggard_core::culprit::{Culprit, Fact, Judgement, Missing, Unit};
 use serde::Serialize;
 
-/// Shares that round to nothing are not worth a line.
+/// Smaller shares round to 0 % and are not shown.
 const SMALLEST_SHARE: f64 = 0.005;
 
-/// The section of a document; savings are of one `lap`: `a call`, `a step`.
-pub(crate) fn section(judgement: &Judgement, lap: &str, document: &mut Document) {
+/// Adds the section to a document. Savings are per `unit`: `call` or `step`.
+pub(crate) fn section(judgement: &Judgement, unit: &str, document: &mut Document) {
     document.heading("Why");
     for culprit in &judgement.culprits {
         let finding = &culprit.finding;
@@ -24,17 +24,17 @@ pub(crate) fn section(judgement: &Judgement, lap: &str, document: &mut Document)
     if let Some(open) = not_explained(judgement) {
         document.verbatim(vec![format!("{open:>3} %  not explained")]);
     }
-    if let Some(saved) = saved(judgement, lap) {
+    if let Some(saved) = saved(judgement, unit) {
         document.minor(saved);
     }
 }
 
-/// The same section of a page.
-pub(crate) fn html(judgement: &Judgement, lap: &str) -> String {
+/// The same section as HTML.
+pub(crate) fn html(judgement: &Judgement, unit: &str) -> String {
     let mut section = "<h2>Why</h2>\n".to_owned();
     section.extend(judgement.culprits.iter().map(culprit));
     let open = not_explained(judgement).map(|open| format!("{open} % not explained"));
-    for minor in open.into_iter().chain(saved(judgement, lap)) {
+    for minor in open.into_iter().chain(saved(judgement, unit)) {
         section += &format!("<p class=\"minor\">{}</p>\n", xml(&minor));
     }
     section
@@ -56,14 +56,14 @@ fn culprit(culprit: &Culprit) -> String {
 }
 
 fn not_explained(judgement: &Judgement) -> Option<String> {
-    let is_said = judgement.not_explained >= SMALLEST_SHARE || judgement.culprits.is_empty();
-    is_said.then(|| whole_percent(judgement.not_explained))
+    let is_shown = judgement.not_explained >= SMALLEST_SHARE || judgement.culprits.is_empty();
+    is_shown.then(|| whole_percent(judgement.not_explained))
 }
 
-fn saved(judgement: &Judgement, lap: &str) -> Option<String> {
+fn saved(judgement: &Judgement, unit: &str) -> Option<String> {
     (judgement.saved_ns > 0.0).then(|| {
         let saved = Quantity::Time.show(judgement.saved_ns);
-        format!("shares are of what B loses; elsewhere it saves {saved} {lap}")
+        format!("shares are relative to the time B loses; elsewhere B saves {saved} per {unit}")
     })
 }
 
@@ -90,17 +90,20 @@ fn fact(fact: &Fact) -> String {
     )
 }
 
-/// What would settle what is open.
+/// How to obtain missing evidence.
 pub(crate) fn how_to_get(missing: Missing) -> &'static str {
     match missing {
         Missing::Disassembly => {
-            "the code of hot functions is not at hand: `laggard inspect` says what a library lacks"
+            "hot functions could not be disassembled; run `laggard inspect` on the library to see \
+             why"
         }
         Missing::Counts => {
-            "instructions and misses are not counted here: `laggard doctor` says how to get counters, `laggard bench --instructions` counts with callgrind"
+            "no instruction, cache-miss and branch-miss counts; run `laggard doctor` to enable \
+             counters, or `laggard bench --instructions` to count with callgrind"
         }
         Missing::SystemCalls => {
-            "B spends more time in the kernel: `laggard calls --syscalls` says in which calls"
+            "B spends more time in the operating system kernel; run `laggard calls --syscalls` to \
+             list its system calls"
         }
     }
 }

@@ -1,7 +1,6 @@
-//! What a report says, before it is text, Markdown or HTML.
+//! A report as a list of blocks, independent of the output format.
 //!
-//! Sections are built once from raw values; only the renderers here escape, so no name can
-//! be forgotten.
+//! Reports add raw values; the renderers in this file escape all of them.
 
 use crate::escape;
 use crate::table::{Style, Table};
@@ -15,24 +14,24 @@ pub(crate) struct Document {
 }
 
 enum Block {
-    /// What a reader must know who reads no further.
+    /// The main result, in one line.
     Lead(String),
-    /// Opens a section.
+    /// Starts a section.
     Heading(String),
-    /// Values with a label each.
+    /// Labelled values.
     Facts(Vec<(&'static str, String)>),
     Table(Table),
-    /// A statement of the section.
+    /// A sentence of the section.
     Line(String),
-    /// A statement and the frames below it, outermost first.
+    /// A title and stack frames, outermost first.
     Stack(String, Vec<String>),
-    /// Lines that are shown as they are, escaped but never broken.
+    /// Lines that are escaped but not wrapped.
     Verbatim(Vec<String>),
-    /// Sets what follows apart.
+    /// An empty line.
     Blank,
-    /// What is of less weight: remarks, rows left out.
+    /// Secondary text: remarks, number of hidden rows.
     Minor(String),
-    /// A line that stands by itself: a warning.
+    /// A notice or warning, separated by an empty line.
     Notice(String),
 }
 
@@ -45,7 +44,7 @@ impl Document {
         self.blocks.push(Block::Heading(text.into()));
     }
 
-    /// Facts whose value is empty are left out.
+    /// Adds labelled values; empty values are skipped.
     pub(crate) fn facts(&mut self, facts: impl IntoIterator<Item = (&'static str, String)>) {
         let facts = facts.into_iter().filter(|(_, value)| !value.is_empty()).collect();
         self.blocks.push(Block::Facts(facts));
@@ -79,7 +78,7 @@ impl Document {
         self.blocks.push(Block::Notice(text.into()));
     }
 
-    /// For a terminal.
+    /// Renders terminal text.
     pub(crate) fn text(&self, style: &Style) -> String {
         let mut text = String::new();
         for block in &self.blocks {
@@ -107,7 +106,7 @@ impl Document {
         text
     }
 
-    /// For a page of our own.
+    /// Renders HTML for laggard's own pages.
     pub(crate) fn html(&self) -> String {
         let xml = |text: &str| escape::xml(text);
         let list = |class: &str, lines: &[String]| {
@@ -143,7 +142,7 @@ impl Document {
         self.blocks.iter().map(block).collect()
     }
 
-    /// For a page of others.
+    /// Renders Markdown.
     pub(crate) fn markdown(&self) -> String {
         let blocks = self.blocks.iter().map(|block| match block {
             Block::Lead(heading) | Block::Heading(heading) => {
@@ -163,7 +162,7 @@ impl Document {
                 format!("- {}\n{frames}", escape::markdown(title))
             }
             Block::Verbatim(lines) => {
-                // Nothing in it may close the fence.
+                // Backquotes could close the fence.
                 let line = |line: &String| escape::visible(line).replace('`', "'") + "\n";
                 format!("```\n{}```\n", lines.iter().map(line).collect::<String>())
             }
@@ -194,7 +193,7 @@ fn stack_text(title: &str, frames: &[String], style: &Style) -> String {
     line(title, INDENT) + &frames
 }
 
-/// Escaped, broken at spaces, each line indented; a word too long for a line loses its middle.
+/// Escapes, wraps at spaces and indents. A word longer than a line is shortened in the middle.
 pub(crate) fn wrapped(
     text: &str,
     indent: usize,

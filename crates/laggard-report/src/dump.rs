@@ -1,4 +1,4 @@
-//! A [`Dump`] for people and for programs.
+//! A [`Dump`] as text and JSON.
 
 use crate::escape::visible;
 use crate::shape::pretty;
@@ -14,7 +14,8 @@ pub fn text(dump: &Dump) -> String {
         Some(version) => writeln!(out, "process {}: {command} (CPython {version})", dump.pid),
         None => writeln!(
             out,
-            "process {0}: {command}\nno Python in it; use `laggard record --pid {0}` for native stacks",
+            "process {0}: {command}\nnot a Python process; use `laggard record --pid {0}` for \
+             native stacks",
             dump.pid
         ),
     };
@@ -38,7 +39,7 @@ fn heading(thread: &Thread, has_python: bool) -> String {
         words.push("no Python frames");
     }
     if thread.is_torn {
-        words.push("moving: its frames may be of two moments");
+        words.push("changed while being read: its stack may be inconsistent");
     }
     format!("thread {} \"{}\": {}", thread.tid, visible(&thread.name), words.join(", "))
 }
@@ -56,7 +57,7 @@ struct Shape<'a> {
     schema: &'static str,
     pid: u32,
     command: &'a [String],
-    /// `3.12`; null when there is no Python in the process.
+    /// `3.12`; null if the process does not run Python.
     python: Option<&'a str>,
     threads: Vec<ThreadShape<'a>>,
 }
@@ -68,7 +69,7 @@ struct ThreadShape<'a> {
     running: bool,
     python: bool,
     gil: bool,
-    /// Whether its frames may be of two moments.
+    /// Whether the stack changed while it was read and may be inconsistent.
     torn: bool,
     /// Innermost first.
     frames: Vec<FrameShape<'a>>,
@@ -78,11 +79,11 @@ struct ThreadShape<'a> {
 struct FrameShape<'a> {
     function: &'a str,
     file: &'a str,
-    /// Null when unknown.
+    /// Null if unknown.
     line: Option<u32>,
 }
 
-/// The same for programs, of the schema `laggard.dump/1`.
+/// JSON of schema `laggard.dump/1`.
 pub fn json(dump: &Dump) -> String {
     let frame = |frame: &'_ Frame| (frame.line > 0).then_some(frame.line);
     pretty(&Shape {
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn people_see_the_innermost_frame_first() {
+    fn text_shows_the_innermost_frame_first() {
         let expected = "process 7: python work.py (CPython 3.12)\n\n\
             thread 7 \"python\": running, holds the GIL\n    \
             inner (/a/work\\u{1b}.py:3)\n    <module> (/a/work\\u{1b}.py)\n\n\
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_get_a_versioned_shape() {
+    fn json_has_a_versioned_schema() {
         let value: serde_json::Value = serde_json::from_str(&json(&dump())).expect("JSON");
         assert_eq!(value["schema"], "laggard.dump/1");
         assert_eq!(value["threads"][0]["frames"][0]["line"], 3);

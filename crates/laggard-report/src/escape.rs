@@ -1,20 +1,20 @@
-//! Names from a trace are hostile text until shown otherwise.
+//! Escaping of untrusted names.
 //!
-//! A kernel may be called anything: line breaks that fake a row, escape sequences that repaint
-//! the terminal, bidirectional overrides that show another order than is there. [`visible`] shows
-//! all of them escaped, and the other functions build on it. Plain backslashes stay as they are,
-//! since paths have them.
+//! A name in a trace may contain line breaks that fake a table row, escape sequences that control the
+//! terminal, or bidirectional overrides that change the reading order. [`visible`] escapes all of
+//! them, and the other functions except [`csv`] use it. Backslashes are kept because paths contain
+//! them.
 
 use std::fmt::Write;
 
-/// The text with everything invisible or dangerous to a terminal escaped: `\n`, `\u{1b}`.
+/// Escapes characters that are invisible or control the terminal, as `\n` or `\u{1b}`.
 pub fn visible(text: &str) -> String {
     text.chars().map(piece).collect()
 }
 
-/// As [`visible`], with the middle left out where it takes more than `width` display columns.
+/// Like [`visible`], shortened in the middle to at most `width` display columns.
 pub fn fit(text: &str, width: usize) -> String {
-    // No more pieces than columns matter at either end, so that huge names cost little.
+    // Stops at `width` columns, so that huge names are cheap.
     let fits = || {
         text.chars()
             .map(|c| columns(&piece(c)))
@@ -32,7 +32,7 @@ pub fn fit(text: &str, width: usize) -> String {
     short
 }
 
-/// As [`visible`], with everything escaped that Markdown would take for markup.
+/// Like [`visible`], with Markdown markup escaped.
 pub fn markdown(text: &str) -> String {
     let shown = visible(text);
     let mut escaped = String::with_capacity(shown.len());
@@ -41,9 +41,9 @@ pub fn markdown(text: &str) -> String {
     while let Some(c) = rest.next() {
         let markup = match c {
             '\\' | '|' | '`' | '<' | '>' | '[' | ']' | '*' | '~' | '&' | '$' | '#' => true,
-            // The start of a list.
+            // List marker at the start.
             '-' | '+' => escaped.is_empty() && rest.peek() == Some(&' '),
-            // Between letters it is only an underscore.
+            // An underscore within a word is not markup.
             '_' => !before.is_alphanumeric() || !rest.peek().is_some_and(|c| c.is_alphanumeric()),
             _ => false,
         };
@@ -56,8 +56,8 @@ pub fn markdown(text: &str) -> String {
     escaped
 }
 
-/// Text for XML and HTML, in elements and in quotes. Control characters, which XML cannot have,
-/// are shown escaped.
+/// Escapes text for XML and HTML elements and attributes. Control characters, which XML does not
+/// allow, are escaped as in [`visible`].
 pub(crate) fn xml(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in visible(text).chars() {
@@ -74,7 +74,7 @@ pub(crate) fn xml(text: &str) -> String {
     safe
 }
 
-/// A field of CSV by RFC 4180, quoted where needed and otherwise unchanged.
+/// A CSV field (RFC 4180), quoted if needed and otherwise unchanged.
 pub fn csv(field: &str) -> String {
     if field.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
@@ -83,7 +83,7 @@ pub fn csv(field: &str) -> String {
     }
 }
 
-/// Display columns that a visible text takes, nearly: terminals differ about the rest.
+/// Display width in columns. Approximate: terminals differ for some characters.
 pub fn columns(text: &str) -> usize {
     text.chars().map(char_columns).sum()
 }
@@ -110,7 +110,7 @@ fn char_columns(c: char) -> usize {
     }
 }
 
-/// Pieces from the front of `chars` that fit into `width`.
+/// Escaped characters from the front of `chars` that fit into `width`.
 fn taken(chars: impl Iterator<Item = char>, width: usize) -> Vec<String> {
     let mut used = 0;
     chars
@@ -122,7 +122,7 @@ fn taken(chars: impl Iterator<Item = char>, width: usize) -> Vec<String> {
         .collect()
 }
 
-/// One character as it is shown.
+/// One character, escaped if needed.
 fn piece(c: char) -> String {
     match c {
         '\n' => "\\n".to_owned(),
@@ -138,7 +138,7 @@ fn piece(c: char) -> String {
     }
 }
 
-/// Controls, marks of direction, and what has no ink but changes how a name reads.
+/// Control characters, bidirectional controls and invisible characters.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(u32::from(c),
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_invisible_reaches_the_terminal() {
+    fn invisible_characters_are_escaped() {
         for (text, expected) in [
             ("plain <int>", "plain <int>"),
             ("C:\\dir\\new.py", "C:\\dir\\new.py"),
@@ -168,14 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn long_names_lose_their_middle() {
+    fn long_names_are_shortened_in_the_middle() {
         for (text, width, expected) in [
             ("short", 5, "short"),
             ("abcdefghij", 5, "ab…ij"),
             ("abcdefghij", 6, "abc…ij"),
-            // Two columns a character: neither half may take half of one.
+            // Wide characters take two columns and are not split.
             ("核核核核核", 6, "核…核"),
-            // An escape is whole or not there.
+            // An escape sequence is not split.
             ("ab\u{1b}cdefgh", 8, "ab…fgh"),
             ("abc", 1, "…"),
             ("abc", 0, "…"),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn markdown_sees_no_markup() {
+    fn markdown_markup_is_escaped() {
         for (text, expected) in [
             ("a|b", "a\\|b"),
             ("`x` <b> [l](u)", "\\`x\\` \\<b\\> \\[l\\](u)"),
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn csv_quotes_what_it_must() {
+    fn csv_fields_are_quoted_if_needed() {
         for (text, expected) in [
             ("plain", "plain"),
             ("a,b", "\"a,b\""),

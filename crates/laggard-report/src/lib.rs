@@ -1,12 +1,12 @@
-//! What laggard found, as text for people and for programs.
+//! Renders results of `laggard-core` as reports.
 //!
-//! You give values of `laggard-core` (a trace's summary, ranks side by side, a profile), you get a `String`:
-//! terminal text, Markdown, CSV, or JSON whose `schema` field names its shape and version. This
-//! crate reads no file, asks no terminal and prints nothing; what the terminal can do is given
-//! in [`Style`].
+//! Input is a result, such as a trace summary, a comparison of ranks or a profile. Output is a
+//! `String`: terminal text, Markdown, CSV, HTML, or JSON with a `schema` field for its format and
+//! version. This crate does not read files, query the terminal or print. The caller passes the
+//! terminal's capabilities in [`Style`].
 //!
-//! Names inside a trace are text by strangers. Text and Markdown show control characters and
-//! their like escaped, whatever the name; see [`escape`]. JSON and CSV carry names unchanged.
+//! Names in a trace or profile are untrusted. Text, Markdown and HTML escape control characters and
+//! other invisible characters; see [`escape`]. JSON and CSV contain names unchanged.
 #![forbid(unsafe_code)]
 
 pub mod bench;

@@ -1,30 +1,30 @@
-//! Numbers as people read them: three significant digits, and a unit.
+//! Number formatting: three significant digits and a unit.
 //!
-//! A single value picks its own unit ([`duration`], [`bytes`], ...). The values of a column
-//! share one ([`Quantity::unit`]), so that they can be compared by eye.
+//! A single value has its own unit ([`duration`], [`bytes`], ...). The values of a column share one
+//! unit ([`Quantity::unit`]), so that readers can compare them.
 
-/// What stands where there is no value.
+/// Placeholder for a missing value.
 pub const NO_VALUE: &str = "-";
 
-/// Values that have a ladder of units.
+/// Quantities with prefixed units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// From nanoseconds.
+    /// Nanoseconds.
     Time,
-    /// From bytes, in decimal units.
+    /// Bytes, in decimal units.
     Bytes,
-    /// From bytes a second, in decimal units.
+    /// Bytes per second, in decimal units.
     ByteRate,
-    /// From floating-point operations a second.
+    /// Floating-point operations per second.
     FlopRate,
     /// Instructions.
     Instructions,
 }
 
-/// A unit, and what one of it is in the unit that values are given in.
+/// A unit with its size in base units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
-    /// As it is written after a number.
+    /// Symbol printed after a number.
     pub name: &'static str,
     size: f64,
 }
@@ -55,8 +55,8 @@ const fn unit(name: &'static str, size: f64) -> Unit {
 }
 
 impl Quantity {
-    /// The unit for a whole column: that of its largest value, or the next smaller one when most
-    /// values would be below 1 and the largest stays readable.
+    /// Unit for a column: that of its largest value, or the next smaller one if most values would be
+    /// below 1 and the largest remains readable.
     pub fn unit(self, values: impl IntoIterator<Item = f64>) -> Unit {
         let usable = values.into_iter().map(f64::abs).filter(|value| value.is_finite());
         let mut values: Vec<f64> = usable.filter(|&value| value > 0.0).collect();
@@ -71,7 +71,7 @@ impl Quantity {
         unit
     }
 
-    /// One value with the unit that suits it.
+    /// A single value with its own unit.
     pub fn show(self, value: f64) -> String {
         if !value.is_finite() {
             return NO_VALUE.to_owned();
@@ -97,16 +97,16 @@ impl Quantity {
 }
 
 impl Unit {
-    /// The value in this unit, without the unit's name.
+    /// The value in this unit, without the symbol.
     pub fn number(self, value: f64) -> String {
-        // What cannot be divided is shown whole.
+        // Base units are indivisible: print whole numbers exactly.
         if self.size == 1.0 && value.fract() == 0.0 {
             return thousands(&format!("{value:.0}"));
         }
         significant(value / self.size)
     }
 
-    /// Two values in this unit with `between` them.
+    /// Two values in this unit, separated by `between`.
     pub fn range(self, low: f64, between: &str, high: f64) -> String {
         format!("{}{between}{}", self.number(low), self.number(high))
     }
@@ -145,30 +145,30 @@ pub fn count(n: u64) -> String {
     thousands(&n.to_string())
 }
 
-/// `3 gaps`, `1 gap`, `0 gaps`: for words that take an s.
+/// `3 gaps`, `1 gap`, `0 gaps`. For regular plurals only.
 pub fn plural(n: u64, word: &str) -> String {
     format!("{} {word}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
-/// A count that may be a mean: whole where it is, else three significant digits.
+/// A count or a mean of counts: whole numbers exactly, others with three significant digits.
 pub fn mean_count(n: f64) -> String {
     let is_whole = n.fract() == 0.0 && n.abs() < 1e15;
-    // Nothing has no sign.
+    // Adding 0 turns -0 into 0.
     if is_whole { thousands(&format!("{:.0}", n + 0.0)) } else { significant(n) }
 }
 
-/// A difference as it is shown, with its sign; no difference has none.
+/// Adds the sign of `amount` to a formatted difference; zero has no sign.
 pub fn with_sign(amount: f64, shown: String) -> String {
     let is_small = shown.starts_with('<');
     match amount {
         _ if amount > 0.0 => format!("+{shown}"),
-        // What is too small to be written has lost its sign.
+        // `<0.001` does not contain the sign.
         _ if amount < 0.0 && is_small => format!("-{shown}"),
         _ => shown,
     }
 }
 
-/// A share as `12.3`, without the sign; a trace of something is `<0.1`, not nothing.
+/// A share as `12.3`, without the percent sign. Small shares other than zero are `<0.1`.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if !percent.is_finite() {
@@ -180,7 +180,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// `2026-11-16 13:09 UTC` of seconds since 1970; empty when that is not known.
+/// `2026-11-16 13:09 UTC` from seconds since 1970; empty if unknown.
 pub fn moment(unix: f64) -> String {
     // Up to the year 9999.
     if !(1.0..253_402_300_800.0).contains(&unix) {
@@ -188,7 +188,7 @@ pub fn moment(unix: f64) -> String {
     }
     let minutes = unix as i64 / 60;
     let (days, minute) = (minutes / 1440, minutes % 1440);
-    // Years begin in March, so that leap days come last.
+    // Years start in March, so that the leap day is the last day.
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -199,12 +199,13 @@ pub fn moment(unix: f64) -> String {
     format!("{:04}-{month:02}-{day:02} {:02}:{:02} UTC", era * 400 + year, minute / 60, minute % 60)
 }
 
-/// Part of a whole, 0 of nothing.
+/// `part / whole`, or 0 if the whole is 0.
 pub fn share(part: f64, whole: f64) -> f64 {
     if whole == 0.0 { 0.0 } else { part / whole }
 }
 
-/// A number without a unit: three significant digits, but no more than three decimals, and digits before the point are never rounded.
+/// A number without a unit: three significant digits and at most three decimals. Digits before the
+/// decimal point are never rounded.
 pub fn significant(value: f64) -> String {
     if !value.is_finite() {
         return NO_VALUE.to_owned();
@@ -221,7 +222,7 @@ pub fn significant(value: f64) -> String {
     thousands(&format!("{value:.decimals$}"))
 }
 
-/// Commas between groups of three digits of a decimal number's whole part.
+/// Adds thousands separators to the whole part of a decimal number.
 fn thousands(number: &str) -> String {
     let (sign, digits) = number.strip_prefix('-').map_or(("", number), |digits| ("-", digits));
     let (whole, fraction) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
@@ -241,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_have_three_digits_and_the_unit_that_suits() {
+    fn durations_have_three_digits_and_a_suitable_unit() {
         for (ns, expected) in [
             (0, "0 ns"),
             (12, "12 ns"),

@@ -1,26 +1,26 @@
-//! JSON shapes that several reports share.
+//! JSON helpers shared by several reports.
 
 use laggard_core::trace::summary;
 use serde::Serialize;
 use serde_json::ser::Formatter;
 use std::io;
 
-/// The spread of a set of values, in the unit that the field's name ends with.
+/// Distribution of a set of values, in the unit of the field's suffix.
 #[derive(Serialize)]
 pub(crate) struct Spread {
-    /// How many values.
+    /// Number of values.
     n: u64,
-    /// The smallest; null, as all that follow, when n is 0.
+    /// Minimum. This and the following fields are null if n is 0.
     min: Option<i64>,
-    /// A quarter is below.
+    /// 25th percentile.
     p25: Option<i64>,
-    /// The one in the middle.
+    /// Median.
     median: Option<i64>,
-    /// A quarter is above.
+    /// 75th percentile.
     p75: Option<i64>,
-    /// 5 % are above.
+    /// 95th percentile.
     p95: Option<i64>,
-    /// The largest.
+    /// Maximum.
     max: Option<i64>,
 }
 
@@ -39,23 +39,23 @@ impl From<&summary::Spread> for Spread {
     }
 }
 
-/// Pretty JSON with a final newline. Numbers that JSON cannot say become null.
+/// Pretty-printed JSON with a final newline. Numbers that JSON cannot represent become null.
 pub(crate) fn pretty(value: &impl Serialize) -> String {
-    // Only a map with keys that are no strings can fail, and the shapes have none.
+    // Serialization fails only for maps with non-string keys, which no shape has.
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
-/// As [`pretty`], with lists in one line: for columns of numbers.
+/// Like [`pretty`], with each list on one line, for columns of numbers.
 pub(crate) fn pretty_columns(value: &impl Serialize) -> String {
     let mut text = vec![];
     let mut out = serde_json::Serializer::with_formatter(&mut text, Columnar::default());
-    // As above, and writing to a vector cannot fail.
+    // Cannot fail: see `pretty`, and writing to a vector always succeeds.
     let _ = value.serialize(&mut out);
     text.push(b'\n');
     String::from_utf8(text).unwrap_or_default()
 }
 
-/// A field a line, and all elements of a list in one.
+/// Formats one field per line and each list on one line.
 #[derive(Default)]
 struct Columnar {
     depth: usize,

@@ -1,24 +1,24 @@
-//! One small table, as terminal text, Markdown or CSV.
+//! A table as terminal text, Markdown, HTML or CSV.
 //!
-//! Cells are given as they are, names and all: rendering escapes them.
+//! Cells contain raw text; rendering escapes it.
 
 use crate::escape;
 use crate::number::NO_VALUE;
 
-/// The width of text when the terminal's is not known.
+/// Text width if the terminal width is unknown.
 const DEFAULT_WIDTH: usize = 100;
-/// The least that a flexible column is narrowed to.
+/// Minimum width of a text column.
 const NARROWEST: usize = 12;
-/// Below this a name says little: columns that may go are dropped first.
+/// Optional columns are dropped before text columns get narrower than this.
 const READABLE: usize = 24;
 const BETWEEN: &str = "  ";
 
-/// What the terminal can show.
+/// Capabilities of the terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
     /// Whether to use ANSI styles.
     pub color: bool,
-    /// Columns of the terminal; 100 if not known.
+    /// Width of the terminal in columns; 100 if unknown.
     pub width: Option<usize>,
 }
 
@@ -48,37 +48,37 @@ impl Style {
     }
 }
 
-/// How the cells of a column stand under each other.
+/// Alignment of the cells of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Texts.
+    /// Left, for text.
     Left,
-    /// Ranges and the like.
+    /// Right, for intervals.
     Right,
-    /// Numbers: by the decimal point, where the output can.
+    /// At the decimal point, for numbers; right if the output format cannot do that.
     Point,
 }
 
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// What stands above it.
+    /// Column title.
     pub header: String,
-    /// The unit of all its cells, if they have one.
+    /// Unit of all cells; empty if they have none.
     pub unit: String,
-    /// How its cells stand.
+    /// Alignment of the cells.
     pub align: Align,
-    /// Whether it goes where a terminal is too narrow for all of them.
+    /// Whether the column is dropped if the terminal is too narrow.
     pub may_go: bool,
 }
 
 impl Column {
-    /// Names: the columns that are narrowed when the table is too wide.
+    /// A text column. Text columns are narrowed if the table is too wide.
     pub fn text(header: &str) -> Column {
         Column { header: header.to_owned(), unit: String::new(), align: Align::Left, may_go: false }
     }
 
-    /// Numbers of one unit.
+    /// A column of numbers with one unit.
     pub fn number(header: &str, unit: &str) -> Column {
         Column {
             header: header.to_owned(),
@@ -88,18 +88,18 @@ impl Column {
         }
     }
 
-    /// Ranges of numbers of one unit.
+    /// A column of intervals with one unit.
     pub fn range(header: &str, unit: &str) -> Column {
         Column { align: Align::Right, ..Column::number(header, unit) }
     }
 
-    /// The same, but left out of text where the table is too wide; the rightmost such goes first.
+    /// Makes the column optional: dropped from text if the table is too wide, rightmost first.
     pub fn may_go(self) -> Column {
         Column { may_go: true, ..self }
     }
 }
 
-/// A table. An empty cell means that there is no value; a column of only such is not shown.
+/// A table. An empty cell is a missing value; columns without values are hidden.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     columns: Vec<Column>,
@@ -112,7 +112,7 @@ impl Table {
         Table { columns: columns.into(), rows: vec![] }
     }
 
-    /// Adds a row; cells that are missing are empty, those beyond the columns are dropped.
+    /// Adds a row. Missing cells are empty; excess cells are dropped.
     pub fn push(&mut self, row: impl Into<Vec<String>>) {
         let mut row = row.into();
         row.resize(self.columns.len(), String::new());
@@ -124,7 +124,7 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Aligned text, each line after `indent` spaces. Units stand below the headers.
+    /// Aligned text, indented by `indent` spaces, with units below the column titles.
     pub fn text(&self, style: &Style, indent: usize) -> String {
         let available = style.columns().saturating_sub(indent);
         let columns = fitting(self.shown(str::to_owned), available);
@@ -154,7 +154,7 @@ impl Table {
         text
     }
 
-    /// A GitHub-flavoured Markdown table.
+    /// A GitHub Flavored Markdown table.
     pub fn markdown(&self) -> String {
         let columns = self.shown(escape::markdown);
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
@@ -172,7 +172,7 @@ impl Table {
         text
     }
 
-    /// An HTML table, whose numbers can be sorted by.
+    /// An HTML table. Numeric cells have a `data-v` attribute for sorting.
     pub fn html(&self) -> String {
         let columns = self.shown(escape::xml);
         let class = |column: &Column| match column.align {
@@ -204,7 +204,7 @@ impl Table {
         text + "</tbody>\n</table>\n"
     }
 
-    /// CSV by RFC 4180 with a header row; units are the headers' affair, and all columns are there.
+    /// CSV (RFC 4180) with a header row. Contains all columns and no units.
     pub fn csv(&self) -> String {
         let headers = self.columns.iter().map(|column| escape::csv(&column.header)).collect();
         let rows = self.rows.iter().map(|row| row.iter().map(|cell| escape::csv(cell)).collect());
@@ -212,7 +212,7 @@ impl Table {
         std::iter::once(headers).chain(rows).map(line).collect()
     }
 
-    /// The columns that have a value, with their cells.
+    /// Columns with at least one value, with their cells.
     fn shown(&self, escape: fn(&str) -> String) -> Vec<Filled<'_>> {
         let with_value = |i: &usize| self.rows.iter().any(|row| !row[*i].is_empty());
         let cell = |text: &String| if text.is_empty() { NO_VALUE.to_owned() } else { escape(text) };
@@ -223,7 +223,7 @@ impl Table {
     }
 }
 
-/// The number that a cell shows. All cells of a column have one unit.
+/// Numeric value of a cell, in the unit of its column.
 fn value(cell: &str) -> Option<f64> {
     let digits: String =
         cell.chars().filter(|c| !matches!(c, ',' | '<' | '&' | 'l' | 't' | ';')).collect();
@@ -233,7 +233,7 @@ fn value(cell: &str) -> Option<f64> {
 /// A column with its cells.
 type Filled<'a> = (&'a Column, Vec<String>);
 
-/// The columns that there is room for.
+/// Drops optional columns until the table fits.
 fn fitting(mut columns: Vec<Filled>, available: usize) -> Vec<Filled> {
     let least = |filled: &Filled| match (filled.0.align, natural(filled, available)) {
         (Align::Left, width) => width.min(READABLE),
@@ -246,12 +246,12 @@ fn fitting(mut columns: Vec<Filled>, available: usize) -> Vec<Filled> {
     columns
 }
 
-/// What stands between columns.
+/// Total width of the space between columns.
 fn gaps(columns: &[Filled]) -> usize {
     BETWEEN.len() * columns.len().saturating_sub(1)
 }
 
-/// The width that shows all of a column.
+/// Width of a column without shortening.
 fn natural((column, cells): &Filled, available: usize) -> usize {
     let padded = aligned(column, cells);
     let shown = |cell: &String| match column.align {
@@ -264,7 +264,7 @@ fn natural((column, cells): &Filled, available: usize) -> usize {
     widest.min(limit).max(header)
 }
 
-/// The width of every column, texts narrowed until the table fits.
+/// Width of each column, with text columns narrowed until the table fits.
 fn widths(columns: &[Filled], available: usize) -> Vec<usize> {
     let mut widths: Vec<usize> = columns.iter().map(|filled| natural(filled, available)).collect();
     let gaps = gaps(columns);
@@ -278,7 +278,7 @@ fn widths(columns: &[Filled], available: usize) -> Vec<usize> {
     widths
 }
 
-/// Header, unit and cells of one column, escaped and all of one width.
+/// Title, unit and cells of a column, escaped and padded to the same width.
 fn block(column: &Column, cells: &[String], width: usize) -> Vec<String> {
     let head = [column.header.clone(), column.unit.clone()];
     let cells = aligned(column, cells);
@@ -292,7 +292,7 @@ fn block(column: &Column, cells: &[String], width: usize) -> Vec<String> {
         .collect()
 }
 
-/// Cells padded on the right so that decimal points stand under each other.
+/// Pads numeric cells on the right to align their decimal points.
 fn aligned(column: &Column, cells: &[String]) -> Vec<String> {
     if column.align != Align::Point {
         return cells.to_vec();
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_aligned_and_narrow_enough() {
+    fn text_is_aligned_and_fits_the_width() {
         assert_snapshot!(sample().text(&Style { color: false, width: Some(44) }, 2), @r#"
         name                       time    min…max
                                      ms         µs
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_go_goes_before_names_are_unreadable() {
+    fn optional_columns_are_dropped_before_names_become_unreadable() {
         let mut table = Table::new([
             Column::number("time", "ms"),
             Column::number("±", "ms").may_go(),
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn colour_adds_nothing_but_style() {
+    fn color_changes_only_the_style() {
         let style = Style { color: true, width: None };
         let plain = sample().text(&Style::default(), 0);
         let coloured = sample().text(&style, 0);
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn markdown_keeps_its_columns() {
+    fn markdown_has_escaped_cells() {
         assert_snapshot!(sample().markdown(), @r#"
         | name | time (ms) | min…max (µs) |
         | :-- | --: | --: |
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn csv_carries_names_unchanged() {
+    fn csv_contains_names_unchanged() {
         assert_eq!(
             sample().csv(),
             "name,time,never known,min…max\r\n\"gemm\n\u{1b}[2J|x\",\"1,230\",,1.00…2.00\r\n\

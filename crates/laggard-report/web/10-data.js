@@ -1,6 +1,6 @@
-// The page's data as columns: decoding, weights, totals of functions, search, and the samples within a range of time.
+// The page's data as columns: decoding, weights, totals by function, search, and samples within a time range.
 
-/** The data of the page, plain or packed. @param {HTMLElement} element @returns {Promise<PageData>} */
+/** Reads the data of the page, plain or compressed. @param {HTMLElement} element @returns {Promise<PageData>} */
 async function readPage(element) {
   const text = element.textContent ?? "";
   if (element.dataset.encoding !== "gzip-base64") return JSON.parse(text);
@@ -10,7 +10,7 @@ async function readPage(element) {
 
 /** @param {string} text */
 function bytesOfBase64(text) {
-  // Only recent browsers have this, and it is several times faster.
+  // Available only in recent browsers, but several times faster.
   const native = /** @type {any} */ (Uint8Array).fromBase64;
   if (native) return native.call(Uint8Array, text);
   const binary = atob(text.trim());
@@ -19,7 +19,7 @@ function bytesOfBase64(text) {
   return bytes;
 }
 
-/** The call tree without its weights. Children of node i are `child[first[i]]` up to `child[first[i + 1]]`.
+/** The call tree without weights. Children of node i are `child[first[i]]` up to `child[first[i + 1]]`.
  * @param {FlameData} flame @returns {Profile} */
 function profileOf(flame) {
   const parent = new Int32Array(flame.nodes.parent);
@@ -40,7 +40,7 @@ function profileOf(flame) {
   };
 }
 
-/** Marks the frames that no frame of the same function is above: only they add to the function's total.
+/** Marks frames that are not nested in a frame of the same function. Only they add to the function's total.
  * @param {Int32Array} fn @param {Int32Array} first @param {Int32Array} child @param {number} functionCount */
 function outermost(fn, first, child, functionCount) {
   const outer = new Uint8Array(fn.length);
@@ -53,15 +53,15 @@ function outermost(fn, first, child, functionCount) {
       continue;
     }
     if (open[fn[node]]++ === 0) outer[node] = 1;
-    // The complement of a node says that all below it is done.
+    // The complement of a node marks the end of its subtree.
     todo.push(~node);
     for (let i = first[node]; i < first[node + 1]; i++) todo.push(child[i]);
   }
   return outer;
 }
 
-/** Weights and totals by node, a column a side. With two sides a third column holds the larger of both for each stack:
- * it adds up over any tree, so in the difference children fit into parents and what only one side has is still there.
+/** Self weights and totals by node, one column per side. With two sides, a third column holds the larger weight of each
+ * stack. It is additive, so in the difference view children fit into their parents and frames of one side are visible.
  * @param {Profile} profile @param {ArrayLike<number>[]} sides @returns {Weights} */
 function weigh(profile, sides) {
   const self = sides.map((side) => new Float64Array(side));
@@ -74,7 +74,7 @@ function weigh(profile, sides) {
   return { self, total, widest: self.length - 1 };
 }
 
-/** Self and total of every function, a column a side. Recursion counts once in a stack.
+/** Self weight and total of every function, one column per side. Recursive calls count once per stack.
  * @param {Profile} profile @param {Weights} weights @returns {Tally} */
 function tally(profile, weights) {
   const { fn, outer, functionCount } = profile;
@@ -82,7 +82,7 @@ function tally(profile, weights) {
   const total = weights.total.map(() => new Float64Array(functionCount));
   for (let c = 0; c < self.length; c++) {
     const [ownOf, allOf] = [weights.self[c], weights.total[c]];
-    // The root is the whole, not a function.
+    // The root is not a function.
     for (let i = 1; i < fn.length; i++) {
       self[c][fn[i]] += ownOf[i];
       if (outer[i]) total[c][fn[i]] += allOf[i];
@@ -91,7 +91,7 @@ function tally(profile, weights) {
   return { self, total };
 }
 
-/** What a search asks for: a part of the name in any case, or a /pattern/. Null asks for nothing.
+/** Parses a search: a case-insensitive substring or a /regex/. Null for an empty search.
  * @param {string} query @returns {((name: string) => boolean) | null} */
 function matcher(query) {
   const pattern = /^\/(.+)\/i?$/.exec(query);
@@ -100,7 +100,7 @@ function matcher(query) {
       const regex = new RegExp(pattern[1], "i");
       return (name) => regex.test(name);
     } catch {
-      // A pattern is invalid while it is being typed. It then finds nothing.
+      // An incomplete pattern matches nothing.
       return () => false;
     }
   }
@@ -108,7 +108,7 @@ function matcher(query) {
   return wanted === "" ? null : (name) => name.toLowerCase().includes(wanted);
 }
 
-/** Which functions a search finds, null when nothing is searched.
+/** Flags the functions that match a search; null for an empty search.
  * @param {Profile} profile @param {string} query @returns {Uint8Array | null} */
 function matchFunctions(profile, query) {
   const matches = matcher(query);
@@ -120,7 +120,7 @@ function matchFunctions(profile, query) {
   return found;
 }
 
-/** The weight of all stacks with a found function in them, each stack once.
+/** The weight of all stacks that contain a matching function; each stack counts once.
  * @param {Profile} profile @param {Weights} weights @param {Uint8Array} found @param {number} column */
 function matchedWeight(profile, weights, found, column) {
   const covered = new Uint8Array(profile.fn.length);
@@ -135,7 +135,7 @@ function matchedWeight(profile, weights, found, column) {
   return sum;
 }
 
-/** The first place in a sorted column whose value is not below `value`.
+/** The first index in a sorted column whose value is not below `value`.
  * @param {ArrayLike<number>} sorted @param {number} value @param {number} [from] */
 function lowerBound(sorted, value, from = 0) {
   let [low, high] = [from, sorted.length];
@@ -147,7 +147,7 @@ function lowerBound(sorted, value, from = 0) {
   return low;
 }
 
-/** The weight of every node from the samples within a range of time.
+/** Self weight of every node from the samples within a time range.
  * @param {Profile} profile @param {Track[]} tracks @param {[number, number]} range */
 function selfWithin(profile, tracks, [from, to]) {
   const self = new Float64Array(profile.fn.length);

@@ -1,5 +1,5 @@
-// Trees read out of the profile: callees, inverted, callers of one function.
-// They unfold as they are looked at, so that only what is wide enough to see costs anything.
+// Call trees derived from the profile: callees, inverted, and callers of one function.
+// Nodes are expanded on demand, so that invisible ones cost nothing.
 
 class CallTree {
   /** @param {Profile} profile @param {Weights} weights @param {TreeShape} shape */
@@ -10,14 +10,14 @@ class CallTree {
     /** @type {number[]} */ this.fn = [];
     /** @type {number[]} */ this.parent = [];
     /** @type {number[][]} */ this.total = weights.total.map(() => []);
-    // A node stands for paths of the profile, each from `starts` to `ats`. The first of them names the node for good.
+    // A node represents paths of the profile, each from `starts` to `ats`. Its first path identifies it permanently.
     /** @type {[number, number][]} */ this.path = [];
     /** @type {(Paths | null)[]} */ this.paths = [];
     /** @type {(number[] | null)[]} */ this.kids = [];
     const all = weights.total[weights.widest];
     const seeds = shape.root < 0 ? [0] : seedsOf(profile, shape.root).filter((i) => all[i] > 0);
     this.#add(-1, shape.root < 0 ? profile.fn[0] : shape.root, { starts: seeds, ats: seeds });
-    // An inverted tree is of all stacks, though its root is none of their ends.
+    // The root of an inverted tree includes all stacks, although no stack ends in it.
     if (this.inverted) this.total.forEach((column, c) => (column[0] = weights.total[c][0]));
   }
 
@@ -25,7 +25,7 @@ class CallTree {
     return this.shape.upwards && this.shape.root < 0;
   }
 
-  /** Children in the order they are drawn. @param {number} node @returns {number[]} */
+  /** Children in drawing order. @param {number} node @returns {number[]} */
   children(node) {
     const known = this.kids[node];
     if (known) return known;
@@ -44,27 +44,27 @@ class CallTree {
     const kids = [];
     for (const [f, paths] of groups) kids.push(this.#add(node, f, paths));
     kids.sort(this.#order());
-    // The paths have moved on to the children.
+    // The paths are no longer needed.
     this.paths[node] = null;
     return (this.kids[node] = kids);
   }
 
-  /** Weight that is in the node and in none of its children. @param {number} node @param {number} column */
+  /** Self weight of a node. @param {number} node @param {number} column */
   self(node, column) {
     const total = this.total[column];
     const rest = this.children(node).reduce((left, kid) => left - total[kid], total[node]);
-    // What the rounding of sums leaves is nothing.
+    // Rounding errors count as zero.
     return rest < total[node] * 1e-9 ? 0 : rest;
   }
 
-  /** Nodes from the root down to this one. @param {number} node */
+  /** Nodes from the root to this one. @param {number} node */
   lineage(node) {
     const line = [];
     for (let at = node; at >= 0; at = this.parent[at]) line.push(at);
     return line.reverse();
   }
 
-  /** The node that stands for a path of the profile, or the nearest one above it that there is. @param {number} start @param {number} at */
+  /** The node of a path of the profile, or its nearest existing ancestor. @param {number} start @param {number} at */
   find(start, at) {
     const { parent, fn } = this.profile;
     const [low, high] = this.shape.upwards ? [start, at] : [at, start];
@@ -74,7 +74,7 @@ class CallTree {
       if (i === high) break;
     }
     if (!this.shape.upwards) functions.reverse();
-    // The first frame of a path is the root, but an inverted tree's root is above all ends.
+    // The first frame of a path is the root, except in inverted trees.
     let node = 0;
     for (const f of this.inverted ? functions : functions.slice(1)) {
       const kid = this.children(node).find((kid) => this.fn[kid] === f);
@@ -103,7 +103,7 @@ class CallTree {
     return node;
   }
 
-  /** The ends of all stacks. @param {(start: number, at: number) => void} add */
+  /** Adds the ends of all stacks. @param {(start: number, at: number) => void} add */
   #ends(add) {
     const own = this.weights.self[this.weights.widest];
     for (let i = 1; i < own.length; i++) if (own[i] > 0) add(i, i);
@@ -130,14 +130,14 @@ class CallTree {
       const [start, at] = open[o];
       for (let i = first[at]; i < first[at + 1]; i++) {
         if (total[child[i]] === 0) continue;
-        // A function that calls itself stays one frame: what it calls there, it calls here.
+        // Recursive calls are merged: their callees become callees of this node.
         if (this.shape.collapse && fn[child[i]] === this.fn[node]) open.push([start, child[i]]);
         else add(start, child[i]);
       }
     }
   }
 
-  /** Left-heavy by the larger side, so that both sides of a comparison have one order. @returns {(a: number, b: number) => number} */
+  /** Left-heavy order by the larger side, so that both sides of a comparison have the same order. @returns {(a: number, b: number) => number} */
   #order() {
     const { fn, profile, shape } = this;
     const total = this.total[this.weights.widest];
@@ -154,7 +154,7 @@ function seedsOf(profile, f) {
   return seeds;
 }
 
-/** Nodes whose functions were found, heaviest first. Nodes of a tiny share are not looked at.
+/** Nodes with matching functions, heaviest first. Nodes with a tiny share are skipped.
  * @param {CallTree} tree @param {Uint8Array} found @param {number} column */
 function foundNodes(tree, found, column) {
   const total = tree.total[column];

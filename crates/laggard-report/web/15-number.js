@@ -1,4 +1,4 @@
-// Numbers as people read them: three significant digits, a unit, and a sign wherever two sides are compared.
+// Number formatting: three significant digits, a unit, and a sign for differences.
 
 /** @type {Record<string, [string, number][]>} */
 const LADDERS = {
@@ -7,14 +7,14 @@ const LADDERS = {
   count: [["", 1], ["M", 1e6], ["G", 1e9], ["T", 1e12]],
 };
 
-/** Commas between groups of three digits of the whole part. @param {string} number */
+/** Inserts thousands separators. @param {string} number */
 function thousands(number) {
   const [whole, fraction] = number.split(".");
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
   return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 }
 
-/** Three significant digits, but at most three decimals; digits before the point are never rounded away. @param {number} value */
+/** Three significant digits with at most three decimals; digits before the point are not rounded. @param {number} value */
 function significant(value) {
   if (!Number.isFinite(value)) return "-";
   const size = Math.abs(value);
@@ -27,24 +27,24 @@ function significant(value) {
 /** `1,234,567`. @param {number} n */
 const count = (n) => thousands(String(Math.round(n)));
 
-/** A value with the unit that suits it. @param {number} value @param {string} unit */
+/** A value with a suitable unit. @param {number} value @param {string} unit */
 function quantity(value, unit) {
   if (unit === "share") return percent(value / 1e6);
   if (!Number.isFinite(value)) return "-";
   const ladder = LADDERS[unit] ?? LADDERS.count;
-  // The largest unit in which the value does not round to less than 1.
+  // The largest unit in which the value is at least 1 after rounding.
   const [name, size] = ladder.findLast(([, size]) => Math.abs(value) >= 0.9995 * size) ?? ladder[0];
   const number = size === 1 && Number.isInteger(value) ? thousands(String(value)) : significant(value / size);
   return name === "" ? number : `${number} ${name}`;
 }
 
-/** As `quantity`, with its sign. @param {number} value @param {string} unit */
+/** Like `quantity`, with a sign. @param {number} value @param {string} unit */
 function signed(value, unit) {
   const sign = value > 0 ? "+" : value < 0 ? "-" : "";
   return sign + quantity(Math.abs(value), unit);
 }
 
-/** A share as `12.3 %`; a trace of something is `<0.1 %`, not nothing. @param {number} share */
+/** A share as `12.3 %`; small nonzero shares are `<0.1 %`. @param {number} share */
 function percent(share) {
   const value = share * 100;
   if (!Number.isFinite(value)) return "-";
@@ -58,10 +58,10 @@ function signedPercent(share) {
   return sign + percent(Math.abs(share));
 }
 
-/** Part of a whole, 0 of nothing. @param {number} part @param {number} whole */
+/** Part over whole; 0 if the whole is 0. @param {number} part @param {number} whole */
 const shareOf = (part, whole) => (whole === 0 ? 0 : part / whole);
 
-/** How B stands to A: `1.21×`, or where the only one is. @param {number} a @param {number} b */
+/** B over A: `1.21×`, or `only in A` or `only in B`. @param {number} a @param {number} b */
 function ratio(a, b) {
   if (a === 0 && b === 0) return "-";
   if (a === 0) return "only in B";
@@ -69,10 +69,10 @@ function ratio(a, b) {
   return `${significant(b / a)}×`;
 }
 
-/** B minus A. What only the sum's last digits differ by is nothing. @param {number} a @param {number} b */
+/** B minus A; 0 if only rounding errors differ. @param {number} a @param {number} b */
 const gapOf = (a, b) => (Math.abs(b - a) <= 1e-9 * Math.max(Math.abs(a), Math.abs(b)) ? 0 : b - a);
 
-/** The change from A to B relative to A, in few letters: `+12.3 %`. @param {number} a @param {number} b */
+/** The change from A to B relative to A: `+12.3 %`. @param {number} a @param {number} b */
 function shortGap(a, b) {
   if (a === 0 || b === 0) return ratio(a, b);
   return signedPercent(gapOf(a, b) / a);
@@ -83,6 +83,6 @@ const intervalText = ([low, high], unit) => `[${signed(low, unit)}, ${signed(hig
 
 /** The change from A to B, relative and absolute: `+12.3 % (+4.10 ms)`. @param {number} a @param {number} b @param {string} unit */
 function longGap(a, b, unit) {
-  // A share of all beside a change in percent must say what it is of.
-  return `${shortGap(a, b)} (${signed(gapOf(a, b), unit)}${unit === "share" ? " of all" : ""})`;
+  // Distinguishes a difference in percentage points from a relative change.
+  return `${shortGap(a, b)} (${signed(gapOf(a, b), unit)}${unit === "share" ? " of total" : ""})`;
 }

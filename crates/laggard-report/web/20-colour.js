@@ -1,11 +1,11 @@
-// Colours: of kinds and classes by the Okabe-Ito palette, of libraries by their names, and of change from sky blue (less) to orange (more).
+// Colours: the Okabe-Ito palette for kinds and classes, hashed hues for libraries, and blue (less) to orange (more) for changes.
 
 const KIND_MARK = 4;
-const KIND_NAMES = ["native", "inlined", "Python", "kernel", "remark"];
+const KIND_NAMES = ["native", "inlined", "Python", "kernel", "placeholder"];
 const KIND_FILLS = ["#56b4e9", "#009e73", "#e69f00", "#d55e00", "#999999"];
 const CLASS_FILLS = ["#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#f0e442", "#4f8fc0", "#999999"];
 
-// Both ends differ for every kind of colour blindness, and black text is readable on either.
+// Distinguishable with all types of colour blindness, and readable with black text.
 const MORE = [0xf0, 0xa8, 0x68];
 const LESS = [0x7f, 0xb8, 0xdc];
 const NEUTRAL = { light: [0xf2, 0xf2, 0xf2], dark: [0x3a, 0x3a, 0x3a] };
@@ -14,43 +14,43 @@ const HUES = 12;
 /** @returns {"light" | "dark"} */
 const theme = () => (document.documentElement.dataset.theme === "dark" ? "dark" : "light");
 
-/** The change from A to B between -1 (only in A) and +1 (only in B). Half is -0.5 and double is +0.5.
+/** The change from A to B, from -1 (only in A) to +1 (only in B). Half is -0.5 and double is +0.5.
  * @param {number} a @param {number} b */
 function changeOf(a, b) {
   const larger = Math.max(a, b);
   return larger === 0 ? 0 : (b - a) / larger;
 }
 
-/** The colour of a change: orange for more, blue for less, the stronger the larger.
+/** The colour of a change: orange for more, blue for less; larger changes are more saturated.
  * @param {number} change @param {"light" | "dark"} theme */
 function changeFill(change, theme) {
   const end = change > 0 ? MORE : LESS;
-  // Small changes are common and matter, so they get more than their part of the scale.
+  // Small changes get a larger part of the scale, to make them visible.
   const strength = Math.min(Math.abs(change), 1) ** 0.6;
   return NEUTRAL[theme].map((from, i) => Math.round(from + (end[i] - from) * strength));
 }
 
-/** Black or white, whichever is read better on the colour. @param {number[]} rgb */
+/** Black or white, whichever has more contrast on the colour. @param {number[]} rgb */
 function inkOn(rgb) {
   const [r, g, b] = rgb.map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.18 ? "#000" : "#fff";
 }
 
-/** A number that depends on the text only (FNV-1a). @param {string} text */
+/** Hash of a text (FNV-1a). @param {string} text */
 function hashOf(text) {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
   return hash >>> 0;
 }
 
-/** Hue slots of names, which come heaviest first: from the name, and moved on while another one has it.
+/** Assigns hue slots to names, heaviest first, by hash. Collisions move to the next free slot.
  * @param {string[]} names @returns {Map<string, number>} */
 function hueSlots(names) {
   const slots = new Map();
   const taken = new Set();
   for (const name of names) {
     let slot = hashOf(name) % HUES;
-    // Five and the number of hues have no common factor, so all slots are tried, and neighbours are far apart.
+    // Five and the number of hues are coprime, so all slots are tried and consecutive ones are far apart.
     for (let tries = 0; taken.has(slot) && tries < HUES; tries++) slot = (slot + 5) % HUES;
     taken.add(slot);
     slots.set(name, slot);
@@ -66,7 +66,7 @@ function huePaint(slot, theme) {
     : { fill: `hsl(${hue} ${slot % 2 ? 75 : 55}% ${slot % 2 ? 82 : 74}%)`, ink: "#000" };
 }
 
-/** Libraries with the weight of their own code, heaviest first.
+/** Libraries with their self weights, heaviest first.
  * @param {Profile} profile @param {Tally} sums @returns {[string, number][]} */
 function librariesByWeight(profile, sums) {
   /** @type {Map<string, number>} */
@@ -79,7 +79,7 @@ function librariesByWeight(profile, sums) {
   return [...weights].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
 }
 
-/** How frames are painted in a colour mode.
+/** The paint function of a colour mode.
  * @param {Profile} profile @param {string[]} libraries @param {string} mode @returns {(tree: CallTree, node: number) => Paint} */
 function frameColours(profile, libraries, mode) {
   const now = theme();
@@ -107,7 +107,7 @@ function frameColours(profile, libraries, mode) {
   return (tree, node) => paints[tree.fn[node]];
 }
 
-/** The paint of a timeline's class or phase. Kinds of frames have the colours that they have elsewhere.
+/** The paint of a class or phase in the timeline. Kinds of frames have the same colours as in the flame graph.
  * @param {string} name @param {number} number @param {"light" | "dark"} theme @returns {Paint} */
 function classPaint(name, number, theme) {
   if (KIND_NAMES.includes(name)) return { fill: KIND_FILLS[KIND_NAMES.indexOf(name)], ink: "#000" };

@@ -1,10 +1,10 @@
-// The canvas that frames are drawn on: scrolled by rows, magnified by weight, and aware of which frame is under the pointer.
+// The canvas of the flame graph: drawing, scrolling, zooming and hit testing.
 
 const ROW_HEIGHT = 19;
 const LETTER_WIDTH = 6.65;
 const FRAME_FONT = "11px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace";
 
-/** What is written on a frame of so many letters. A signed number goes before the name's last letters.
+/** The label of a frame with room for so many letters. The name is shortened before the signed number is dropped.
  * @param {string} name @param {string} long @param {string} short @param {number} letters */
 function frameLabel(name, long, short, letters) {
   for (const figure of [long, short]) {
@@ -16,7 +16,7 @@ function frameLabel(name, long, short, letters) {
   return name.length <= letters || letters >= 5 ? fit(name, letters) : "";
 }
 
-/** A canvas for drawing in CSS pixels on whatever screen there is.
+/** Prepares a canvas for drawing in CSS pixels on high-density screens.
  * @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */
 function sharpContext(canvas, width, height) {
   const dots = window.devicePixelRatio || 1;
@@ -33,7 +33,7 @@ function sharpContext(canvas, width, height) {
   return context;
 }
 
-/** Draws with everything outside of a box left out.
+/** Draws clipped to a box.
  * @param {CanvasRenderingContext2D} context @param {[number, number, number, number]} box @param {() => void} draw */
 function clipped(context, box, draw) {
   context.save();
@@ -44,13 +44,13 @@ function clipped(context, box, draw) {
   context.restore();
 }
 
-/** Draws a labelled box, as far as it is between 0 and `limit`. Says where it begins and ends.
+/** Draws the part of a labelled box between 0 and `limit`. Returns its left and right edges.
  * @param {CanvasRenderingContext2D} context @param {Paint} paint @param {number} x @param {number} w @param {number} limit
  * @param {number} y @param {number} height @param {(letters: number) => string} label */
 function drawBox(context, paint, x, w, limit, y, height, label) {
   const [left, right] = [Math.max(x, -1), Math.min(x + w, limit + 1)];
   context.fillStyle = paint.fill;
-  // A gap between wide boxes only: narrow ones would be all gap.
+  // Only wide boxes get a gap; narrow ones would disappear.
   context.fillRect(left, y, right - left - (right - left > 3 ? 1 : 0), height);
   const start = Math.max(left, 0) + 3;
   const letters = Math.floor((right - start - 4) / LETTER_WIDTH);
@@ -61,21 +61,21 @@ function drawBox(context, paint, x, w, limit, y, height, label) {
   return [left, right];
 }
 
-/** A canvas that stays in view while its rows are scrolled. @param {string} label */
+/** Creates a canvas that stays in place while its content scrolls. @param {string} label */
 function makeStage(label) {
   const canvas = make("canvas", { role: "img", "aria-label": label });
   const spacer = make("div");
   return { canvas, spacer, element: make("div.stage", { tabindex: "0" }, canvas, spacer) };
 }
 
-/** Scrolls; says whether there was anywhere to go. @param {HTMLElement} element @param {number} by */
+/** Scrolls. Returns whether the position changed. @param {HTMLElement} element @param {number} by */
 function scrolled(element, by) {
   const before = element.scrollTop;
   element.scrollTop += by;
   return element.scrollTop !== before;
 }
 
-/** Calls a function once before the next paint, however often it is asked to. @param {() => void} work */
+/** Coalesces calls into one before the next paint. @param {() => void} work */
 function oncePerPaint(work) {
   let waiting = false;
   return () => {
@@ -93,7 +93,7 @@ class FlameStage {
   constructor(profile, owner) {
     this.profile = profile;
     this.owner = owner;
-    const { canvas, spacer, element } = makeStage("call graph; the table view has its figures as text");
+    const { canvas, spacer, element } = makeStage("call graph; the table view has the same data as text");
     this.canvas = canvas;
     this.spacer = spacer;
     this.element = element;
@@ -108,24 +108,24 @@ class FlameStage {
     this.#listen();
   }
 
-  /** Shows other frames. @param {Pane[]} panes @param {number} rows */
+  /** Sets the frames to show. @param {Pane[]} panes @param {number} rows */
   show(panes, rows) {
     this.panes = panes;
     this.rows = rows;
-    // The height counts at once, since what follows may scroll.
+    // Set the height immediately, because the caller may scroll.
     const { clientHeight } = this.element;
     this.canvas.style.height = `${clientHeight}px`;
     this.spacer.style.height = `${Math.max(rows * ROW_HEIGHT - clientHeight, 0)}px`;
     this.redraw();
   }
 
-  /** Gives the canvas the height of its rows, up to a share of the window. @param {number} rows @param {number} share */
+  /** Sets the height to fit the rows, up to a share of the window. @param {number} rows @param {number} share */
   resize(rows, share) {
     const most = Math.max(window.innerHeight * share, 240);
     this.element.style.height = `${Math.round(Math.min(Math.max(rows * ROW_HEIGHT + 2, 120), most))}px`;
   }
 
-  /** Scrolls so that a row is seen. @param {number} row @param {boolean} [always] */
+  /** Scrolls a row into view. @param {number} row @param {boolean} [always] */
   reveal(row, always = false) {
     const { scrollTop, clientHeight } = this.element;
     const y = row * ROW_HEIGHT;
@@ -166,7 +166,7 @@ class FlameStage {
       if (frame) this.owner.open(frame.tree.fn[frame.node]);
     });
     stage.addEventListener("wheel", (/** @type {WheelEvent} */ event) => {
-      // Without a key the wheel scrolls, as everywhere.
+      // Without a modifier key, the wheel scrolls.
       if (!event.ctrlKey && !event.metaKey) return;
       event.preventDefault();
       const pane = this.panes.find((pane) => event.offsetX < pane.x + pane.width) ?? this.panes[0];
@@ -222,7 +222,7 @@ class FlameStage {
     const { tree } = part;
     for (let i = 0; i < row.node.length; i++) {
       const node = row.node[i];
-      // What a search does not find steps back, so that colours keep their meaning.
+      // Frames that do not match a search are dimmed, so that colours keep their meaning.
       context.globalAlpha = this.found && !this.found[tree.fn[node]] ? 0.28 : 1;
       const [left, right] = drawBox(context, this.paint(tree, node), row.x[i], row.w[i], pane.width, y, ROW_HEIGHT - 1,
         (letters) => this.#label(tree, node, letters));

@@ -1,8 +1,8 @@
-// A frame in words and figures: for the note beside the pointer, and for the selected frame with its stack.
+// Descriptions of frames, for the tooltip and for the selected frame with its stack.
 
 const LONGEST_STACK = 300;
 
-/** Where a function is: library, kind, file and line. @param {Profile} profile @param {number} f */
+/** The location of a function: library, kind, file and line. @param {Profile} profile @param {number} f */
 function placeOf(profile, f) {
   const { functions, strings } = profile.flame;
   const file = strings[functions.file[f]];
@@ -13,27 +13,27 @@ function placeOf(profile, f) {
     .join(" · ");
 }
 
-/** Figures of a frame: what, and a weight for each side. @param {Frame} frame @param {Tally} sums @returns {[string, number[]][]} */
+/** Rows of the figures of a frame: a label and one weight per side. @param {Frame} frame @param {Tally} sums @returns {[string, number[]][]} */
 function figuresOf({ tree, node }, sums) {
   const sides = tree.profile.flame.sides.map((_, side) => side);
   const f = tree.fn[node];
   const here = sides.map((side) => tree.total[side][node]);
   /** @type {[string, number[]][]} */
   const rows = [];
-  if (tree.shape.upwards) rows.push([node === 0 ? "all" : "along this path", here]);
-  else rows.push(["total here", here], ["self here", sides.map((side) => tree.self(node, side))]);
+  if (tree.shape.upwards) rows.push([node === 0 ? "all" : "this path", here]);
+  else rows.push(["total, this frame", here], ["self, this frame", sides.map((side) => tree.self(node, side))]);
   if (node > 0 || tree.shape.root >= 0) {
-    rows.push(["total of the function", sides.map((side) => sums.total[side][f])]);
-    rows.push(["self of the function", sides.map((side) => sums.self[side][f])]);
+    rows.push(["total, function", sides.map((side) => sums.total[side][f])]);
+    rows.push(["self, function", sides.map((side) => sums.self[side][f])]);
   }
   return rows;
 }
 
-/** The figures as a table, with the signed gap where there are two sides. @param {Frame} frame @param {Tally} sums */
+/** The figures as a table, with signed differences if there are two sides. @param {Frame} frame @param {Tally} sums */
 function figureTable(frame, sums) {
   const { flame } = frame.tree.profile;
   const wholes = flame.sides.map((_, side) => frame.tree.weights.total[side][0]);
-  const heads = flame.sides.length === 2 ? ["A", "B", "gap", "ratio"] : [flame.event, "share"];
+  const heads = flame.sides.length === 2 ? ["A", "B", "diff.", "ratio"] : [flame.event, "share"];
   const cell = (/** @type {string} */ text) => make("td.n", {}, text);
   const rows = figuresOf(frame, sums).map(([what, weights]) => {
     const [a, b] = weights;
@@ -50,12 +50,12 @@ function figureTable(frame, sums) {
   return make("table.figures", {}, make("thead", {}, head), make("tbody", {}, ...rows));
 }
 
-/** Name, place and figures of a frame. @param {Frame} frame @param {Tally} sums */
+/** Name, location and figures of a frame. @param {Frame} frame @param {Tally} sums */
 function describe(frame, sums) {
   const { profile, fn } = frame.tree;
   const f = fn[frame.node];
   const { intervals, unit } = profile.flame;
-  const interval = intervals?.[f] ? `95 % interval of the function's gap: ${intervalText(intervals[f], unit)}` : "";
+  const interval = intervals?.[f] ? `95 % CI of the function's difference: ${intervalText(intervals[f], unit)}` : "";
   return [
     make("strong.name", {}, shownName(profile.name(f))),
     make("div.place", {}, placeOf(profile, f)),
@@ -64,7 +64,7 @@ function describe(frame, sums) {
   ];
 }
 
-/** The frames from the root to this one, each to go to. @param {Frame} frame @param {(node: number) => void} go */
+/** Links to the frames from the root to this one. @param {Frame} frame @param {(node: number) => void} go */
 function stackList({ tree, node }, go) {
   const line = tree.lineage(node);
   const shown = line.slice(-LONGEST_STACK);
@@ -74,14 +74,14 @@ function stackList({ tree, node }, go) {
     if (at === last) button.setAttribute("aria-current", "true");
     return make("li", {}, button);
   });
-  const title = tree.shape.upwards ? "Callers, from the function up" : "Stack, from the root";
+  const title = tree.shape.upwards ? "Callers, innermost first" : "Stack, outermost first";
   const left = line.length - shown.length;
   return make("details", { open: true },
     make("summary", {}, left > 0 ? `${title} (${count(left)} more above)` : title),
     make("ol.stack", { start: left + 1 }, ...items));
 }
 
-/** A note that follows the pointer and stays inside of the window. */
+/** A tooltip that follows the pointer and stays inside the window. */
 class Note {
   constructor() {
     this.element = make("div.note", { role: "tooltip", hidden: true });

@@ -1,4 +1,4 @@
-// The flame graph's panel: toolbar, legend, the canvas with its panes, the table of functions, and the selected frame.
+// The flame graph panel: toolbar, legend, canvas with panes, function table and selected frame.
 
 const PANE_GAP = 8;
 const LEGEND_LENGTH = 14;
@@ -7,7 +7,7 @@ const COLUMNS_OF_SIDE = { 0: [0], 1: [1], d: [2], ab: [0, 1], abd: [0, 1, 2] };
 /** @type {Record<string, string>} */
 const CHOICE_WORDS = { 0: "A", 1: "B", d: "difference", ab: "A | B", abd: "A | B | difference", heavy: "left-heavy", name: "by name" };
 
-/** Buttons of which the one is pressed that the page's state says.
+/** A group of buttons that shows and sets one field of the page's state.
  * @param {Page} page @param {string} label @param {keyof PageState} key @param {string[]} options
  * @param {(value: string) => void} [pick] */
 function choice(page, label, key, options, pick = (value) => page.change({ [key]: value })) {
@@ -17,7 +17,7 @@ function choice(page, label, key, options, pick = (value) => page.change({ [key]
   return { element, update };
 }
 
-/** A colour and what it stands for. @param {string} fill @param {string} name @param {number} share */
+/** A legend entry. @param {string} fill @param {string} name @param {number} share */
 function chip(fill, name, share) {
   const figure = Number.isNaN(share) ? "" : ` ${percent(share)}`;
   return make("span.chip", {}, make("i", { style: `background:${fill}` }), fit(shownName(name) || "unknown", 40) + figure);
@@ -33,7 +33,7 @@ class FlamePanel {
     this.profile = profileOf(flame);
     /** @type {Weights} */ this.weights = weigh(this.profile, flame.nodes.self);
     /** @type {Tally} */ this.sums = tally(this.profile, this.weights);
-    // Colours stay as they are when a range of time changes the weights.
+    // Colours do not change when a time range changes the weights.
     this.libraries = librariesByWeight(this.profile, this.sums);
     /** @type {CallTree[]} */ this.trees = [];
     /** @type {Record<string, string>} */ this.made = { range: "null" };
@@ -41,7 +41,7 @@ class FlamePanel {
     /** @type {number[]} */ this.zoomed = [];
     this.firstLine = 0;
     /** @type {Uint8Array | null} */ this.found = null;
-    // The frames that a search found, and which of them was gone to.
+    // The frames that match the search, and the index of the current one.
     /** @type {number[] | null} */ this.steps = null;
     this.step = -1;
     this.stage = new FlameStage(this.profile, this);
@@ -62,7 +62,7 @@ class FlamePanel {
     this.collapse = make("button", { onclick: () => this.key("r") }, "collapse recursion");
     const reset = make("button", { onclick: () => this.showAll() }, "reset zoom");
     const find = () => page.change({ search: this.search.value });
-    const hint = "search: part of a name or /pattern/";
+    const hint = "search: substring or /regex/";
     this.search = make("input", { type: "search", placeholder: hint, "aria-label": "Search functions", oninput: find });
     this.result = make("output.result", { "aria-live": "polite" });
     this.notice = make("p.notice", { hidden: true });
@@ -76,7 +76,7 @@ class FlamePanel {
       this.notice, this.legend, this.heads, this.stage.element, this.table.element, this.selection);
   }
 
-  /** Brings the panel to the state of the page. */
+  /** Updates the panel from the page's state. */
   update() {
     const { state } = this.page;
     this.#weigh(state);
@@ -94,7 +94,7 @@ class FlamePanel {
     this.#zoomToState(state, grown);
   }
 
-  /** Whether a part of the panel was made for something else. @param {string} part @param {string} now */
+  /** Whether the input of a part of the panel changed. @param {string} part @param {string} now */
   #changed(part, now) {
     const changed = this.made[part] !== now;
     this.made[part] = now;
@@ -111,10 +111,10 @@ class FlamePanel {
     const [from, to] = range.map((time) => quantity(time, "ns"));
     const clear = make("button", { onclick: () => this.page.change({ range: null }) }, "clear");
     const weight = quantity(this.weights.total[0][0], this.flame.unit);
-    this.notice.replaceChildren(`Only the samples between ${from} and ${to}: ${weight}. `, clear);
+    this.notice.replaceChildren(`Showing samples from ${from} to ${to}: ${weight}. `, clear);
   }
 
-  /** Makes the trees of the view. Says whether the view is another one. @param {PageState} state */
+  /** Builds the trees of the view. Returns whether the view changed. @param {PageState} state */
   #grow({ view, order, collapse, range }) {
     const kind = treeOfView(view);
     const root = view === "sandwich" ? this.sandwiched() : -1;
@@ -126,7 +126,7 @@ class FlamePanel {
     return true;
   }
 
-  /** The function whose callers and callees are asked for, else the one with most weight of its own. */
+  /** The function of the sandwich view; by default the one with the most self weight. */
   sandwiched() {
     const { fn } = this.page.state;
     if (fn >= 0 && fn < this.profile.functionCount) return fn;
@@ -153,10 +153,10 @@ class FlamePanel {
     const functions = found.reduce((sum, one) => sum + one, 0);
     const step = steps && steps.length > 0 ? `, frame ${this.step + 1} of ${count(steps.length)}` : "";
     const what = `${count(functions)} function${functions === 1 ? "" : "s"}`;
-    this.result.replaceChildren(`${what}: ${shares.join(" | ")} of all, counted once per stack${step}`);
+    this.result.replaceChildren(`${what}: ${shares.join(" | ")} of total, each stack counted once${step}`);
   }
 
-  /** Paints everything again, in the colours of the theme. */
+  /** Redraws everything in the colours of the theme. */
   recolour() {
     const { colour } = this.page.state;
     this.made.colour = colour + theme();
@@ -194,7 +194,7 @@ class FlamePanel {
     if (zoom && moved) this.#reveal();
   }
 
-  /** Lays all panes out for the present width. @param {boolean} [fresh] */
+  /** Lays out all panes for the current width. @param {boolean} [fresh] */
   #layOut(fresh = false) {
     const { view, side } = this.page.state;
     const { width, element } = this.stage;
@@ -211,36 +211,36 @@ class FlamePanel {
     const before = this.firstLine;
     const rows = this.#place(panes, view, fresh);
     if (fresh) this.stage.resize(rows, view === "sandwich" ? 0.42 : 0.62);
-    // Where rows grow upwards, a change of depth must not move what is looked at.
+    // If rows grow upwards, a change of depth must not move the visible frames.
     const scroll = element.scrollTop + (this.firstLine - before) * ROW_HEIGHT;
     this.stage.show(panes, rows);
     if (this.firstLine !== before) element.scrollTop = scroll;
     this.#headPanes(columns);
   }
 
-  /** The weight that a pane's width stands for: one for all panes, so that they can be compared by eye.
+  /** The weight of a pane's full width. All panes use the same, so that they can be compared visually.
    * @param {number} which @param {number[]} columns */
   #span(which, columns) {
     const { total, parent } = this.trees[which];
     const widest = (/** @type {number} */ node) => Math.max(...columns.map((column) => total[column][node]));
-    // What is zoomed to may have no weight on the sides that are shown now.
+    // The zoomed node may have no weight on the visible sides.
     let node = this.zoomed[which];
     while (node > 0 && widest(node) === 0) node = parent[node];
     return widest(node);
   }
 
-  /** Says where the rows of each part go. Gives the number of lines. @param {Pane[]} panes @param {string} view @param {boolean} fresh */
+  /** Positions the rows of each part. Returns the number of lines. @param {Pane[]} panes @param {string} view @param {boolean} fresh */
   #place(panes, view, fresh) {
     const depth = this.trees.map((_, which) => Math.max(...panes.map((pane) => pane.parts[which].rows.length), 1));
     this.firstLine = view === "flame" || view === "sandwich" ? (depth[1] ?? depth[0]) - 1 : 0;
-    // The root of a flame stays at the bottom, however little is above it.
+    // The root of a flame graph stays at the bottom, even with few rows.
     if (view === "flame" && !fresh) this.firstLine = Math.max(this.firstLine, Math.floor(this.stage.element.clientHeight / ROW_HEIGHT) - 1);
     for (const { parts } of panes) {
       for (const part of parts) {
         part.origin = this.firstLine;
         part.direction = view === "flame" || part.which === 1 ? -1 : 1;
       }
-      // The function itself is drawn with its callees.
+      // The function itself is drawn as part of its callees.
       if (parts[1]?.rows.length > 0) parts[1].rows[0] = { x: [], w: [], node: [] };
     }
     return view === "sandwich" ? depth[0] + depth[1] - 1 : Math.max(depth[0], this.firstLine + 1);
@@ -270,7 +270,7 @@ class FlamePanel {
     this.stage.selected = frame;
     this.stage.redraw();
     if (!frame) return this.selection.replaceChildren();
-    const open = make("button", { onclick: () => this.open(frame.tree.fn[frame.node]) }, "sandwich of this function");
+    const open = make("button", { onclick: () => this.open(frame.tree.fn[frame.node]) }, "open in sandwich view");
     this.selection.replaceChildren(
       make("div", {}, ...describe(frame, this.sums), open),
       stackList(frame, (node) => this.zoomTo({ ...frame, node })));
@@ -296,7 +296,7 @@ class FlamePanel {
     this.page.change({ sort });
   }
 
-  /** A row of the table was chosen: its heaviest frame is selected in the graph. @param {number} f */
+  /** Selects a function of the table: shows its heaviest frame in the graph. @param {number} f */
   pick(f) {
     this.table.select(f);
     if (this.page.state.view === "sandwich") return this.page.change({ fn: f, zoom: null });
@@ -339,7 +339,7 @@ class FlamePanel {
     return scrolled(this.stage.element, rows * ROW_HEIGHT);
   }
 
-  /** Looks through a lens, but not past the edges of the tree. @param {Lens} lens */
+  /** Applies a lens, limited to the edges of the tree. @param {Lens} lens */
   #look(lens) {
     const column = COLUMNS_OF_SIDE[this.page.state.side][0];
     const whole = this.trees[0].total[column][0];
@@ -350,7 +350,7 @@ class FlamePanel {
     this.#layOut();
   }
 
-  /** Goes to the next frame that the search found, or the one before. @param {number} by */
+  /** Goes to the next or previous match of the search. @param {number} by */
   stepFound(by) {
     const tree = this.trees[0];
     if (!this.found || !tree) return;
@@ -365,7 +365,7 @@ class FlamePanel {
     this.#reveal();
   }
 
-  /** Acts on a key; says whether there was something to do. @param {string} key */
+  /** Handles a key. Returns whether it has a function. @param {string} key */
   key(key) {
     const { view, search, collapse, colour } = this.page.state;
     const { selected } = this.stage;
@@ -389,28 +389,28 @@ class FlamePanel {
   }
 }
 
-/** Views of one tree keep their zoom. @param {string} view */
+/** The tree that a view shows. Views of the same tree keep their zoom. @param {string} view */
 const treeOfView = (view) => (view === "flame" || view === "table" ? "icicle" : view);
 
-/** What was recorded, in a sentence. @param {FlameData} flame */
+/** A summary of the recorded data. @param {FlameData} flame */
 function summaryOf({ event, unit, per, sides, wholes, samples, hidden }) {
   const each = per === "" ? "" : ` per ${per}`;
   const weight = (/** @type {number} */ side) => (unit === "share" ? "" : `${quantity(wholes[side], unit)}${each} in `);
   const parts = sides.map((name, side) =>
     `${sides.length === 2 ? `${"AB"[side]} is ${name}: ` : ""}${weight(side)}${count(samples[side])} samples`);
   const least = Number((hidden.least * 100).toPrecision(3));
-  const folded = `${count(hidden.nodes)} frames of less than ${least} % are folded into “smaller” ones.`;
-  return `${shownName(`Event ${event}. ${parts.join("; ")}.`)} ${unit === "share" ? "Weights are shares of a side's own samples. " : ""}${hidden.nodes > 0 ? folded : ""}`;
+  const folded = `${count(hidden.nodes)} frames below ${least} % are merged into “smaller” frames.`;
+  return `${shownName(`Event ${event}. ${parts.join("; ")}.`)} ${unit === "share" ? "Weights are shares of each side's samples. " : ""}${hidden.nodes > 0 ? folded : ""}`;
 }
 
-/** What the colours of the frames mean. @param {Profile} profile @param {[string, number][]} libraries @param {string} mode */
+/** The legend of a colour mode. @param {Profile} profile @param {[string, number][]} libraries @param {string} mode */
 function flameLegend(profile, libraries, mode) {
   if (mode === "change") {
     const stops = [-1, -0.75, -0.5, -0.25, -0.1, 0, 0.1, 0.25, 0.5, 0.75, 1].map(
       (change) => `rgb(${changeFill(change, theme()).join(" ")}) ${50 + 50 * change}%`);
     const words = ["only in A", "half", "same", "double", "only in B"].map((word) => make("span", {}, word));
     const ramp = make("div.ramp", { style: `background:linear-gradient(90deg,${stops.join()})` });
-    return ["B has less", make("div.scale", {}, ramp, make("div.words", {}, ...words)), "B has more"];
+    return ["less in B", make("div.scale", {}, ramp, make("div.words", {}, ...words)), "more in B"];
   }
   if (mode === "kind") {
     const used = new Set(profile.flame.functions.kind);

@@ -1,4 +1,4 @@
-// The table of functions, of which only the rows in view exist, and the sorting of the tables that the page came with.
+// The function table, which renders only visible rows, and sorting for the report's tables.
 
 const TABLE_ROW = 23;
 
@@ -48,10 +48,10 @@ class FunctionTable {
   #drawHead() {
     const columns = this.columns ?? [];
     const cells = columns.map(({ key, title, number, width }, i) => {
-      // A share beside its weight sorts the same way, and only one of them says so.
+      // A share column sorts like its weight column; only the weight column shows the sort order.
       const twin = columns[i - 1]?.key === key;
       const state = twin ? "none" : this.sort === key ? "ascending" : this.sort === `-${key}` ? "descending" : "none";
-      // Numbers are asked for from the largest, names from the first.
+      // Numbers sort in descending order first, names in ascending order.
       const next = this.sort === `-${key}` ? key : this.sort === key || number ? `-${key}` : key;
       const button = make("button", { onclick: () => this.owner.sortBy(next) }, title);
       return make("th", { class: number ? "n" : "", scope: "col", "aria-sort": state, style: width && `width:${width}px` }, button);
@@ -103,7 +103,7 @@ class FunctionTable {
   }
 }
 
-/** What the table shows of a function. @param {Profile} profile @param {Tally} sums @param {number[]} wholes @returns {Column[]} */
+/** The columns of the table. @param {Profile} profile @param {Tally} sums @param {number[]} wholes @returns {Column[]} */
 function tableColumns(profile, sums, wholes) {
   const { flame } = profile;
   const { self, total } = sums;
@@ -136,18 +136,18 @@ function tableColumns(profile, sums, wholes) {
     value: (f) => (total[0][f] === 0 ? Infinity : total[1][f] / total[0][f]), text: (f) => ratio(total[0][f], total[1][f]),
   };
   const sides = [weight("total0", "Total A", total[0]), weight("total1", "Total B", total[1])];
-  const columns = [...names, ...sides, gap("gap", "Gap", total), relation];
+  const columns = [...names, ...sides, gap("gap", "Diff.", total), relation];
   const { intervals } = flame;
   if (intervals) {
     columns.push({
-      key: "interval", title: "95 % of gap", number: true, width: 170, value: (f) => intervals[f]?.[0] ?? NaN,
+      key: "interval", title: "95 % CI", number: true, width: 170, value: (f) => intervals[f]?.[0] ?? NaN,
       text: (f) => (intervals[f] ? intervalText(intervals[f], flame.unit) : "-"),
     });
   }
-  return [...columns, weight("self0", "Self A", self[0]), weight("self1", "Self B", self[1]), gap("selfgap", "Self gap", self)];
+  return [...columns, weight("self0", "Self A", self[0]), weight("self1", "Self B", self[1]), gap("selfgap", "Self diff.", self)];
 }
 
-/** Sorts by a value, with those that have none last either way.
+/** Sorts rows by a value. Rows without a value are always last.
  * @template T @param {T[]} rows @param {(row: T) => string | number} value @param {boolean} descending */
 function sortRows(rows, value, descending) {
   const keyed = rows.map((row, i) => ({ row, i, key: value(row) }));
@@ -160,7 +160,7 @@ function sortRows(rows, value, descending) {
   keyed.forEach(({ row }, i) => (rows[i] = row));
 }
 
-/** Lets the heads of a table that the page came with sort it. @param {HTMLTableElement} table */
+/** Makes a table of the report sortable by its column headers. @param {HTMLTableElement} table */
 function makeSortable(table) {
   const heads = [...(table.tHead?.rows[table.tHead.rows.length - 1]?.cells ?? [])];
   heads.forEach((head, i) => {

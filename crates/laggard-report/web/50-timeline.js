@@ -1,12 +1,12 @@
-// The timeline: items of threads or streams by time.
-// What is narrower than a pixel is drawn together, so a million items cost no more than the pixels.
+// The timeline of threads or streams.
+// Items narrower than a pixel are merged, so that the cost depends on the width in pixels only.
 
 const GUTTER = 170;
 const AXIS = 24;
 const TRACK_HEIGHT = 20;
 const LINE_HEIGHT = 22;
 
-/** A track with sorted columns. @param {TrackData} data @returns {Track} */
+/** Builds a track with sorted columns. @param {TrackData} data @returns {Track} */
 function trackOf(data) {
   const n = data.start.length;
   let order = null;
@@ -25,7 +25,7 @@ function trackOf(data) {
   return { name: data.name, group: data.group, start, duration, reach, busy, label, class: kind, phase, node, weight };
 }
 
-/** Calls `wide` for every visible item of at least a pixel, and `narrow` once for each pixel's worth of shorter ones.
+/** Calls `wide` for every visible item at least one pixel wide, and `narrow` once per pixel for all narrower items.
  * @param {Track} track @param {number} from @param {number} perPixel @param {number} width
  * @param {(i: number, x: number, w: number) => void} wide @param {(i: number, end: number, x: number) => void} narrow */
 function eachVisible(track, from, perPixel, width, wide, narrow) {
@@ -42,13 +42,13 @@ function eachVisible(track, from, perPixel, width, wide, narrow) {
     const edge = from + (pixel + 1) * perPixel;
     const end = Math.max(lowerBound(start, edge, i), i + 1);
     narrow(i, end, pixel);
-    // Only when something reaches out of the pixel can one of its items be wide.
+    // A wide item can only exist if an item extends beyond the pixel.
     if (reach[end - 1] > edge) for (let k = i; k < end; k++) if (duration[k] >= perPixel) draw(k);
     i = end;
   }
 }
 
-/** Round times for the axis, about one for each 110 pixels. @param {number} from @param {number} to @param {number} width */
+/** Round times for the axis, about one per 110 pixels. @param {number} from @param {number} to @param {number} width */
 function axisTicks(from, to, width) {
   const rough = ((to - from) * 110) / Math.max(width, 1);
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -58,7 +58,7 @@ function axisTicks(from, to, width) {
   return { ticks, step };
 }
 
-/** A time of the axis, in one unit and with the digits that its step needs. @param {number} time @param {number} step */
+/** An axis label with the unit and digits that the step needs. @param {number} time @param {number} step */
 function axisTime(time, step) {
   const [name, size] = LADDERS.ns.findLast(([, size]) => step >= size || (step * 1e4 >= size && time >= size)) ?? LADDERS.ns[0];
   const decimals = Math.max(0, -Math.floor(Math.log10(step / size) + 1e-9));
@@ -71,7 +71,7 @@ class TimelinePanel {
     this.page = page;
     this.timeline = timeline;
     this.tracks = tracks;
-    // Whether a brushed range restricts the flame graph. It zooms otherwise.
+    // Whether dragging filters the flame graph instead of zooming.
     this.filters = page.filters;
     this.end = Math.max(timeline.end, 1);
     /** @type {[number, number]} */ this.shown = [0, this.end];
@@ -112,15 +112,15 @@ class TimelinePanel {
     const zoom = button("zoom to selection", () => page.change({ window: page.state.range }));
     this.uses = this.filters ? [zoom, button("clear selection", () => page.change({ range: null }))] : [];
     this.legend = make("div.legend", { "aria-label": "Colours" });
-    const drag = this.filters ? "Drag to select a time for the flame graph and the table" : "Drag over a time to zoom to it";
+    const drag = this.filters ? "Drag to filter the flame graph and the table by time" : "Drag to zoom";
     section.append(
-      make("p.minor", {}, `${drag}; shift and drag pans; Ctrl and wheel, or the wheel after a click, zooms. ${shownName(timeline.note)}`),
+      make("p.minor", {}, `${drag}; Shift+drag to pan; Ctrl+wheel, or click and then wheel, to zoom. ${shownName(timeline.note)}`),
       make("div.toolbar", {}, timeline.phases.length > 0 ? this.colour.element : null,
         make("div.choice", {}, all, ...this.uses), this.chosen),
       this.legend, this.stage);
   }
 
-  /** Brings the panel to the state of the page. */
+  /** Updates the panel from the page's state. */
   update() {
     const { state } = this.page;
     this.shown = state.window ? [Math.min(state.window[0], this.end), Math.min(state.window[1], this.end)] : [0, this.end];
@@ -134,7 +134,7 @@ class TimelinePanel {
     this.redraw();
   }
 
-  /** Paints everything again, in the colours of the theme. */
+  /** Redraws everything in the colours of the theme. */
   recolour() {
     this.painted = this.page.state.timelineColour;
     const { strings, classes, phases } = this.timeline;
@@ -151,7 +151,7 @@ class TimelinePanel {
     return this.page.state.timelineColour === "phase" && this.timeline.phases.length > 0;
   }
 
-  /** Time of each class or phase; where items have none, their number. @param {number} many */
+  /** Time of each class or phase, or the number of items without durations. @param {number} many */
   #sums(many) {
     const sums = new Array(many).fill(0);
     for (const track of this.tracks) {
@@ -214,7 +214,7 @@ class TimelinePanel {
     const [from, to] = this.shown;
     const perPixel = (to - from) / width;
     const timed = track.busy[track.start.length] > 0;
-    // Without durations a full bar is twice the mean number of items.
+    // Without durations, a full bar is twice the mean number of items.
     const full = timed ? perPixel : Math.max((2 * track.start.length * perPixel) / this.end, 1);
     context.translate(GUTTER, 0);
     const label = (/** @type {number} */ i) => shownName(this.timeline.strings[track.label[i]] ?? "");
@@ -228,7 +228,7 @@ class TimelinePanel {
     });
   }
 
-  /** An item of the class or phase that most of these have, from a few of them.
+  /** An item of the most common class or phase, estimated from a sample.
    * @param {Track} track @param {number} from @param {number} end */
   #commonest(track, from, end) {
     if (end - from < 3) return from;
@@ -248,7 +248,7 @@ class TimelinePanel {
     if (!range) return;
     const [from, to] = this.shown;
     const [left, right] = range.map((time) => Math.min(Math.max(GUTTER + ((time - from) / (to - from)) * (width - GUTTER), GUTTER), width));
-    // What is outside steps back.
+    // Dim the area outside the selection.
     context.globalAlpha = 0.6;
     context.fillStyle = ground;
     context.fillRect(GUTTER, AXIS, left - GUTTER, height);
@@ -288,7 +288,7 @@ class TimelinePanel {
     });
     stage.addEventListener("pointerleave", () => page.note.hide());
     stage.addEventListener("wheel", (/** @type {WheelEvent} */ event) => {
-      // A wheel that only passes by scrolls the page.
+      // The wheel scrolls the page unless the timeline has the focus.
       if (!event.ctrlKey && !event.metaKey && document.activeElement !== stage) return;
       event.preventDefault();
       if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.pan(event.deltaX / 1000);
@@ -349,7 +349,7 @@ class TimelinePanel {
     this.#look(this.shown[0] + by, this.shown[1] + by);
   }
 
-  /** Shows a range of time that lies within the recording. @param {number} from @param {number} to */
+  /** Shows a time range, limited to the recording. @param {number} from @param {number} to */
   #look(from, to) {
     const span = Math.min(Math.max(to - from, 10), this.end);
     const start = Math.min(Math.max(from, 0), this.end - span);
@@ -365,7 +365,7 @@ class TimelinePanel {
     this.page.change({ window: null });
   }
 
-  /** Acts on a key; says whether there was something to do. @param {string} key */
+  /** Handles a key. Returns whether it has a function. @param {string} key */
   key(key) {
     if (key === "Escape") this.page.change({ range: null, window: null });
     else if (key === "c") this.page.change({ timelineColour: this.#byPhase ? "class" : "phase" });
@@ -374,12 +374,12 @@ class TimelinePanel {
   }
 }
 
-/** The item of a track at a time, or the nearest within a distance; -1 for none.
+/** The item of a track at a time, or the nearest one within a distance; -1 if there is none.
  * @param {Track} track @param {number} time @param {number} distance */
 function itemAt(track, time, distance) {
   const { start, duration, reach } = track;
   const before = lowerBound(start, time + 1e-9) - 1;
-  // Later items lie on top of earlier ones.
+  // Later items are drawn on top of earlier ones.
   for (let i = before; i >= 0 && reach[i] >= time; i--) if (start[i] + duration[i] >= time) return i;
   if (before >= 0 && time - (start[before] + duration[before]) <= distance) return before;
   return before + 1 < start.length && start[before + 1] - time <= distance ? before + 1 : -1;

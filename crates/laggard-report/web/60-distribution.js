@@ -1,11 +1,11 @@
-// Distributions of timings: for each case a small histogram of each side on one axis, with median and interval.
+// Distributions of timings: one histogram per case and side, with median and confidence interval.
 
 const LANE = 44;
 const CASE_AXIS = 18;
 const FEWEST_FOR_BARS = 12;
 const SIDE_FILLS = ["#56b4e9", "#e69f00", "#009e73", "#cc79a7"];
 
-/** The value below which a share of the sorted values lies. @param {ArrayLike<number>} sorted @param {number} share */
+/** A quantile of sorted values, interpolated. @param {ArrayLike<number>} sorted @param {number} share */
 function quantile(sorted, share) {
   const at = share * (sorted.length - 1);
   const low = Math.floor(at);
@@ -13,7 +13,7 @@ function quantile(sorted, share) {
   return sorted[low] + (next - sorted[low]) * (at - low);
 }
 
-/** Axis, median and spread of a case. A long tail is cut off, and said to be. @param {DistributionData} data */
+/** Axis range and medians of a case. A long tail is cut off; the card reports how many values are off scale. @param {DistributionData} data */
 function measureCase(data) {
   const sides = data.sides.map(({ name, values, interval }) => {
     const sorted = new Float64Array(values.filter(Number.isFinite)).sort();
@@ -30,7 +30,7 @@ function measureCase(data) {
   return { sides, from: low - margin, to: high + margin };
 }
 
-/** How many values fall into each of so many parts of a range.
+/** Number of values in each of `parts` bins.
  * @param {Float64Array} sorted @param {number} from @param {number} to @param {number} parts */
 function histogram(sorted, from, to, parts) {
   const bars = new Array(parts).fill(0);
@@ -46,7 +46,7 @@ class DistributionPanel {
   constructor(section, cases) {
     /** @type {Set<() => void>} */ this.drawn = new Set();
     const grid = make("div.cases");
-    // A case is drawn when it is near the window, since there may be many.
+    // Cases are drawn when they come near the viewport, because there may be many.
     const watcher = new IntersectionObserver((entries) => {
       for (const { isIntersecting, target } of entries) if (isIntersecting) waiting.get(target)?.();
     }, { rootMargin: "300px" });
@@ -63,22 +63,22 @@ class DistributionPanel {
       });
       watcher.observe(card);
     }
-    // Paper has what was never scrolled to as well.
+    // Draw the remaining cases before printing.
     window.addEventListener("beforeprint", () => {
       [...waiting.values()].forEach((begin) => begin());
       this.recolour();
     });
-    const about = "Bars are runs; the line is the median and the band its interval. The sides of a case share its axis.";
+    const about = "Bars: timings; line: median; band: 95 % CI of the median. The sides of a case share one axis.";
     section.append(make("p.minor", {}, about), grid);
   }
 
-  /** Paints everything again, in the colours of the theme. */
+  /** Redraws everything in the colours of the theme. */
   recolour() {
     this.drawn.forEach((draw) => draw());
   }
 }
 
-/** A case with its canvas and its figures. @param {DistributionData} data */
+/** A card with the canvas and the figures of a case. @param {DistributionData} data */
 function caseCard(data) {
   const measured = measureCase(data);
   const canvas = make("canvas", { role: "img", "aria-label": shownName(`distribution of ${data.title}`) });
@@ -86,21 +86,21 @@ function caseCard(data) {
     const { sorted, interval, median } = side;
     const beyond = sorted.length - lowerBound(sorted, measured.to);
     const spread = interval ? ` [${quantity(interval[0], data.unit)}, ${quantity(interval[2], data.unit)}]` : "";
-    const tail = beyond > 0 ? `, ${count(beyond)} beyond` : "";
+    const tail = beyond > 0 ? `, ${count(beyond)} off scale` : "";
     return make("li", {}, make("i", { style: `background:${SIDE_FILLS[s % SIDE_FILLS.length]}` }),
-      `${shownName(side.name)}: `, make("b", {}, quantity(median, data.unit)), `${spread}, n=${count(sorted.length)}${tail}`);
+      `${shownName(side.name)}: `, make("b", {}, quantity(median, data.unit)), `${spread}, n = ${count(sorted.length)}${tail}`);
   });
   const gap = measured.sides.length === 2 ? make("p.gap", {}, caseGap(measured.sides)) : null;
   const card = make("article.case", {}, make("h3", {}, shownName(data.title)), canvas, make("ul", {}, ...lines), gap);
   return { card, draw: () => drawCase(canvas, card, data, measured) };
 }
 
-/** How the second side stands to the first. @param {ReturnType<typeof measureCase>["sides"]} sides */
+/** Compares the second side with the first. @param {ReturnType<typeof measureCase>["sides"]} sides */
 function caseGap([a, b]) {
   const overlap = a.interval && b.interval && a.interval[0] <= b.interval[2] && b.interval[0] <= a.interval[2];
   const times = ratio(a.median, b.median);
   const gap = `${shownName(b.name)} takes ${times} the time of ${shownName(a.name)} (${shortGap(a.median, b.median)})`;
-  return overlap ? `${gap}; the intervals overlap` : gap;
+  return overlap ? `${gap}; the confidence intervals overlap` : gap;
 }
 
 /** @param {HTMLCanvasElement} canvas @param {HTMLElement} card @param {DistributionData} data

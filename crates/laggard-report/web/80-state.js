@@ -1,10 +1,10 @@
-// What is looked at, and how it is written into the address: a link to the page shows the same.
+// The view state and its encoding in the URL hash, so that links restore the view.
 
 const VIEWS = ["icicle", "flame", "inverted", "sandwich", "table"];
 const SIDES = ["0", "1", "d", "ab", "abd"];
 const COLOURS = ["library", "kind", "change"];
 
-/** The state of a page that nothing was done to. @param {number} sides @returns {PageState} */
+/** The initial state. @param {number} sides @returns {PageState} */
 function freshState(sides) {
   return {
     view: "icicle", order: "heavy",
@@ -15,7 +15,7 @@ function freshState(sides) {
   };
 }
 
-/** The state as an address's hash, without what is as in a fresh page. @param {PageState} state @param {PageState} fresh */
+/** Encodes the fields of a state that differ from the initial state. @param {PageState} state @param {PageState} fresh */
 function stateToHash(state, fresh) {
   const fields = new URLSearchParams();
   for (const [key, name] of Object.entries(HASH_NAMES)) {
@@ -27,7 +27,7 @@ function stateToHash(state, fresh) {
   return fields.toString();
 }
 
-/** The state that a hash asks for. What it says wrongly is as in a fresh page.
+/** Decodes a hash. Invalid fields get their initial values.
  * @param {string} hash @param {PageState} fresh @returns {PageState} */
 function stateOfHash(hash, fresh) {
   const fields = new URLSearchParams(hash.replace(/^#/, ""));
@@ -60,7 +60,7 @@ const HASH_NAMES = {
   sort: "t", range: "from", window: "w", timelineColour: "tc",
 };
 
-/** So many numbers with `_` between them, none of them negative, else null.
+/** Parses `many` non-negative numbers separated by `_`; null if invalid.
  * @param {string | null} text @param {number} many @param {(n: number) => boolean} good */
 function numbers(text, many, good) {
   const parts = (text ?? "").split("_").map((part) => (part === "" ? NaN : Number(part)));
@@ -73,11 +73,11 @@ function rangeOf(text) {
   return range && range[0] < range[1] ? [range[0], range[1]] : null;
 }
 
-/** Writes a hash without a step back in the history for each move. @param {string} hash */
+/** Replaces the hash without adding a history entry. @param {string} hash */
 function writeHash(hash) {
   try {
     history.replaceState(null, "", hash === "" ? location.pathname + location.search : `#${hash}`);
   } catch {
-    // Some browsers forbid this for files, or when it happens too often. Only the link is lost.
+    // Some browsers forbid this for local files or if it happens too often. Only the link is lost.
   }
 }

@@ -1,22 +1,22 @@
-// Starts the page: reads the data, makes the panels, and connects them with the state, the keys and the theme.
+// Entry point: reads the data, creates the panels, and connects them to the state, the keyboard and the theme.
 
 const KEYS = [
   ["/", "search"],
-  ["Enter, n, N", "next and previous frame found"],
-  ["Enter", "sandwich of the selected frame"],
+  ["Enter, n, N", "next and previous match"],
+  ["Enter", "sandwich view of the selected frame"],
   ["Esc", "clear the search, then the zoom"],
   ["0", "reset the zoom"],
   ["+ -", "zoom in and out"],
   ["arrows, w a s D", "move"],
   ["1 2 3 4 5", "icicle, flame, inverted, sandwich, table"],
-  ["i, t", "inverted, table, and back"],
+  ["i, t", "toggle inverted or table view"],
   ["r", "collapse recursion"],
-  ["c", "next colours"],
-  ["d", "dark or light"],
+  ["c", "next colour scheme"],
+  ["d", "toggle dark mode"],
   ["?", "this help"],
 ];
 
-// What both graphs do alike.
+// Keys that work the same way in the flame graph and the timeline.
 /** @type {Record<string, (panel: FlamePanel | TimelinePanel) => boolean | void>} */
 const MOVES = {
   "+": (panel) => panel.zoom(1.5), "=": (panel) => panel.zoom(1.5), "-": (panel) => panel.zoom(1 / 1.5), 0: (panel) => panel.showAll(),
@@ -30,7 +30,7 @@ class Page {
   /** @param {PageData} data */
   constructor(data) {
     this.fresh = freshState(data.flame?.sides.length ?? 1);
-    // Samples of two sides cannot be told apart on one timeline, so there a range of time filters nothing.
+    // With two sides, a time range cannot filter, because the timeline does not separate their samples.
     this.filters = data.flame?.sides.length === 1 && (data.timeline?.tracks ?? []).some(({ node }) => node.length > 0);
     this.state = this.#stateOfAddress();
     this.note = new Note();
@@ -62,18 +62,18 @@ class Page {
     if (distributions && distributionAt) this.panels.push(new DistributionPanel(distributionAt, distributions));
   }
 
-  /** A panel takes the keys from when it is pointed at. @param {HTMLElement} section @param {FlamePanel | TimelinePanel} panel */
+  /** Adds a panel. It receives keys after the pointer enters it. @param {HTMLElement} section @param {FlamePanel | TimelinePanel} panel */
   #add(section, panel) {
     this.panels.push(panel);
     this.active = panel;
     for (const event of ["pointerenter", "focusin"]) section.addEventListener(event, () => (this.active = panel));
   }
 
-  /** Changes what is looked at. @param {Partial<PageState>} patch */
+  /** Changes the state. @param {Partial<PageState>} patch */
   change(patch) {
     this.state = { ...this.state, ...patch };
     this.update();
-    // Browsers complain about addresses that change with every move of a pointer.
+    // Debounced, because browsers limit the rate of URL changes.
     clearTimeout(this.writing);
     this.writing = setTimeout(() => writeHash(stateToHash(this.state, this.fresh)), 150);
   }
@@ -87,7 +87,7 @@ class Page {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     const target = /** @type {HTMLElement} */ (event.target);
     if (target === this.flame?.search) return this.#searchKey(event);
-    // Buttons and summaries have their own use for these.
+    // Buttons, summaries and links handle these keys themselves.
     if (["Enter", " "].includes(event.key) && target.closest("button, summary, a")) return;
     if (target.closest("input, textarea, select, dialog")) return;
     if (!this.#act(event.key)) return;
@@ -104,9 +104,9 @@ class Page {
     event.preventDefault();
   }
 
-  /** Moves a graph; says whether it did. @param {string} key @param {FlamePanel | TimelinePanel} panel */
+  /** Moves a graph. Returns whether it moved. @param {string} key @param {FlamePanel | TimelinePanel} panel */
   #move(key, panel) {
-    // Arrows belong to the page, unless a graph is pointed at and has somewhere to go.
+    // Arrow keys scroll the page unless the pointer or the focus is on a graph that can move.
     const pointedAt = document.querySelector("[data-panel]:hover, [data-panel]:focus-within");
     return (pointedAt || !key.startsWith("Arrow")) && MOVES[key](panel) !== false;
   }
@@ -117,7 +117,7 @@ class Page {
     else if (key === "d") toggleTheme(this);
     else if (this.active && Object.hasOwn(MOVES, key)) return this.#move(key, this.active);
     else if (this.active?.key(key)) return true;
-    // Keys that only the graph knows go to it from anywhere.
+    // Keys that only the flame graph handles work everywhere.
     else return this.active !== this.flame && key !== "Escape" && Boolean(this.flame?.key(key));
     return true;
   }
@@ -130,7 +130,7 @@ function toggleTheme(page) {
   try {
     localStorage.setItem("laggard-theme", next);
   } catch {
-    // Without storage the choice lasts as long as the page.
+    // Without storage, the choice is lost when the page is closed.
   }
   page?.panels.forEach((panel) => panel.recolour());
 }
@@ -140,20 +140,20 @@ function showHelp() {
   let dialog = document.querySelector("dialog.help");
   if (!dialog) {
     const rows = KEYS.map(([key, what]) => make("tr", {}, make("th", { scope: "row" }, make("kbd", {}, key)), make("td", {}, what)));
-    dialog = make("dialog.help", { "aria-label": "Keys" }, make("h2", {}, "Keys"), make("table", {}, ...rows),
+    dialog = make("dialog.help", { "aria-label": "Keyboard shortcuts" }, make("h2", {}, "Keyboard shortcuts"), make("table", {}, ...rows),
       make("form", { method: "dialog" }, make("button", {}, "close")));
     document.body.append(/** @type {HTMLDialogElement} */ (dialog));
   }
   dialog?.showModal();
 }
 
-/** Links to the sections, and buttons for what concerns all of them. @param {() => any} page */
+/** Adds links to the sections and the global buttons. @param {() => any} page */
 function fillNavigation(page) {
   const nav = document.getElementById("panels");
   if (!nav) return;
   for (const section of document.querySelectorAll("main > section[data-title]")) {
     const go = (/** @type {Event} */ event) => {
-      // The hash holds the state, so a link must not replace it.
+      // The hash holds the view state, so links must not replace it.
       event.preventDefault();
       section.scrollIntoView({ behavior: "smooth" });
     };
@@ -162,8 +162,8 @@ function fillNavigation(page) {
     nav.append(make("a", { href: "#", onclick: go }, shownName(title)));
   }
   nav.append(make("span.grow"),
-    make("button", { title: "dark or light (d)", onclick: () => toggleTheme(page()) }, "dark / light"),
-    make("button", { title: "keys (?)", onclick: showHelp }, "keys"));
+    make("button", { title: "toggle dark mode (d)", onclick: () => toggleTheme(page()) }, "dark / light"),
+    make("button", { title: "keyboard shortcuts (?)", onclick: showHelp }, "shortcuts"));
 }
 
 async function start() {
@@ -175,7 +175,7 @@ async function start() {
   try {
     if (element) page = new Page(await readPage(element));
   } catch (error) {
-    const why = visible(`The graphs cannot be shown, since the data of this page cannot be read: ${error}`);
+    const why = visible(`Cannot show the graphs, because the page data is unreadable: ${error}`);
     document.querySelector("main")?.prepend(make("p.notice", { role: "alert" }, why));
   }
   requestAnimationFrame(() => {

@@ -1,4 +1,4 @@
-// The contract between the page's data and its code, for the type checker only.
+// Types of the page's data and code, used only by the type checker.
 
 interface PageData {
   schema: "laggard.page/1";
@@ -9,22 +9,22 @@ interface PageData {
 
 interface FlameData {
   event: string;
-  /** Of the weights. Shares are parts of a million of the side's own samples. */
+  /** Unit of weights. Shares are in parts per million of the side's samples. */
   unit: "ns" | "bytes" | "count" | "share";
-  /** Empty when weights are of the whole run, else what they are per: "call". */
+  /** Empty if weights are for the whole run; "call" if they are per call. */
   per: string;
-  /** One name, or two: A, the reference, and B, the one asked about. */
+  /** One name, or two: the reference A, and B. */
   sides: string[];
   strings: string[];
-  /** Indexes into `strings`. Kinds: 0 native, 1 inlined, 2 Python, 3 kernel, 4 a remark. */
+  /** Indexes into `strings`. Kinds: 0 native, 1 inlined, 2 Python, 3 kernel, 4 placeholder. */
   functions: { name: number[]; library: number[]; kind: number[]; file: number[]; line: number[] };
-  /** Node 0 is the root, its parent -1; every parent comes before its children. */
+  /** Node 0 is the root with parent -1; parents precede their children. */
   nodes: { parent: number[]; function: number[]; self: number[][] };
   wholes: number[];
   samples: number[];
-  /** Frames folded away, and the share below which they were. */
+  /** Number of pruned frames, and the share below which frames were pruned. */
   hidden: { nodes: number; least: number };
-  /** 95 % intervals of a function's total gap, B minus A. */
+  /** 95 % confidence intervals of a function's difference in total, B minus A. */
   intervals?: { [f: number]: [number, number] };
 }
 
@@ -43,13 +43,13 @@ interface TrackData {
   group: string;
   start: number[];
   duration: number[];
-  /** Into `strings`. */
+  /** Indexes into `strings`. */
   label: number[];
-  /** Into `classes`. */
+  /** Indexes into `classes`. */
   class: number[];
-  /** Into `phases`, -1 for none; may be empty. */
+  /** Indexes into `phases`, -1 for none; may be empty. */
   phase: number[];
-  /** Nodes of the flame graph, where items are samples; may be empty. */
+  /** Nodes of the flame graph if items are samples; may be empty. */
   node: number[];
   weight: number[];
 }
@@ -75,7 +75,7 @@ interface Profile {
 interface Weights {
   self: Float64Array[];
   total: Float64Array[];
-  /** The column that frames are as wide as where both sides are shown. */
+  /** The column that determines the width of frames in the difference view. */
   widest: number;
 }
 
@@ -92,7 +92,7 @@ interface Paths {
 interface TreeShape {
   /** From callee to caller. */
   upwards: boolean;
-  /** The function all paths start from, -1 for all stacks. */
+  /** The function that all paths start from, -1 for all stacks. */
   root: number;
   order: string;
   collapse: boolean;
@@ -148,7 +148,7 @@ interface Track {
   duration: Float64Array;
   /** The latest end of this item and all before it. */
   reach: Float64Array;
-  /** Sum of the durations before each item. */
+  /** Sum of durations before each item. */
   busy: Float64Array;
   label: ArrayLike<number>;
   class: ArrayLike<number>;
@@ -163,26 +163,26 @@ interface PageState {
   side: string;
   colour: string;
   search: string;
-  /** Function of the sandwich, -1 for the one with most weight of its own. */
+  /** Function of the sandwich view, -1 for the one with the most self weight. */
   fn: number;
-  /** Tree, first and last node of the path that is zoomed to. */
+  /** Tree, first node and last node of the zoomed path. */
   zoom: [number, number, number] | null;
   collapse: boolean;
-  /** Column of the table, "-" before it when descending. */
+  /** Column of the table, with a leading "-" if descending. */
   sort: string;
-  /** Times that the flame graph is restricted to. */
+  /** Time range that filters the flame graph. */
   range: [number, number] | null;
-  /** Times that the timeline shows. */
+  /** Time range that the timeline shows. */
   window: [number, number] | null;
   timelineColour: string;
 }
 
-/** What a canvas of frames tells to the panel that it is in. */
+/** Callbacks from the canvas to its panel. */
 interface StageOwner {
   hover(frame: Frame | null, event: MouseEvent | null): void;
   zoomTo(frame: Frame): void;
   open(f: number): void;
-  /** By parts of the width. */
+  /** Pans by a share of the width. */
   pan(share: number): void;
   zoom(factor: number, at: number): void;
 }

@@ -1,25 +1,25 @@
-//! Results of benchmarks, made up so that every median is known.
+//! Synthetic benchmark results with known medians.
 
 use crate::rng::Rng;
 use laggard_core::model::timings::{Batch, Case, Counter, Series, Side, Timings};
 
-/// Rounds of a series: odd, so that one of them is the median.
+/// Rounds of a series: an odd number, so that the median is one of the values.
 pub const ROUNDS: usize = 41;
 
-/// A series to be made.
+/// Parameters of a series.
 #[derive(Clone, Copy, Debug)]
 pub struct Recipe {
-    /// What the median call takes, in nanoseconds; a multiple of 10.
+    /// Median time per call, in nanoseconds; a multiple of 10.
     pub median_ns: u64,
-    /// How many calls a batch has, at least 100.
+    /// Calls per batch, at least 100.
     pub calls: u64,
-    /// How far calls are off the median at most, in thousandths of it.
+    /// Maximum deviation from the median, in thousandths.
     pub spread: u64,
-    /// Page faults of a call.
+    /// Page faults per call.
     pub faults: u64,
 }
 
-/// Batches whose median call takes what the recipe says, to the nanosecond.
+/// Batches with exactly the median of the recipe.
 pub fn series(recipe: Recipe, seed: u64) -> Series {
     let Recipe { median_ns, calls, spread, faults } = recipe;
     let mut random = Rng::new(seed);
@@ -50,7 +50,7 @@ pub fn series(recipe: Recipe, seed: u64) -> Series {
     Series { batches, warm_up, peak_memory: 50_000_000, threads: 1, ..Series::default() }
 }
 
-/// Two sides in one case: 100 µs and 158 µs a call, both spread by 2 %.
+/// Two sides in one case: 100 µs and 158 µs per call, both with 2 % spread.
 pub fn two_sides() -> Timings {
     let mut timings = of_cases(&[("", &[], [100_000, 158_000])]);
     let b = &mut timings.cases[0].series[1];
@@ -73,8 +73,8 @@ pub fn three_cases() -> Timings {
     ])
 }
 
-/// [`three_cases`] at another time, on a machine that is twice as slow: `broadcast_add` lags a tenth
-/// more, `scale` as before, `sum` is gone and `mean` is new.
+/// A later run of [`three_cases`] on a machine that is half as fast: the lag of `broadcast_add` is 10 %
+/// larger, `scale` is unchanged, `sum` is missing and `mean` is new.
 pub fn three_cases_later() -> Timings {
     let mut timings = of_cases(&[
         ("broadcast_add", &[("shape", "512x512"), ("dtype", "float32")], [200_000, 347_600]),
@@ -85,8 +85,8 @@ pub fn three_cases_later() -> Timings {
     timings
 }
 
-/// One statement over sizes from 10 to 100,000: B costs 1 µs more to call, and half as much an
-/// element.
+/// One statement with sizes from 10 to 100,000: B has 1 µs more overhead per call, and takes half the
+/// time per element.
 pub fn scan() -> Timings {
     let sizes = [10u64, 100, 1000, 10_000, 100_000];
     let values = sizes.map(|n| n.to_string());
@@ -100,7 +100,7 @@ pub fn scan() -> Timings {
     of_cases(&cases)
 }
 
-/// One side in one case: 100 µs a call.
+/// One side in one case: 100 µs per call.
 pub fn one_side() -> Timings {
     let mut timings = two_sides();
     timings.sides.truncate(1);
@@ -108,7 +108,7 @@ pub fn one_side() -> Timings {
     timings
 }
 
-/// Names that would break a table, a page or a terminal.
+/// Names that must be escaped in tables, HTML pages and terminals.
 pub fn hostile() -> Timings {
     let mut timings = three_cases();
     timings.sides[1].runs = "x\n| a | b | \u{1b}[31m<script>".into();
@@ -119,7 +119,7 @@ pub fn hostile() -> Timings {
     timings
 }
 
-/// Name, parameters, and what the median call of A and of B takes.
+/// Name, parameters, and median times per call of A and B.
 type Wanted<'a> = (&'a str, &'a [(&'a str, &'a str)], [u64; 2]);
 
 fn of_cases(wanted: &[Wanted]) -> Timings {
@@ -166,7 +166,7 @@ mod tests {
     use laggard_core::stats::summary::Summary;
 
     #[test]
-    fn medians_are_what_was_asked_for() {
+    fn medians_match_the_recipe() {
         let timings = three_cases();
         let medians: Vec<Vec<f64>> = timings
             .cases

@@ -1,4 +1,4 @@
-//! Traced calls, made up: functions and places are texts as in [`crate::profile`].
+//! Synthetic call traces. Functions and call sites are written as text, as in [`crate::profile`].
 
 use crate::profile::Sketch;
 use laggard_core::model::calls::{
@@ -6,7 +6,7 @@ use laggard_core::model::calls::{
 };
 use laggard_core::model::profile::{Event, Unit};
 
-/// A record of calls in the making. Functions are `libx.so!f`, places `libx.so!g (g.c:12)`.
+/// Builder of a call trace. Functions are `libx.so!f`, call sites `libx.so!g (g.c:12)`.
 #[derive(Default)]
 pub struct CallSketch {
     sketch: Sketch,
@@ -15,7 +15,7 @@ pub struct CallSketch {
 }
 
 impl CallSketch {
-    /// What follows is of this thread.
+    /// Sets the thread of the following calls.
     pub fn thread(&mut self, pid: u32, tid: u32, process: &str, name: &str) -> &mut CallSketch {
         self.sketch.thread(pid, tid, process, name);
         let threads = &self.sketch.profile.threads;
@@ -24,8 +24,8 @@ impl CallSketch {
         self
     }
 
-    /// Calls from a place to a function, so many of each duration. The time without calls below is
-    /// `own` of the whole.
+    /// Adds calls of a function from a call site, given as counts by duration. `own` is the share of
+    /// self time.
     pub fn calls(
         &mut self,
         place: &str,
@@ -52,7 +52,7 @@ impl CallSketch {
         self
     }
 
-    /// Calls that were counted and not timed, with instructions where those were counted.
+    /// Adds calls without times, with optional instruction counts.
     pub fn counted(
         &mut self,
         place: &str,
@@ -67,15 +67,15 @@ impl CallSketch {
         self
     }
 
-    /// Instructions of a function itself.
+    /// Adds self instructions of a function.
     pub fn own(&mut self, function: &str, own: u64) -> &mut CallSketch {
         let function = self.function(function);
         self.calls.instructions.push(InstructionRow { function, own });
         self
     }
 
-    /// So many kept stacks, each of a call of a function, which it ends with, and standing for
-    /// `weight` calls.
+    /// Adds recorded stacks, each of which ends with the called function and represents `weight`
+    /// calls.
     pub fn stacks(
         &mut self,
         stacks: usize,
@@ -91,7 +91,7 @@ impl CallSketch {
         self
     }
 
-    /// Calls of the last row that did not return.
+    /// Sets the number of calls of the last row that did not return.
     pub fn unfinished(&mut self, count: u64) -> &mut CallSketch {
         if let Some(row) = self.calls.rows.last_mut() {
             row.count += count;
@@ -100,7 +100,7 @@ impl CallSketch {
         self
     }
 
-    /// Values that a function was called with.
+    /// Adds argument values of a function.
     pub fn arguments(
         &mut self,
         function: &str,
@@ -118,7 +118,7 @@ impl CallSketch {
         self
     }
 
-    /// The record.
+    /// The call trace.
     pub fn done(&mut self) -> Calls {
         let mut calls = self.calls.clone();
         calls.profile = self.sketch.profile.clone();
@@ -150,7 +150,7 @@ impl CallSketch {
     }
 }
 
-/// The lower bound of a class: an eighth of an octave.
+/// Lower bound of a histogram bin, which is an eighth of an octave.
 fn class(ns: u64) -> u64 {
     let octave = ns.max(8).ilog2();
     let width = 1 << (octave - 3);
@@ -160,7 +160,7 @@ fn class(ns: u64) -> u64 {
 const MATRIX: &str = "_multiarray_umath.so!cblas_matrixproduct (cblasfuncs.c:412)";
 const BLAS: &str = "libopenblas64_p.so";
 
-/// A program that multiplies matrices through OpenBLAS, with the sizes of its products.
+/// A program that multiplies matrices with OpenBLAS, with the matrix sizes as arguments.
 pub fn products() -> Calls {
     let mut sketch = CallSketch::default();
     let gemm = format!("{BLAS}!cblas_dgemm64_");
@@ -186,7 +186,7 @@ pub fn products() -> Calls {
         too_deep: 2,
         table_full: 0,
         not_wrapped: vec![
-            ("dlopen".into(), "it asks who calls it".into()),
+            ("dlopen".into(), "its result depends on its caller".into()),
             ("exit".into(), "it does not return".into()),
         ],
         cost_ns: 30.0,
@@ -194,7 +194,7 @@ pub fn products() -> Calls {
     calls
 }
 
-/// The same program with another BLAS, and one function more that it calls.
+/// The same program with another BLAS and one more called function.
 pub fn products_elsewhere() -> Calls {
     let mut sketch = CallSketch::default();
     sketch.calls(MATRIX, "libblas.so.3!cblas_dgemm64_", &[(2_800_000, 120)], 1.0);
@@ -208,8 +208,8 @@ pub fn products_elsewhere() -> Calls {
     sketch.done()
 }
 
-/// Calls inside a library, counted on a simulated processor: there are instructions and no times.
-/// The larger `work`, the more instructions its kernel takes.
+/// Calls inside a library, counted on a simulated CPU: instructions but no times. The kernel takes
+/// more instructions for larger `work`.
 pub fn inside(work: u64) -> Calls {
     let [gemm, kernel, copy] =
         ["cblas_dgemm", "dgemm_kernel", "dgemm_copy"].map(|name| format!("libblas.so.3!{name}"));
@@ -223,7 +223,7 @@ pub fn inside(work: u64) -> Calls {
     weightless(sketch.done(), "callgrind")
 }
 
-/// The same, of which nothing but the number of calls is known.
+/// The same with only the number of calls.
 pub fn counts() -> Calls {
     let mut calls = inside(10_000);
     calls.instructions.clear();
@@ -237,7 +237,7 @@ fn weightless(mut calls: Calls, method: &str) -> Calls {
     calls
 }
 
-/// A Python program that multiplies matrices from two lines, with the stacks of some of its calls.
+/// A Python program that multiplies matrices on two lines, with stacks of some calls.
 pub fn products_from_python() -> Calls {
     let mut sketch = CallSketch::default();
     let (gemm, dot) = (format!("{BLAS}!cblas_dgemm64_"), format!("{BLAS}!cblas_ddot64_"));
@@ -256,7 +256,7 @@ pub fn products_from_python() -> Calls {
     sketch.stacks(3, 100, &forward, &gemm).stacks(1, 100, &backward, &gemm);
     let worker = format!("libpthread.so!start_thread;libwork.so!work;{gemm}");
     sketch.stacks(1, 100, &worker, &gemm);
-    // A library may be mapped by another name than it is bound by.
+    // The mapped file may have another name than the library that was linked.
     let mapped = "libopenblas64_p-r0.3.so!cblas_ddot64_";
     let dots = format!("{start};_multiarray_umath.so!DOUBLE_dot;{mapped}");
     sketch.stacks(2, 100, &dots, &dot);

@@ -1,4 +1,4 @@
-//! Compressed files, by the suffix of their name.
+//! Writes compressed files.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -6,9 +6,9 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// A file that is compressed as its name says: `.gz`, `.zst`, or not at all.
+/// A file that is compressed according to its suffix: `.gz`, `.zst`, or none.
 pub enum Sink {
-    /// As it is.
+    /// Uncompressed.
     Plain(File),
     /// Gzip.
     Gz(GzEncoder<File>),
@@ -17,7 +17,7 @@ pub enum Sink {
 }
 
 impl Sink {
-    /// Makes the file.
+    /// Creates the file.
     pub fn create(path: &Path) -> io::Result<Sink> {
         let file = File::create(path)?;
         Ok(match path.extension().and_then(|suffix| suffix.to_str()) {
@@ -27,7 +27,7 @@ impl Sink {
         })
     }
 
-    /// Writes what is still held back.
+    /// Flushes all data.
     pub fn finish(self) -> io::Result<()> {
         match self {
             Sink::Plain(mut file) => file.flush(),
@@ -55,7 +55,7 @@ impl Write for Sink {
     }
 }
 
-/// `bytes` as gzip in `members` parts, as when compressed files are put one behind the other.
+/// `bytes` as gzip with `members` members, like concatenated gzip files.
 pub fn gz(bytes: &[u8], members: usize) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
     for part in bytes.chunks(bytes.len().div_ceil(members).max(1)) {
@@ -71,10 +71,10 @@ pub fn zst(bytes: &[u8]) -> io::Result<Vec<u8>> {
     zstd::encode_all(bytes, 3)
 }
 
-/// What gzip or Zstandard data holds, up to where it is damaged or ends.
+/// Decompresses gzip or Zstandard data, up to the first error.
 pub fn expand(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    // An error ends the data; what came before it has been written.
+    // Data before an error has already been written.
     _ = match bytes {
         [0x1f, 0x8b, ..] => io::copy(&mut flate2::read::MultiGzDecoder::new(bytes), &mut out),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => {

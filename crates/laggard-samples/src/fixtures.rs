@@ -1,4 +1,4 @@
-//! The small files of the project's `fixtures/` directory.
+//! The generated files in the project's `fixtures/` directory.
 
 use crate::compress;
 use crate::kineto::{self, Events, Gpu, Recipe, Workload};
@@ -6,35 +6,35 @@ use crate::pen::Style;
 use crate::traps::{self, Found, Sample};
 use std::io;
 
-/// A file of `fixtures/`.
+/// A file in `fixtures/`.
 #[derive(Clone, Debug)]
 pub struct Fixture {
-    /// Where, below `fixtures/`.
+    /// Path below `fixtures/`.
     pub path: String,
-    /// What it is, in one line.
+    /// One-line description.
     pub about: String,
     /// The command that makes it.
     pub command: String,
     /// Its content.
     pub bytes: Vec<u8>,
-    /// What a careful reader finds; `None` where that is a matter of taste or the file is no trace.
+    /// Expected counts; `None` if several results are acceptable or the file is not a trace.
     pub found: Option<Found>,
 }
 
-/// Every one of them.
+/// All fixtures.
 pub fn all() -> io::Result<Vec<Fixture>> {
     let mut fixtures = Vec::new();
     for gpu in [Gpu::Amd, Gpu::Nvidia] {
         for style in Style::ALL {
             let recipe = Recipe { style, ..small(gpu) };
             let path = format!("{}-{}.json", gpu.word(), style.word());
-            fixtures.push(plain(&path, "training, in this layout", &recipe));
+            fixtures.push(plain(&path, "training trace in this layout", &recipe));
         }
     }
     let decode = Recipe { workload: Workload::Decode, bytes: 70_000, ..small(Gpu::Nvidia) };
     fixtures.push(plain(
         "decode.json",
-        "an inference server: a prompt, a replayed graph, single launches",
+        "inference server: one prompt, a replayed graph, single launches",
         &decode,
     ));
     for rank in 0..3 {
@@ -46,8 +46,8 @@ pub fn all() -> io::Result<Vec<Fixture>> {
         ));
     }
     for (name, events, about) in [
-        ("events-first.json", Events::First, "traceEvents before all other keys"),
-        ("events-last.json", Events::Last, "traceEvents behind all other keys"),
+        ("events-first.json", Events::First, "`traceEvents` before all other keys"),
+        ("events-last.json", Events::Last, "`traceEvents` after all other keys"),
         ("bare-array.json", Events::Bare, "the event array alone"),
     ] {
         let recipe = Recipe { events, ..small(Gpu::Amd) };
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fixtures_are_small_and_have_names_of_their_own() {
+    fn fixtures_are_small_and_have_unique_names() {
         let fixtures = all().expect("fixtures");
         let mut paths: Vec<&str> = fixtures.iter().map(|fixture| fixture.path.as_str()).collect();
         paths.sort_unstable();

@@ -1,19 +1,19 @@
-//! JSON values that keep the order of their keys, and may be written in every layout, also badly.
+//! JSON values with ordered keys that can be written in any layout, including invalid JSON.
 
 use crate::Style;
 
-/// A JSON value. [`Json::Raw`] is written as it is, so that a value can be no JSON at all.
+/// A JSON value. [`Json::Raw`] is written verbatim and may be invalid JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Json {
     /// `null`.
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A whole number; wider than what programs expect.
+    /// An integer; may exceed 64 bits.
     Int(i128),
-    /// A text, escaped when written.
+    /// A string, escaped when written.
     Text(String),
-    /// Anything, written as it is.
+    /// Any text, written verbatim.
     Raw(String),
     /// An array.
     List(Vec<Json>),
@@ -22,12 +22,12 @@ pub enum Json {
 }
 
 impl Json {
-    /// A text.
+    /// A string.
     pub fn text(text: impl Into<String>) -> Json {
         Json::Text(text.into())
     }
 
-    /// A text written as it is.
+    /// Verbatim text.
     pub fn raw(text: impl Into<String>) -> Json {
         Json::Raw(text.into())
     }
@@ -42,7 +42,7 @@ impl Json {
         Json::List(items.into_iter().collect())
     }
 
-    /// The value as text. `depth` is how deep it stands in the file, for layouts that indent.
+    /// Formats the value. `depth` is its nesting depth, for layouts that indent.
     pub fn write(&self, style: Style, depth: usize) -> String {
         let mut out = String::new();
         Layout::of(style).write(self, depth, &mut out);
@@ -56,12 +56,12 @@ impl From<i128> for Json {
     }
 }
 
-/// How values are set apart.
+/// Separators and indentation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     pub(crate) comma: &'static str,
     pub(crate) colon: &'static str,
-    /// Spaces a level, for layouts that give every value its line.
+    /// Spaces per level, for layouts with one value per line.
     pub(crate) indent: Option<usize>,
     /// Write characters beyond ASCII as `\u` escapes.
     pub(crate) ascii: bool,
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_style_has_its_layout() {
+    fn layouts() {
         let value =
             Json::map([("a", Json::list([Json::Int(1), Json::list([])])), ("é\n", Json::Null)]);
         let check = |style, expected| assert_eq!(value.write(style, 0), expected);

@@ -1,16 +1,17 @@
-//! Made-up traces for tests and benchmarks: you give a size, a layout and a seed, you get a file that
-//! PyTorch's profiler could have written, and its exact totals.
+//! Synthetic inputs for tests and benchmarks: from a size, a layout and a seed, generates a trace in the
+//! format of the PyTorch profiler and its exact totals.
 //!
-//! - [`kineto`] writes realistic traces of any size, fast enough to make a gigabyte in seconds.
-//! - [`pairs`] writes two traces whose difference is known.
-//! - [`traps`] has the hard cases: damaged, odd and hostile files, and files that are no traces.
-//! - [`bench`] has results of benchmarks whose medians are known.
-//! - [`profile`] sketches recordings, a stack a line.
+//! - [`kineto`] writes realistic traces of any size, at about a gigabyte in a few seconds.
+//! - [`pairs`] writes two traces with a known difference.
+//! - [`traps`] has malformed files: damaged, unusual and hostile traces, and files that are not traces.
+//! - [`bench`] has benchmark results with known medians.
+//! - [`profile`] builds profiles from text, one stack per line.
+//! - [`calls`] builds call traces from text.
 //! - [`stacks`] writes collapsed stacks of any size.
-//! - [`fixtures`] lists the small files that live in the project's `fixtures/` directory.
+//! - [`fixtures`] lists the files in the project's `fixtures/` directory.
 //!
-//! The same input gives the same bytes on every machine, compressed files excepted: how a text is
-//! compressed may change with the version of the compressor. Nothing here reads a trace.
+//! The same input gives the same bytes on every machine, except for compressed files, which depend on
+//! the version of the compressor. This crate does not read traces.
 
 pub mod bench;
 pub mod calls;

@@ -1,9 +1,8 @@
-//! Pairs of traces, B slower than A by something that was planted, for comparisons: you say what, you get two
-//! texts and what is true of them.
+//! Pairs of synthetic traces in which B is slower than A for a planted reason, with their exact differences.
 //!
-//! A transformer of eight layers trains, or serves. Both sides run the same work on hosts that take the same
-//! times, and every piece of device work varies by a hundredth, independently on each side. The device is busy
-//! nearly all the time unless that is what was planted.
+//! A transformer with eight layers is trained or serves requests. Both sides have the same work and the same
+//! host times. Durations of device operations vary by 1 %, independently on each side. The device is busy
+//! nearly all the time unless idle time is planted.
 
 use crate::kineto::{self, Gpu, Piece, Recipe, Steady, Totals, Variant, Workload};
 use crate::rng::Rng;
@@ -11,35 +10,35 @@ use laggard_core::classify::Rules;
 use laggard_core::model::timeline::Activity;
 use std::io::{self, Write};
 
-/// What B does otherwise than A.
+/// The planted difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Planted {
-    /// The backward pass of attention, a class of its own, takes a fifth longer.
+    /// The backward pass of attention, a separate class, takes 20 % longer.
     SlowClass,
-    /// Of each layer, a sum and a norm are one kernel on A, and three kernels on B, which take longer.
+    /// A sum and a norm in each layer are one kernel in A, and three slower kernels in B.
     Fused,
-    /// B has a layer more.
+    /// B has one more layer.
     LayerMore,
-    /// B's host is late with every launch, so that the device runs dry.
+    /// The host of B delays every launch, so that the device is idle.
     LateLaunches,
-    /// All-reduces run beside compute on A; on B, compute waits for them.
+    /// All-reduces overlap with compute in A. In B, compute waits for them.
     ExposedCommunication,
-    /// More of B's iterations take in a prompt; each kind of iteration is as fast as on A.
+    /// More iterations of B process a prompt. Each kind of iteration is as fast as in A.
     PhaseMix,
-    /// Amid each step, B's host waits for the device and then does something else.
+    /// Within each step, the host of B waits for the device and then does other work.
     SlowHostGap,
-    /// Wide matrix products run on another tile, which takes three tenths longer.
+    /// Wide matrix products use another tile size, which takes 30 % longer.
     OtherKernel,
-    /// Nothing: the same text twice.
+    /// No difference: the same trace twice.
     Nothing,
-    /// Nothing, but device work varies by three hundredths.
+    /// No difference, but durations of device operations vary by 3 %.
     Noise,
-    /// A is NVIDIA's and B is AMD's; nothing is known but the totals.
+    /// A is NVIDIA and B is AMD; only the totals are known.
     Vendors,
 }
 
 impl Planted {
-    /// All there are.
+    /// All differences.
     pub const ALL: [Planted; 11] = [
         Planted::SlowClass,
         Planted::Fused,
@@ -54,7 +53,7 @@ impl Planted {
         Planted::Vendors,
     ];
 
-    /// Its word on the command line.
+    /// The name on the command line.
     pub fn word(self) -> &'static str {
         match self {
             Planted::SlowClass => "slow-class",
@@ -71,7 +70,7 @@ impl Planted {
         }
     }
 
-    /// What A and B do otherwise than the plain job.
+    /// Variants of A and B.
     fn variants(self) -> [Variant; 2] {
         match self {
             Planted::SlowClass => [Variant::Plain, Variant::SlowAttention],
@@ -87,7 +86,7 @@ impl Planted {
         }
     }
 
-    /// The class of what was planted, where it is a matter of one class.
+    /// The kernel class of the planted difference; empty if it is not limited to one class.
     fn class(self) -> &'static str {
         match self {
             Planted::SlowClass => "Attention (Backward)",
@@ -98,69 +97,68 @@ impl Planted {
     }
 }
 
-/// Which pair to make.
+/// Parameters of a pair.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// What B does otherwise.
+    /// The planted difference.
     pub planted: Planted,
-    /// How long the traces are; both have the same number of steps.
+    /// Length of the traces; both have the same number of steps.
     pub length: Length,
-    /// Decides everything that varies.
+    /// Seed of all random values.
     pub seed: u64,
-    /// Whether Python functions are recorded, and with them the modules.
+    /// Whether to record Python functions, including modules.
     pub python: bool,
 }
 
-/// How long traces are.
+/// Length of the traces.
 #[derive(Clone, Copy, Debug)]
 pub enum Length {
-    /// So many steps, at least one; a server makes at least twenty iterations.
+    /// Number of steps, at least one. A server makes at least 20 iterations.
     Steps(u64),
-    /// Whole steps until A has about this many bytes.
+    /// Complete steps until A has about this many bytes.
     Bytes(u64),
 }
 
-/// What is true of a pair. Gaps are B minus A, of one step in the mean, and as made: they include the noise.
+/// Exact values of a pair. Differences are B minus A, per step on average, including the noise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Truth {
-    /// Steps of each side.
+    /// Steps per side.
     pub steps: u64,
-    /// The gap of the time from the first to the last device work of a step, idle time included.
+    /// Difference in time from the first to the last device operation of a step, including idle time.
     pub gap_ns: f64,
-    /// The class of what was planted, by the built-in rules; empty where it is no matter of one class.
+    /// Kernel class of the planted difference, by the built-in rules; empty if not limited to one class.
     pub class: &'static str,
-    /// The gap of the time of that class's kernels; of communication, what matters is not this but whether
-    /// anything runs beside it.
+    /// Difference in kernel time of that class. For communication the overlap matters instead.
     pub class_gap_ns: f64,
-    /// Kernels that only A runs and that only B runs, in the order of their first launch.
+    /// Kernels that only A or only B runs, in the order of their first launch.
     pub only: [Vec<&'static str>; 2],
 }
 
-/// Two traces as texts, and what is true of them, as [`Truth`] has it.
+/// Two traces and their exact values, as in [`Truth`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
     /// The reference.
     pub a: String,
-    /// What lags.
+    /// The slower side.
     pub b: String,
-    /// Steps of each side.
+    /// Steps per side.
     pub steps: u64,
-    /// What a step of B takes longer on the device, idle time included.
+    /// Difference in device time of a step, including idle time.
     pub gap_ns: f64,
-    /// The class of what was planted; empty where it is no matter of one class.
+    /// Kernel class of the planted difference; empty if not limited to one class.
     pub class: &'static str,
-    /// What kernels of that class take longer in a step of B.
+    /// Difference in kernel time of that class per step.
     pub class_gap_ns: f64,
-    /// Kernels that only A runs and that only B runs.
+    /// Kernels that only A or only B runs.
     pub only: [Vec<&'static str>; 2],
 }
 
-/// A pair of so many steps a side, with Python functions and modules.
+/// A pair with Python functions and modules.
 pub fn pair(planted: Planted, steps: u64, seed: u64) -> Pair {
     text(&Plan { planted, length: Length::Steps(steps), seed, python: true })
 }
 
-/// A pair without Python functions: layers have to be found by their kernels.
+/// A pair without Python functions, so that layers must be detected from kernels.
 pub fn pair_without_python(planted: Planted, steps: u64, seed: u64) -> Pair {
     text(&Plan { planted, length: Length::Steps(steps), seed, python: false })
 }
@@ -197,7 +195,7 @@ pub fn write(plan: &Plan, a: impl Write, b: impl Write) -> io::Result<Truth> {
 }
 
 const LAYERS: u32 = 8;
-/// Iterations of a server that show both kinds often enough.
+/// Minimum number of server iterations to include enough of both kinds.
 const LEAST_ITERATIONS: u64 = 20;
 
 fn recipes(plan: &Plan) -> [Recipe; 2] {
@@ -228,7 +226,7 @@ fn recipes(plan: &Plan) -> [Recipe; 2] {
     })
 }
 
-/// What one side was seen to do, in all steps.
+/// Device operations of one side, over all steps.
 #[derive(Default)]
 struct Side {
     wall_ns: i64,
@@ -263,10 +261,10 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
-    /// What a text says of its device work.
+    /// Device operations of a trace, parsed from its text.
     #[derive(Default)]
     struct Told {
-        /// Of each step: its mark, the time from first to last, and how much of it something ran.
+        /// Of each step: its annotation, the time from first to last operation, and the busy time.
         steps: Vec<(String, i64, i64)>,
         class_ns: i64,
         kernels: usize,
@@ -321,7 +319,7 @@ mod tests {
             self.steps.iter().map(|step| step.2).sum::<i64>() as f64 / self.wall_ns() as f64
         }
 
-        /// The mean time of steps whose mark begins so.
+        /// Mean time of steps whose annotation starts with `mark`.
         fn mean_ns(&self, mark: &str) -> f64 {
             let of: Vec<i64> =
                 self.steps.iter().filter(|step| step.0.starts_with(mark)).map(|s| s.1).collect();
@@ -334,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn the_texts_say_what_is_said_to_be_true_of_them() {
+    fn exact_values_match_the_traces() {
         for planted in Planted::ALL {
             for pair in
                 [pair(planted, 1, 5), pair(planted, 3, 1), pair_without_python(planted, 2, 9)]
@@ -356,9 +354,9 @@ mod tests {
         }
     }
 
-    /// Tests of comparisons take for granted that the gap is what was planted, and noise is small beside it.
+    /// Tests of comparisons rely on this: the difference is the planted one, and noise is small.
     #[test]
-    fn the_gap_is_that_of_what_was_planted() {
+    fn difference_is_the_planted_one() {
         let layers = f64::from(LAYERS);
         let check = |planted, expected_us: f64, within_us: f64| {
             let gap_us = pair(planted, 6, 2).gap_ns / 1e3;
@@ -375,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn kernels_of_one_side_are_those_that_were_planted() {
+    fn exclusive_kernels_are_the_planted_ones() {
         let only = |planted| pair(planted, 1, 1).only;
         let [a, b] = only(Planted::Fused);
         assert_eq!(a, ["triton_red_fused_add_native_layer_norm_0"]);
@@ -396,9 +394,9 @@ mod tests {
         }
     }
 
-    /// A slower kernel lengthens a step only where the device does not wait for the host anyway.
+    /// A slower kernel lengthens a step only if the device is not waiting for the host.
     #[test]
-    fn devices_are_busy_unless_waiting_was_planted() {
+    fn device_is_busy_unless_idle_time_is_planted() {
         for planted in Planted::ALL {
             let waits = [Planted::LateLaunches, Planted::SlowHostGap].contains(&planted);
             let [a, b] = told(&pair(planted, 2, 1)).map(|told| told.busy_share());
@@ -410,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mix_of_phases_lags_in_no_phase() {
+    fn phase_mix_is_not_slower_within_a_phase() {
         let [a, b] = told(&pair(Planted::PhaseMix, 1, 3));
         assert!(a.steps.len() >= 20);
         for mark in ["execute_context_1", "execute_context_0"] {
@@ -421,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_pair_and_nothing_planted_the_same_text() {
+    fn pairs_are_reproducible() {
         for planted in Planted::ALL {
             let made = pair(planted, 1, 4);
             assert_eq!(made, pair(planted, 1, 4), "{planted:?}");
@@ -431,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn without_python_there_are_neither_frames_nor_modules() {
+    fn without_python_there_are_no_frames_or_modules() {
         let (with, without) =
             (pair(Planted::LayerMore, 1, 1), pair_without_python(Planted::LayerMore, 1, 1));
         assert!(with.a.contains("python_function") && with.a.contains("nn.Module: Block_7"));
@@ -443,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn large_pairs_have_about_the_size_asked_for_and_equal_steps() {
+    fn large_pairs_have_the_requested_size_and_equal_steps() {
         let plan = Plan {
             planted: Planted::SlowClass,
             length: Length::Bytes(3_000_000),

@@ -1,26 +1,26 @@
-//! Writes trace files key by key, in the layout that Kineto or a re-serialising program gives them.
+//! Writes trace files key by key, in the layout of Kineto or of programs that re-serialize JSON.
 
 use crate::json::Layout;
 use std::io::{self, Write};
 
-/// The layouts that traces come in.
+/// JSON layout of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Style {
-    /// As Kineto writes it: an event over several lines, several keys a line.
+    /// Kineto's layout: several lines per event, several keys per line.
     Native,
-    /// No white space at all.
+    /// No whitespace.
     Compact,
-    /// One line, a space behind every comma and colon.
+    /// One line, with a space after every comma and colon.
     Spaced,
-    /// One value a line, two spaces a level.
+    /// One value per line, indented by two spaces per level.
     Indent2,
 }
 
 impl Style {
-    /// All of them.
+    /// All layouts.
     pub const ALL: [Style; 4] = [Style::Native, Style::Compact, Style::Spaced, Style::Indent2];
 
-    /// Its word in file names and on the command line.
+    /// The name in file names and on the command line.
     pub fn word(self) -> &'static str {
         match self {
             Style::Native => "native",
@@ -31,10 +31,10 @@ impl Style {
     }
 }
 
-/// What stands before the next key in the native layout; the other layouts have one way only.
+/// Separator before the next key in the native layout.
 #[derive(Clone, Copy)]
 enum Before {
-    /// The opening brace: nothing but these spaces.
+    /// After the opening brace: only these spaces.
     Open(usize),
     /// A comma and a space.
     Comma,
@@ -44,7 +44,7 @@ enum Before {
     Gap(usize),
 }
 
-/// A writer of events. Texts are written as they are: the callers' names need no escapes.
+/// Writer of events. Strings are not escaped, because the generated names need no escapes.
 pub(crate) struct Pen<W: Write> {
     out: W,
     text: Vec<u8>,
@@ -76,7 +76,7 @@ impl<W: Write> Pen<W> {
         }
     }
 
-    /// Text outside of events, as it is.
+    /// Writes text outside of events.
     pub(crate) fn raw(&mut self, text: &str) {
         self.text.extend_from_slice(text.as_bytes());
     }
@@ -144,13 +144,13 @@ impl<W: Write> Pen<W> {
         self.end();
     }
 
-    /// The next key starts a line in the native layout.
+    /// Puts the next key on a new line in the native layout.
     pub(crate) fn line(&mut self) -> &mut Self {
         self.before = Before::Line;
         self
     }
 
-    /// The next key stands this many spaces off in the native layout.
+    /// Puts this many spaces before the next key in the native layout.
     pub(crate) fn gap(&mut self, spaces: usize) -> &mut Self {
         self.before = match self.before {
             Before::Open(_) => Before::Open(spaces),
@@ -168,7 +168,7 @@ impl<W: Write> Pen<W> {
         self
     }
 
-    /// A value whose text is ready, in this layout.
+    /// Writes a value that is already formatted.
     pub(crate) fn ready(&mut self, key: &str, value: &str) -> &mut Self {
         self.key(key);
         self.raw(value);
@@ -184,12 +184,12 @@ impl<W: Write> Pen<W> {
         self
     }
 
-    /// Nanoseconds as microseconds.
+    /// Writes nanoseconds as microseconds.
     pub(crate) fn micros(&mut self, key: &str, nanos: i64) -> &mut Self {
         self.decimal(key, nanos.unsigned_abs(), 3)
     }
 
-    /// `number` over ten to the power of `places`. Programs that re-serialise drop final zeros.
+    /// Writes `number` / 10^`places`. Layouts of re-serialized JSON have no trailing zeros.
     pub(crate) fn decimal(&mut self, key: &str, number: u64, places: u32) -> &mut Self {
         self.key(key);
         let unit = 10u64.pow(places);

@@ -1,20 +1,21 @@
-//! Recordings, sketched: a stack is a line of text, outermost frame first.
+//! Synthetic profiles. A stack is a line of text, outermost frame first, with frames separated by
+//! `;`.
 //!
-//! Frames stand between `;`. `libx.so!f` is machine code, `libx.so!f (f.c:12)` with its line,
-//! `libx.so!0x12` without a name, `inline libx.so!f` put into its caller; `f (app.py:3)` is Python,
-//! `[kernel]!f` the kernel, `-- text` a mark.
+//! `libx.so!f` is a native frame, `libx.so!f (f.c:12)` one with a source line, `libx.so!0x12` one
+//! without a symbol, `inline libx.so!f` an inlined one. `f (app.py:3)` is a Python frame,
+//! `[kernel]!f` a kernel frame, `-- text` a marker.
 
 use laggard_core::model::NONE;
 use laggard_core::model::profile::{
     About, Event, Frame, FrameKind, Interner, Module, Profile, Sample, Thread, Unit, state,
 };
 
-/// Nanoseconds that a sample stands for.
+/// Nanoseconds per sample.
 pub const PERIOD_NS: u64 = 1_000_000;
 
-/// A profile in the making.
+/// Builder of a profile.
 pub struct Sketch {
-    /// As far as it is.
+    /// The profile so far.
     pub profile: Profile,
     interner: Interner,
     thread: u32,
@@ -43,7 +44,7 @@ impl Default for Sketch {
 }
 
 impl Sketch {
-    /// What follows is of this thread.
+    /// Sets the thread of the following samples.
     pub fn thread(&mut self, pid: u32, tid: u32, process: &str, name: &str) -> &mut Sketch {
         let known = self.profile.threads.iter().position(|t| (t.pid, t.tid) == (pid, tid));
         self.thread = known.unwrap_or(self.profile.threads.len()) as u32;
@@ -54,7 +55,7 @@ impl Sketch {
         self
     }
 
-    /// What follows counts this.
+    /// Sets the event of the following samples.
     pub fn event(&mut self, name: &str, unit: Unit) -> &mut Sketch {
         let known = self.profile.events.iter().position(|event| event.name == name);
         self.event = known.unwrap_or(self.profile.events.len()) as u32;
@@ -64,13 +65,13 @@ impl Sketch {
         self
     }
 
-    /// What follows starts at this time.
+    /// Sets the time of the next sample.
     pub fn at(&mut self, time_ns: u64) -> &mut Sketch {
         self.clock_ns = time_ns;
         self
     }
 
-    /// So many samples of a stack, one period apart.
+    /// Adds samples of a stack, one period apart.
     pub fn samples(&mut self, count: usize, stack: &str) -> &mut Sketch {
         let stack = self.stack(stack);
         for _ in 0..count {
@@ -89,7 +90,7 @@ impl Sketch {
         self
     }
 
-    /// The profile, its samples by time.
+    /// The profile, with samples sorted by time.
     pub fn done(&mut self) -> Profile {
         let mut profile = self.profile.clone();
         profile.samples.sort_by_key(|sample| sample.time_ns);
@@ -105,7 +106,7 @@ impl Sketch {
         self.interner.stack(&mut self.profile, frames.into_iter())
     }
 
-    /// The number of a frame.
+    /// Adds a frame and returns its number.
     pub(crate) fn frame(&mut self, text: &str) -> u32 {
         let texts = &mut self.profile.texts;
         let (rest, kind) = match text.strip_prefix("inline ") {
@@ -146,7 +147,7 @@ impl Sketch {
     }
 }
 
-/// A program that imports NumPy and multiplies matrices, with two workers of OpenBLAS.
+/// A program that imports NumPy and multiplies matrices, with two OpenBLAS worker threads.
 pub fn matrix_product() -> Profile {
     const START: &str = "python3.12!_start;libc.so.6!__libc_start_main;python3.12!Py_RunMain";
     const BLAS: &str = "libopenblas64_p.so";
@@ -198,8 +199,8 @@ pub fn matrix_product() -> Profile {
     profile
 }
 
-/// The same product with an older kernel in another build of the library, a copy before it and a
-/// hostile name; `more` samples more of the kernel.
+/// The same product with an older kernel in another build of the library, a preceding copy and a
+/// hostile name. The kernel has `more` additional samples.
 pub fn older_kernel(more: usize) -> Profile {
     const BLAS: &str = "libopenblas.so.0";
     let mut sketch = Sketch::default();

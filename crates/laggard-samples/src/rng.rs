@@ -1,16 +1,16 @@
-//! Random numbers that are the same everywhere: the SplitMix64 sequence.
+//! Reproducible random numbers: SplitMix64.
 
-/// A seeded source of random numbers.
+/// A seeded random number generator.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// A source whose numbers follow from `seed` alone.
+    /// Creates a generator.
     pub fn new(seed: u64) -> Rng {
         Rng(seed)
     }
 
-    /// The next number, any of 2^64.
+    /// The next 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -19,42 +19,42 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`, which is at least 1.
+    /// A number below `end`, which must be at least 1.
     pub fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(end)) >> 64) as u64
     }
 
-    /// A number from `low` to `high`, both included.
+    /// A number from `low` to `high`, inclusive.
     pub fn between(&mut self, low: i64, high: i64) -> i64 {
         low.wrapping_add_unsigned(self.below(low.abs_diff(high).saturating_add(1)))
     }
 
-    /// True `percent` times in a hundred.
+    /// True with a probability of `percent` %.
     pub fn percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    /// One of `items`, of which there is at least one.
+    /// One of `items`, which must not be empty.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len() as u64) as usize]
     }
 
-    /// Puts `items` in random order.
+    /// Shuffles `items`.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u64 + 1) as usize);
         }
     }
 
-    /// `nanos` give or take a tenth, and one time in fifty half as much again.
+    /// `nanos` ± 10 %, and 50 % more in one of 50 cases.
     pub fn jitter(&mut self, nanos: i64) -> i64 {
         let spread = nanos / 10;
         let slow = if self.below(50) == 0 { nanos / 2 } else { 0 };
         nanos + self.between(-spread, spread) + slow
     }
 
-    /// A number of mean 0 and standard deviation 1, almost normal: twelve even ones added up, which every
-    /// machine computes alike.
+    /// An approximately normal number with mean 0 and standard deviation 1: the sum of twelve uniform
+    /// numbers, which is the same on every machine.
     pub fn normal(&mut self) -> f64 {
         let even = |bits: u64| (bits >> 11) as f64 / (1u64 << 53) as f64;
         (0..12).map(|_| even(self.bits())).sum::<f64>() - 6.0
@@ -66,7 +66,7 @@ mod tests {
     use super::Rng;
 
     #[test]
-    fn numbers_follow_from_the_seed_and_stay_in_range() {
+    fn numbers_are_reproducible_and_in_range() {
         let (mut a, mut b) = (Rng::new(7), Rng::new(7));
         for _ in 0..1000 {
             assert_eq!(a.bits(), b.bits());

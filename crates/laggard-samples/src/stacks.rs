@@ -1,34 +1,34 @@
-//! Collapsed stacks of any size, as a long recording of Python with C++ below it gives them.
+//! Synthetic collapsed stacks of any size, like a long recording of Python and C++.
 
 use crate::Rng;
 use std::io::{self, BufWriter, Write};
 
-/// In which order stacks stand in a file.
+/// Order of stacks in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Stacks with the same callers stand together, as the scripts that sort them leave it.
+    /// Sorted: stacks with the same callers are adjacent.
     Sorted,
-    /// As they came out of a hash table, such as that of py-spy.
+    /// In the order of a hash table, as in py-spy's output.
     Mixed,
 }
 
-/// Functions that there are.
+/// Number of functions.
 const FUNCTIONS: usize = 3000;
-/// Different functions that one calls.
+/// Distinct callees per function.
 const CALLEES: u64 = 7;
 const DEEPEST: usize = 60;
 const SHALLOWEST: usize = 10;
-/// Stacks that the lines of a mixed file go on from.
+/// Number of stacks from which the stacks of a mixed file are derived.
 const SORTED_RUNS: usize = 4096;
 
-/// Writes collapsed stacks of about so many bytes: 10 to 60 frames deep, of 3,000 functions, about
-/// a thousand bytes a line and hardly two lines alike. Returns how many samples they stand for.
+/// Writes about this many bytes of collapsed stacks: 10 to 60 frames deep, of 3,000 functions, about
+/// a thousand bytes per line, nearly all distinct. Returns the number of samples.
 pub fn collapsed(bytes: u64, seed: u64, order: Order, out: &mut dyn Write) -> io::Result<u64> {
     let mut out = BufWriter::with_capacity(1 << 20, out);
     let mut rng = Rng::new(seed);
     let names: Vec<String> = (0..FUNCTIONS).map(|number| name(number, &mut rng)).collect();
-    // Stacks of a program differ from some other one in their innermost frames only; sorted, that
-    // is the one before.
+    // Each stack differs from another one only in its innermost frames. In a sorted file, that is
+    // the previous one.
     let others = match order {
         Order::Sorted => 1,
         Order::Mixed => SORTED_RUNS,

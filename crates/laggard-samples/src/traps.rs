@@ -1,7 +1,7 @@
-//! Hard files: damaged, odd and hostile traces, and files that are no traces.
+//! Malformed files: damaged, unusual and hostile traces, and files that are not traces.
 //!
-//! [`traps`] are single cases with what a careful reader finds in them; [`random`] mixes many at random;
-//! [`not_traces`] are of other kinds and to be refused.
+//! [`traps`] has single cases with their expected counts; [`random`] combines many at random;
+//! [`not_traces`] has files of other kinds, which readers must reject.
 
 mod odd;
 mod other_kinds;
@@ -11,28 +11,28 @@ pub use odd::traps;
 pub use other_kinds::not_traces;
 pub use random::{damage, random_trap};
 
-/// A file, and what is known about it.
+/// A file and its expected counts.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// Its name.
     pub name: String,
-    /// What is hard about it, in one line.
+    /// One-line description.
     pub about: String,
     /// Its content.
     pub bytes: Vec<u8>,
-    /// What a careful reader finds; `None` where that is a matter of taste.
+    /// Expected counts; `None` if several results are acceptable.
     pub found: Option<Found>,
 }
 
-/// What a careful reader finds in a file. Events whose time is no number are counted but are no kernels;
-/// a duration that is negative or no number adds nothing.
+/// Expected counts of a file. Events without a numeric timestamp count as events but not as kernels.
+/// A duration that is negative or not a number counts as 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// Objects in the event array.
     pub events: u64,
     /// Kernels.
     pub kernels: u64,
-    /// Their durations, added up.
+    /// Sum of their durations.
     pub kernel_ns: u64,
 }
 

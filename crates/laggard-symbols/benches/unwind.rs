@@ -1,10 +1,10 @@
 //! Time per frame and per stack, cold and warm.
 //!
-//!   cargo bench -p laggard-symbols [-- RECORDS]
+//! `cargo bench -p laggard-symbols [-- RECORDS]`
 //!
-//! RECORDS is a file as `tests/c/steps.c` writes it, with `RECORDS.maps` beside it; without one,
+//! RECORDS is a file written by `tests/c/steps.c`, with `RECORDS.maps` beside it. Without it,
 //! scenarios of `steps.c` are recorded.
-#![allow(clippy::unwrap_used, clippy::print_stdout)] // it is a program for developers
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // a program for developers
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -56,19 +56,20 @@ fn measure(name: &str, records: &[Record], maps: &[u8]) {
         let ns = start.elapsed().as_nanos() as f64;
         fastest = fastest.min(ns);
         if round == 0 {
-            println!("  first {:.2} µs a stack", ns / records.len() as f64 / 1e3);
+            println!("  first {:.2} µs per stack", ns / records.len() as f64 / 1e3);
         }
     }
     name_all(records, &space, &modules);
     let per_stack = fastest / records.len() as f64 / 1e3;
     let frames_a_stack = depth as f64 / records.len() as f64;
     println!(
-        "  warm, best of {ROUNDS}: {per_stack:.2} µs a stack of {frames_a_stack:.1} frames, {:.0} ns a frame; {endings:?}",
+        "  warm, best of {ROUNDS}: {per_stack:.2} µs per stack of {frames_a_stack:.1} frames, {:.0} ns per frame; {endings:?}",
         fastest / depth as f64
     );
 }
 
-/// Names every address once, by symbol and by line. The first look at a file reads its tables.
+/// Symbolizes every address once, by symbol and by line. The first access to a file reads its
+/// tables.
 fn name_all(records: &[Record], space: &AddressSpace, modules: &Modules) {
     let mut unwinder = Unwinder::default();
     let (mut frames, mut all) = (vec![], BTreeSet::new());
@@ -100,7 +101,7 @@ fn name_all(records: &[Record], space: &AddressSpace, modules: &Modules) {
     }
     let mut leaves: Vec<_> = leaves.into_iter().collect();
     leaves.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    println!("  most often on top: {:?}", &leaves[..leaves.len().min(6)]);
+    println!("  most frequent innermost functions: {:?}", &leaves[..leaves.len().min(6)]);
 }
 
 fn name(modules: &Modules, module: Option<ModuleIndex>, svma: u64) -> String {

@@ -1,8 +1,8 @@
-//! One step up a stack by call-frame information, with all registers.
+//! One step of stack unwinding by call-frame information, with all registers.
 //!
-//! Three registers are not enough: functions that realign their stack say where their frame is
-//! through `r10` or an expression. Rules are kept per address, so that a step costs a look into a
-//! hash table and a few reads.
+//! Three registers are not sufficient: functions that realign their stack locate their frame
+//! through `r10` or an expression. Rules are cached per address, so that a step costs a hash table
+//! lookup and a few reads.
 
 use crate::{Elf, Memory, Registers};
 use gimli::{
@@ -16,67 +16,67 @@ use std::ops::Range;
 type Reader<'a> = EndianSlice<'a, LittleEndian>;
 type Fde<'a> = FrameDescriptionEntry<Reader<'a>>;
 
-/// Bytes below the stack pointer that a function may use without moving it.
+/// Bytes below the stack pointer that a function can use without moving it (red zone).
 pub(crate) const RED_ZONE: u64 = 128;
-/// Operations after which an expression is given up; real ones have a dozen.
+/// Maximum number of operations of an expression. Real ones have a dozen.
 const LONGEST_EXPRESSION: u32 = 1000;
-/// Addresses whose rules are kept; then all are forgotten.
+/// Maximum number of cached addresses. The cache is cleared when it is full.
 const MOST_KNOWN: usize = 1 << 21;
-/// There is no rule for an address.
+/// No rule exists for an address.
 const NO_ROW: u32 = u32::MAX;
 
-/// The call-frame rules of one file, as far as they were asked for.
+/// The cached call-frame rules of one file.
 #[derive(Default)]
 pub struct Rows {
     by_address: FxHashMap<u64, u32>,
     rows: Vec<Row>,
     numbers: FxHashMap<Row, u32>,
     context: UnwindContext<usize>,
-    /// Where each function's rules are, by address; only for files without a usable
+    /// Offset of each function's rules, by address. Only for files without a usable
     /// `.eh_frame_hdr`.
     index: Option<Vec<(Range<u64>, usize)>>,
 }
 
-/// A step that worked.
+/// A successful step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The registers are now the caller's.
+    /// The registers are now those of the caller.
     Caller {
-        /// The frame's end: the caller's stack pointer before the call.
+        /// End of the frame: the caller's stack pointer before the call.
         cfa: u64,
-        /// Whether the frame was put there by a signal. Then the caller was interrupted, and its
-        /// pc is the next instruction rather than a return address.
+        /// Whether this is a signal frame. The caller was then interrupted, and its pc is the next
+        /// instruction instead of a return address.
         is_signal: bool,
     },
-    /// There is no caller.
+    /// The frame has no caller.
     Outermost {
-        /// The frame's end.
+        /// End of the frame.
         cfa: u64,
     },
 }
 
-/// Why a step did not work.
+/// Why a step failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stop {
     /// The file has no rules for the address.
-    #[error("there is no unwind information for the address")]
+    #[error("no unwind information for the address")]
     NoUnwindInfo,
-    /// The rules lead to memory that was not copied.
-    #[error("the word at {0:#x} was not copied")]
+    /// The rules refer to memory that was not copied.
+    #[error("the stack word at {0:#x} was not copied")]
     Unreadable(u64),
     /// The rules lead down the stack or nowhere.
-    #[error("the next frame would not lie above this one")]
+    #[error("the next frame is not above this one")]
     Stuck,
-    /// The rules cannot be followed.
-    #[error("the unwind information of the address cannot be followed")]
+    /// The rules are invalid.
+    #[error("invalid unwind information for the address")]
     BadUnwindInfo,
 }
 
-/// How to find the caller's registers from those at one address.
+/// Rules that give the caller's registers at one address.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Row {
     cfa: Cfa,
-    /// `None` when nothing says where it is.
+    /// `None` if no rule gives its location.
     return_address: Option<Rule>,
     others: Box<[(u8, Rule)]>,
     is_signal: bool,
@@ -93,12 +93,12 @@ enum Rule {
     Unknown,
     /// Saved at this offset from the CFA.
     Saved(i64),
-    /// The CFA and this offset.
+    /// The CFA plus this offset.
     CfaAnd(i64),
     Register(u8),
-    /// Saved where the expression says.
+    /// Saved at the address given by the expression.
     SavedAt(Program),
-    /// What the expression says.
+    /// The value of the expression.
     Is(Program),
     Constant(u64),
 }
@@ -111,9 +111,9 @@ struct Program {
 }
 
 impl Rows {
-    /// Steps from a frame of `elf` to its caller. `svma` is where the frame is: its pc without
-    /// the bias, or one less when that is a return address. `registers` change only when it
-    /// works; outermost frames have a pc of 0 then.
+    /// Steps from a frame of `elf` to its caller. `svma` is the address of the frame: its pc
+    /// without the bias, or one less if the pc is a return address. `registers` change only on
+    /// success. For outermost frames the pc becomes 0.
     pub fn step<M: Memory + ?Sized>(
         &mut self,
         elf: &Elf,
@@ -207,8 +207,8 @@ impl std::fmt::Debug for Rows {
 }
 
 impl Elf {
-    /// The functions that unwind information knows, by address; they have no names. For files
-    /// without symbols.
+    /// Address ranges of the functions with unwind information, by address. They have no names. For
+    /// files without symbols.
     pub fn function_ranges(&self) -> Vec<Range<u64>> {
         index(self).into_iter().map(|(range, _)| range).collect()
     }
@@ -249,11 +249,11 @@ impl Row {
             let live = old.0[*register as usize];
             new.0[*register as usize] = match rule.place(elf, &old, cfa, memory)? {
                 Place::Value(value) => value,
-                // Compilers leave the rule of a register that an epilogue has already restored.
-                // Its slot is then below the stack; or, when it was to be found through the
-                // register itself, anywhere. A slot that is not in the frame is none, and the
-                // register right. In the red zone, when it was copied, the slot is right both
-                // for that and for a leaf that saves there.
+                // Compilers keep the rule of a register after the epilogue has restored it. Its
+                // slot is then below the stack or, if it was relative to that register, anywhere.
+                // If the slot is outside the frame, it is ignored and the register already has the
+                // right value. A slot in the red zone, if copied, is right in this case and also
+                // for a leaf function that saves registers there.
                 Place::At(at) if !self.is_signal && !frame.contains(&at) => live,
                 Place::At(at) => match memory.word(at) {
                     Some(word) => word,
@@ -267,7 +267,7 @@ impl Row {
     }
 }
 
-/// Where a register's earlier value is.
+/// Location of a register's previous value.
 enum Place {
     At(u64),
     Value(u64),
@@ -427,7 +427,7 @@ fn index(elf: &Elf) -> Vec<(Range<u64>, usize)> {
             Ok(cie)
         });
         let Ok(fde) = fde else { continue };
-        // Functions that the linker dropped are left at address 0.
+        // Functions removed by the linker have address 0.
         if fde.initial_address() > 0 && fde.len() > 0 {
             index.push((fde.initial_address()..fde.end_address(), fde.offset()));
         }

@@ -1,4 +1,4 @@
-//! Finds the separate files that debug information may live in.
+//! Finds separate debug files.
 
 use crate::Elf;
 use std::ffi::OsStr;
@@ -6,12 +6,12 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Where distributions install debug files.
+/// Directories where distributions install debug files.
 const ROOT: &str = "/usr/lib/debug";
-/// What `.gnu_debugdata` may unpack to; it holds symbols only.
+/// Maximum unpacked size of `.gnu_debugdata`, which contains only symbols.
 const LARGEST_EMBEDDED: u64 = 256 << 20;
 
-/// The debug file of a file: by its build-id, or by its `.gnu_debuglink`.
+/// The debug file of a file, by its build ID or by its `.gnu_debuglink`.
 pub(crate) fn find(elf: &Elf) -> Option<Elf> {
     if elf.has_section(".debug_info") && elf.has_section(".symtab") {
         return None;
@@ -37,7 +37,7 @@ pub(crate) fn find(elf: &Elf) -> Option<Elf> {
         })
 }
 
-/// The file that holds what several debug files have in common, as `dwz` makes it.
+/// The file with the common parts of several debug files, created by `dwz`.
 pub(crate) fn supplement(elf: &Elf) -> Option<Elf> {
     let (_, bytes) = elf.section_bytes(".gnu_debugaltlink")?;
     let (name, id) = bytes.split_at(bytes.iter().position(|byte| *byte == 0)?);
@@ -73,15 +73,15 @@ fn by_build_id(id: &str) -> Option<PathBuf> {
     Some(Path::new(ROOT).join(".build-id").join(head).join(format!("{tail}.debug")))
 }
 
-/// The file that has this build-id in the cache of perf or of debuginfod, where it is kept when the
-/// file itself was replaced or is on another machine.
+/// The file with this build ID in the cache of perf or debuginfod. Needed if the file was replaced
+/// or is from another machine.
 pub(crate) fn cached(id: &str) -> Option<Elf> {
     let files = caches(id, "elf", "executable").into_iter();
     files.filter_map(|path| Elf::open(path).ok()).find(|file| file.build_id() == Some(id))
 }
 
-/// Where caches keep a file: perf below `~/.debug` (`perf buildid-cache`, and `perf archive` unpacked
-/// there), debuginfod below the directory that its variable names.
+/// Paths of a file in caches: `~/.debug` for perf (`perf buildid-cache`, unpacked `perf archive`),
+/// and the directory given by the environment variable for debuginfod.
 fn caches(id: &str, of_perf: &str, of_debuginfod: &str) -> Vec<PathBuf> {
     let is_id = id.len() > 2 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     let Some((head, tail)) = id.split_at_checked(2).filter(|_| is_id) else { return vec![] };

@@ -1,14 +1,14 @@
-//! Names as their authors wrote them.
+//! Demangles symbol names.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// Names that grow beyond this are left as they are: a short C++ symbol can say "the same again"
-/// many times over.
+/// Maximum length of a demangled name. Longer ones stay mangled: with back references, a short C++
+/// symbol can expand to a huge name.
 const LONGEST: usize = 1 << 14;
 
-/// The name that a compiler mangled: Rust's (both schemes, without the hash) and C++'s. Others
-/// come back as they are.
+/// Demangles Rust names (both schemes, without the hash) and C++ names. Other names are returned
+/// unchanged.
 pub fn demangle(name: &str) -> Cow<'_, str> {
     let (plain, suffix) = match name.strip_suffix("@plt") {
         Some(plain) => (plain, "@plt"),
@@ -20,7 +20,7 @@ pub fn demangle(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// The last part of a path: `libc.so.6` of `/lib/x86_64-linux-gnu/libc.so.6`.
+/// The last component of a path: `libc.so.6` of `/lib/x86_64-linux-gnu/libc.so.6`.
 pub fn short_name(path: &str) -> &str {
     path.rsplit('/').find(|part| !part.is_empty()).unwrap_or(path)
 }
@@ -33,7 +33,7 @@ fn rust(name: &str) -> Option<String> {
     Some(bounded.0)
 }
 
-/// Rust's older scheme is C++'s with `17h` and a hash of 16 digits as the last part.
+/// Rust's legacy scheme is that of C++ with `17h` and a hash of 16 digits as the last component.
 fn has_legacy_hash(name: &str) -> bool {
     let Some(at) = name.starts_with("_ZN").then(|| name.rfind("17h")).flatten() else {
         return false;
@@ -54,7 +54,7 @@ fn cpp(name: &str) -> Option<String> {
     Some(bounded.0)
 }
 
-/// A text that refuses to grow without end.
+/// A text with a maximum length.
 #[derive(Default)]
 struct Bounded(String);
 
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_read_as_their_authors_wrote_them() {
+    fn demangles_names() {
         for (mangled, readable) in [
             ("main", "main"),
             ("sgemm_kernel_SKYLAKEX", "sgemm_kernel_SKYLAKEX"),
@@ -91,13 +91,13 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_explodes_stays_short() {
+    fn keeps_exploding_name_mangled() {
         let bomb = format!("_Z1f{}", "1TIS_S_S_E".repeat(40));
         assert!(demangle(&bomb).len() <= LONGEST);
     }
 
     #[test]
-    fn the_short_name_is_the_last_part() {
+    fn short_name_is_the_last_component() {
         assert_eq!(short_name("/lib/libc.so.6"), "libc.so.6");
         assert_eq!(short_name("[vdso]"), "[vdso]");
         assert_eq!(short_name("/"), "/");

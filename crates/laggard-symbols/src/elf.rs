@@ -1,4 +1,4 @@
-//! `Elf`: one file and what its headers say.
+//! `Elf`: an ELF file and its headers.
 
 use crate::content::Content;
 use crate::symbols::{Symbol, Symbols};
@@ -16,16 +16,15 @@ use std::sync::OnceLock;
 pub(crate) type Header = FileHeader64<LittleEndian>;
 pub(crate) const ENDIAN: LittleEndian = LittleEndian;
 
-/// Sections beyond this number are not looked at; linkers write fewer than a hundred.
+/// Maximum number of sections read. Linkers write fewer than a hundred.
 const MOST_SECTIONS: usize = 1 << 16;
-/// Likewise parts with notes; linkers write two or three.
+/// Maximum number of note segments read. Linkers write two or three.
 const MOST_NOTES: usize = 16;
 const LONGEST_SECTION_NAME: usize = 64;
-/// What a compressed section may unpack to.
+/// Maximum unpacked size of a compressed section.
 const LARGEST_UNPACKED: u64 = 2 << 30;
 
-/// One ELF file. Opening it reads headers only; symbols and debug information are read when they
-/// are first asked for.
+/// An ELF file. Opening it reads only the headers. Symbols and debug info are read on first use.
 pub struct Elf {
     content: Content,
     path: Option<PathBuf>,
@@ -38,7 +37,7 @@ pub struct Elf {
     needed: Vec<String>,
     segments: Vec<Segment>,
     sections: Vec<Section>,
-    /// Where code is, by address.
+    /// Address ranges of code, sorted.
     code: Vec<Range<u64>>,
     eh_frame: Option<Piece>,
     eh_frame_hdr: Option<Piece>,
@@ -49,44 +48,44 @@ pub struct Elf {
     unpacked: OnceLock<Vec<(String, Vec<u8>)>>,
 }
 
-/// What kind of ELF file.
+/// The type of an ELF file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A program at a fixed address.
     Program,
-    /// A library, or a program that runs at any address.
+    /// A library or a position-independent program.
     Shared,
-    /// Input of a linker.
+    /// An object file.
     Relocatable,
-    /// A memory dump.
+    /// A core dump.
     Core,
-    /// None of these.
+    /// Any other type.
     Other,
 }
 
-/// A part of the file that is mapped to run.
+/// A loaded segment of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Where it starts in the file.
+    /// Offset in the file.
     pub offset: u64,
-    /// Its bytes in the file.
+    /// Size in the file.
     pub file_size: u64,
-    /// Where it starts in memory, before the bias.
+    /// Address in memory, without the bias.
     pub svma: u64,
-    /// Its bytes in memory.
+    /// Size in memory.
     pub size: u64,
-    /// Whether it may be run.
+    /// Whether it is executable.
     pub executable: bool,
 }
 
-/// A section's header.
+/// A section header.
 pub(crate) struct Section {
     pub(crate) name: String,
     pub(crate) svma: u64,
     pub(crate) size: u64,
     pub(crate) entry_size: u64,
     pub(crate) executable: bool,
-    /// Where it is in the file; `None` when it has no bytes there.
+    /// Range in the file; `None` if it has no content there.
     pub(crate) range: Option<Range<usize>>,
     compressed: bool,
 }
@@ -107,7 +106,7 @@ impl Elf {
         Elf::new(content, Some(path.to_owned()), &path.display().to_string())
     }
 
-    /// Reads a file from memory. `name` is for messages.
+    /// Reads a file from memory. `name` is used in messages.
     pub fn from_bytes(bytes: Vec<u8>, name: &str) -> Result<Elf, Error> {
         Elf::new(Content::Kept(bytes), None, name)
     }
@@ -117,10 +116,8 @@ impl Elf {
         if !content.starts_with(&elf::ELFMAG) {
             return Err(Error::NotElf { name: name.to_owned() });
         }
-        let ident: [u8; 20] = content
-            .first_chunk()
-            .copied()
-            .ok_or_else(|| damaged("it ends within its first header"))?;
+        let ident: [u8; 20] =
+            content.first_chunk().copied().ok_or_else(|| damaged("the ELF header is truncated"))?;
         let is_64 = ident[4] == elf::ELFCLASS64.0;
         let is_little_endian = ident[5] == elf::ELFDATA2LSB.0;
         let half = |at: usize| match is_little_endian {
@@ -166,7 +163,7 @@ impl Elf {
         let data: &[u8] = &self.content;
         let header = Header::parse(data)?;
         let programs = header.program_headers(ENDIAN, data)?;
-        // A file whose section headers are gone or broken still runs and unwinds.
+        // A file with missing or broken section headers can still run and be unwound.
         let table = header.sections(ENDIAN, data).unwrap_or_default();
 
         let segments = programs.iter().filter(|p| p.p_type(ENDIAN) == elf::PT_LOAD).map(segment);
@@ -191,7 +188,7 @@ impl Elf {
         Ok(())
     }
 
-    /// `.eh_frame` by its section, or where `.eh_frame_hdr` says that it begins.
+    /// `.eh_frame` by its section header, or by the address in `.eh_frame_hdr`.
     fn find_eh_frame(&self) -> Option<Piece> {
         if let Some(section) = self.section(".eh_frame") {
             return Some(Piece { svma: section.svma, range: section.range.clone()? });
@@ -206,42 +203,42 @@ impl Elf {
         (!range.is_empty()).then_some(Piece { svma, range })
     }
 
-    /// Where it was opened.
+    /// The path that was opened.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// All its bytes.
+    /// The whole content.
     pub fn bytes(&self) -> &[u8] {
         &self.content
     }
 
-    /// What kind of file it is.
+    /// The type of the file.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// The machine's number in the header (62 is x86-64, 183 AArch64).
+    /// The machine number in the header (62 is x86-64, 183 is AArch64).
     pub fn machine(&self) -> u16 {
         self.machine
     }
 
-    /// Whether its addresses have 64 bits.
+    /// Whether addresses have 64 bits.
     pub fn is_64(&self) -> bool {
         self.is_64
     }
 
-    /// Whether it is 64-bit code for x86-64, which can be unwound.
+    /// Whether it is 64-bit x86-64 code, which can be unwound.
     pub fn is_x86_64(&self) -> bool {
         self.is_64 && self.is_little_endian && self.machine == elf::EM_X86_64.0
     }
 
-    /// The build-id in hexadecimal digits, if it has one.
+    /// The build ID in hexadecimal, if there is one.
     pub fn build_id(&self) -> Option<&str> {
         self.build_id.as_deref()
     }
 
-    /// The build-id, or `xxh3:` and a hash of the whole content when it has none.
+    /// The build ID, or `xxh3:` and a hash of the whole content if there is none.
     pub fn id(&self) -> &str {
         self.id.get_or_init(|| match &self.build_id {
             Some(id) => id.clone(),
@@ -249,38 +246,38 @@ impl Elf {
         })
     }
 
-    /// The loader it asks for.
+    /// The requested loader.
     pub fn interpreter(&self) -> Option<&str> {
         self.interpreter.as_deref()
     }
 
-    /// Names of the libraries it asks for.
+    /// Names of the required libraries.
     pub fn needed(&self) -> &[String] {
         &self.needed
     }
 
-    /// The mapped parts.
+    /// The loaded segments.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
 
-    /// The mapped parts that may be run.
+    /// The executable segments.
     pub fn executable_segments(&self) -> impl Iterator<Item = &Segment> {
         self.segments.iter().filter(|segment| segment.executable)
     }
 
-    /// Whether it has a section of this name.
+    /// Whether a section of this name exists.
     pub fn has_section(&self, name: &str) -> bool {
         self.section(name).is_some_and(|section| section.range.is_some())
     }
 
-    /// The bytes of a section as they are in the file, and its address.
+    /// The content of a section as stored in the file, and its address.
     pub fn section_bytes(&self, name: &str) -> Option<(u64, &[u8])> {
         let section = self.section(name)?;
         Some((section.svma, self.content.get(section.range.clone()?)?))
     }
 
-    /// What is mapped at an address, up to the end of its segment; at most `size` bytes.
+    /// The bytes mapped at an address, at most `size` and up to the end of the segment.
     pub fn bytes_at(&self, svma: u64, size: usize) -> Option<&[u8]> {
         let (segment, start) = self.offset_of(svma)?;
         let left = segment.file_size - (svma - segment.svma);
@@ -288,11 +285,11 @@ impl Elf {
         self.content.get(start..end.min(self.content.len()))
     }
 
-    /// The bias of a mapping of `offset` in this file at `start`: what to subtract from a pc to
-    /// get an svma.
+    /// The bias of a mapping of `offset` in this file at `start`: the value to subtract from a pc
+    /// to get an svma.
     ///
-    /// The *executable* segment counts: tools that rewrite libraries let several segments share
-    /// pages of the file, and then only one of them is right.
+    /// Only the *executable* segment is used. Tools that rewrite libraries let several segments
+    /// share pages of the file, and then only one of them gives the right bias.
     pub fn bias(&self, start: u64, offset: u64) -> Option<u64> {
         const PAGE: u64 = 4095;
         let holds = |segment: &&Segment| {
@@ -307,17 +304,17 @@ impl Elf {
         Some(start.wrapping_sub(svma))
     }
 
-    /// The function at an address, by its raw name.
+    /// The function at an address, with its raw name.
     pub fn symbol(&self, svma: u64) -> Option<Symbol<'_>> {
         self.symbols().find(self, svma)
     }
 
-    /// All functions with a name, by address.
+    /// All named functions, by address.
     pub fn functions(&self) -> impl Iterator<Item = Symbol<'_>> {
         self.symbols().iter(self)
     }
 
-    /// Addresses of functions and data that the file defines for others, by name.
+    /// Addresses of exported functions and data, by name.
     pub fn exported<const N: usize>(&self, names: [&str; N]) -> [Option<u64>; N] {
         crate::symbols::exported(self, names)
     }
@@ -342,23 +339,23 @@ impl Elf {
         &self.sections
     }
 
-    /// The section, or else the segment, of code that an address lies in.
+    /// The code section, or else the segment, that contains an address.
     pub(crate) fn code_around(&self, svma: u64) -> Option<&Range<u64>> {
         let at = self.code.partition_point(|range| range.start <= svma).checked_sub(1)?;
         self.code.get(at).filter(|range| range.contains(&svma))
     }
 
-    /// The separate file with debug information, if there is one.
+    /// The separate debug file, if there is one.
     pub(crate) fn debug_file(&self) -> Option<&Elf> {
         self.debug.get_or_init(|| debug_file::find(self).map(Box::new)).as_deref()
     }
 
-    /// The file that several debug files share a part of, if there is one.
+    /// The file with the common parts of several debug files, if there is one.
     pub(crate) fn supplement(&self) -> Option<&Elf> {
         self.supplement.get_or_init(|| debug_file::supplement(self).map(Box::new)).as_deref()
     }
 
-    /// The bytes of a section, unpacked; empty when there is none.
+    /// The unpacked content of a section; empty if the section does not exist.
     pub(crate) fn unpacked(&self, name: &str) -> &[u8] {
         let Some((_, bytes)) = self.section_bytes(name) else { return &[] };
         if !self.section(name).is_some_and(|section| section.compressed) {
@@ -439,7 +436,7 @@ fn section(
     })
 }
 
-/// Sections of code; segments when there are none.
+/// Code sections, or segments if there are none.
 fn code(segments: &[Segment], sections: &[Section]) -> Vec<Range<u64>> {
     let range = |start: u64, size: u64| start..start.saturating_add(size);
     let sections = sections.iter().filter(|s| s.executable).map(|s| range(s.svma, s.size));
@@ -470,7 +467,7 @@ fn build_id(
     })
 }
 
-/// The libraries of `PT_DYNAMIC`; its string table is known by its address only.
+/// The libraries in `PT_DYNAMIC`. Only the address of its string table is known.
 fn needed(
     programs: &[ProgramHeader64<LittleEndian>],
     segments: &[Segment],
@@ -500,7 +497,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A range of the file, if it lies within it.
+/// A range of the file, if it lies within the file.
 fn range(offset: u64, size: u64, len: usize) -> Option<Range<usize>> {
     let start = usize::try_from(offset).ok()?;
     let end = start.checked_add(usize::try_from(size).ok()?)?;

@@ -1,52 +1,55 @@
-//! What can go wrong with a file.
+//! Errors of ELF files and modules.
 
 use std::path::PathBuf;
 
 /// Why a file could not be read as ELF.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file system refused.
-    #[error("{} could not be read", path.display())]
+    /// The operating system reported an error.
+    #[error("cannot read {}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// It is something else.
-    #[error("{name} is no ELF file: it does not start with 7f 45 4c 46")]
+    /// The file is not an ELF file.
+    #[error("{name} is not an ELF file: the magic bytes 7f 45 4c 46 are missing")]
     NotElf {
-        /// The file, or what stands for it.
+        /// The path, or a name for it.
         name: String,
     },
-    /// It is ELF, but its headers lead nowhere.
+    /// The file is ELF, but its headers are invalid.
     #[error("the ELF file {name} is damaged: {what}")]
     Damaged {
-        /// The file, or what stands for it.
+        /// The path, or a name for it.
         name: String,
-        /// What does not hold.
+        /// The reason.
         what: String,
     },
 }
 
-/// Why there is no file for a module.
+/// Why the file of a module is missing.
 #[derive(Debug, thiserror::Error)]
 pub enum Missing {
     /// The file could not be read.
     #[error(transparent)]
     Error(#[from] Error),
-    /// There is a file, but not the one that ran.
-    #[error("{} has changed since it ran: its id is {found}, not {wanted}", path.display())]
+    /// The file is not the one that was recorded.
+    #[error(
+        "{} has changed since it was recorded: its id is {found}, not {wanted}",
+        path.display()
+    )]
     Changed {
         /// The file.
         path: PathBuf,
-        /// The id of the file that ran.
+        /// The id of the recorded file.
         wanted: String,
-        /// The id of the file there is.
+        /// The id of the file found.
         found: String,
     },
-    /// The module never was a file.
-    #[error("{name} is no file")]
+    /// The module is not a file.
+    #[error("{name} is not a file")]
     NoFile {
         /// The module's name.
         name: String,

@@ -1,4 +1,4 @@
-//! Where the files of modules come from.
+//! Access to the files of modules.
 
 use crate::{Elf, Missing, debug_file};
 use std::path::Path;
@@ -6,11 +6,11 @@ use std::sync::{Arc, OnceLock};
 
 /// Finds the ELF file of a module.
 pub trait Files {
-    /// The file at a path. With an `id` ([`Elf::id`]) it must be that file and no later one.
+    /// Returns the file at a path. If `id` ([`Elf::id`]) is given, the file must have it.
     fn find(&self, path: &Path, id: Option<&str>) -> Result<Arc<Elf>, Missing>;
 }
 
-/// The files of this machine. The vdso, which no file has, is taken from this process.
+/// The files of this machine. The vdso, which is not a file, is taken from this process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FileSystem;
 
@@ -18,7 +18,7 @@ impl Files for FileSystem {
     fn find(&self, path: &Path, id: Option<&str>) -> Result<Arc<Elf>, Missing> {
         match by_path(path, id) {
             Ok(elf) => Ok(elf),
-            // What ran may be kept by its id where the path has nothing, or another file.
+            // A cache can have the recorded file by its id if the path has none or another one.
             Err(why) => id.and_then(debug_file::cached).map(Arc::new).ok_or(why),
         }
     }
@@ -42,7 +42,7 @@ fn by_path(path: &Path, id: Option<&str>) -> Result<Arc<Elf>, Missing> {
     }
 }
 
-/// The library that the kernel maps into every process: the same one everywhere.
+/// The vdso, which the kernel maps into every process. It is the same in all of them.
 fn vdso() -> Option<Arc<Elf>> {
     static VDSO: OnceLock<Option<Arc<Elf>>> = OnceLock::new();
     VDSO.get_or_init(|| read_vdso().map(Arc::new)).clone()
@@ -50,7 +50,7 @@ fn vdso() -> Option<Arc<Elf>> {
 
 fn read_vdso() -> Option<Elf> {
     use std::os::unix::fs::FileExt;
-    /// It has two pages.
+    /// The vdso has two pages.
     const LARGEST: u64 = 1 << 20;
     let maps = std::fs::read("/proc/self/maps").ok()?;
     let area = crate::maps::parse(&maps).find(|area| area.path == Path::new("[vdso]"))?;

@@ -1,20 +1,20 @@
-//! ELF files, unwinding with all registers, and names of addresses.
+//! ELF files, stack unwinding with all registers, and symbolization.
 //!
 //! You give files, the mappings of a process and copies of its registers and stacks; you get the
 //! frames of each stack ([`Unwinder`]) and later their functions, files and lines ([`resolve`]).
-//! Addresses come in two kinds: a *pc* is where code ran in a process, an *svma* ("stated virtual
-//! memory address") is the same place as the file's own tables have it. A [`Mapping`]'s bias lies
-//! between them.
+//! There are two kinds of addresses: a *pc* is an address in a process, an *svma* ("stated virtual
+//! memory address") is the corresponding address in the tables of the file. They differ by the bias
+//! of a [`Mapping`].
 //!
-//! This crate starts no processes and reads no live memory but the vdso's. It knows x86-64 Linux
-//! well; of other machines' ELF files it reads headers and, where they are 64-bit little-endian,
-//! symbols and lines.
+//! This crate starts no processes and reads no live memory except the vdso. x86-64 Linux is fully
+//! supported. For ELF files of other machines it reads headers and, if they are 64-bit
+//! little-endian, symbols and lines.
 //!
-//! - [`Elf`]: one file, with its symbols ([`Elf::symbol`]) and lines ([`Elf::lines`])
-//! - [`Rows`]: call-frame rules of one file, and one step up a stack with them
-//! - [`AddressSpace`], [`Modules`]: what is mapped where, and files shared by processes
-//! - [`Unwinder`], [`resolve`]: from a copied stack to frames, from frames to names
-//! - [`inspect`]: how a file was built and what its code consists of
+//! - [`Elf`]: a file with its symbols ([`Elf::symbol`]) and lines ([`Elf::lines`])
+//! - [`Rows`]: call-frame rules of one file, and one unwinding step
+//! - [`AddressSpace`], [`Modules`]: mappings of a process, and files shared by processes
+//! - [`Unwinder`], [`resolve`]: stack unwinding and symbolization
+//! - [`inspect`]: how a file was built, and the instructions it contains
 
 mod cfi;
 mod content;

@@ -1,4 +1,4 @@
-//! Source lines and inlined calls, from DWARF.
+//! Source lines and inlined calls from DWARF.
 
 use crate::{Elf, demangle};
 use gimli::{EndianSlice, LittleEndian};
@@ -6,32 +6,31 @@ use std::borrow::Cow;
 
 type Reader<'a> = EndianSlice<'a, LittleEndian>;
 
-/// The lines of one file. Making it reads the list of its units; the rest is read as addresses
-/// ask for it.
+/// The line tables of one file. Creating it reads the list of units. The rest is read on demand.
 pub struct Lines<'a> {
     context: addr2line::Context<Reader<'a>>,
 }
 
-/// Where in the source an address is.
+/// A source location.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Location {
-    /// The function, demangled; empty when unknown.
+    /// The function, demangled; empty if unknown.
     pub function: String,
-    /// The source file; empty when unknown.
+    /// The source file; empty if unknown.
     pub file: String,
-    /// The line; 0 when unknown.
+    /// The line; 0 if unknown.
     pub line: u32,
 }
 
 impl Elf {
-    /// The lines of this file, from itself or its separate debug file. `None` when neither has
-    /// debug information.
+    /// The line tables of this file or of its separate debug file. `None` if neither has debug
+    /// info.
     pub fn lines(&self) -> Option<Lines<'_>> {
         let (dwarf, _) = self.dwarf()?;
         Some(Lines { context: addr2line::Context::from_dwarf(dwarf).ok()? })
     }
 
-    /// Debug information, and the file that it is in.
+    /// The debug info, and the file that contains it.
     pub(crate) fn dwarf(&self) -> Option<(gimli::Dwarf<Reader<'_>>, &Elf)> {
         let with_debug = |elf: &&Elf| elf.has_section(".debug_info");
         let elf = Some(self).filter(with_debug).or_else(|| self.debug_file().filter(with_debug))?;
@@ -48,8 +47,8 @@ fn section(elf: &Elf, id: gimli::SectionId) -> Result<Reader<'_>, gimli::Error> 
 }
 
 impl Lines<'_> {
-    /// The function at an address and those it was inlined into, innermost first. All but the
-    /// last are inlined; each but the first is at the line of its call. Empty when unknown.
+    /// The function at an address and the functions it was inlined into, innermost first. All but
+    /// the last are inlined. All but the first have the line of the call. Empty if unknown.
     pub fn locations(&self, svma: u64) -> Vec<Location> {
         let mut locations = vec![];
         let Ok(mut frames) = self.context.find_frames(svma).skip_all_loads() else {

@@ -1,10 +1,10 @@
-//! Finds a library by its name, as the loader would.
+//! Finds a library by its name, like the dynamic loader.
 
 use std::path::{Path, PathBuf};
 
-/// Where the loader keeps what it knows.
+/// The cache of the loader.
 const CACHE: &str = "/etc/ld.so.cache";
-/// Where it looks when the cache does not help.
+/// Directories to search if the cache has no match.
 const DIRECTORIES: [&str; 7] = [
     "/lib64",
     "/usr/lib64",
@@ -15,8 +15,8 @@ const DIRECTORIES: [&str; 7] = [
     "/usr/local/lib",
 ];
 
-/// The file of a library: `libm.so.6`, `libm.so`, or only `m`. `first` are directories to look in
-/// before all others, as those of LD_LIBRARY_PATH.
+/// The path of a library: `libm.so.6`, `libm.so` or just `m`. The directories in `first` are
+/// searched before all others, like those in LD_LIBRARY_PATH.
 pub fn locate(name: &str, first: &[PathBuf]) -> Option<PathBuf> {
     if name.is_empty() || name.contains('/') {
         return None;
@@ -39,13 +39,13 @@ fn in_directory(name: &str, directory: &Path) -> Option<PathBuf> {
     Some(directory.join(found)).filter(|path| path.is_file())
 }
 
-/// Of all libraries that a name may mean the one that fits best; of equal ones the first.
+/// The library that matches a name best; the first of equal matches.
 fn best<'a>(name: &str, all: impl Iterator<Item = (&'a str, &'a str)>) -> Option<(usize, &'a str)> {
     all.filter_map(|(known, path)| Some((fit(name, known)?, path)))
         .reduce(|best, next| if next.0 < best.0 { next } else { best })
 }
 
-/// How far a library's name is from the one that is looked for; none when it is another.
+/// Distance of a library's name from the requested one. `None` if it does not match.
 fn fit(name: &str, known: &str) -> Option<usize> {
     let with_suffix = |stem: &str| {
         let rest = known.strip_prefix(stem)?;
@@ -59,14 +59,14 @@ fn fit(name: &str, known: &str) -> Option<usize> {
     }
 }
 
-/// Names and paths in the loader's cache of libraries for this machine.
+/// Names and paths of the libraries for this machine in the loader cache.
 fn entries(cache: &[u8]) -> impl Iterator<Item = (&str, &str)> {
     const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
     const HEADER: usize = 48;
     const ENTRY: usize = 24;
-    /// A library of the C library in use, for x86-64.
+    /// A glibc library for x86-64.
     const FLAGS: u32 = 0x0303;
-    // An older table may stand in front.
+    // A table in the older format can precede it.
     let start = cache.windows(MAGIC.len()).position(|window| window == MAGIC);
     let cache = start.map_or(&[][..], |start| &cache[start..]);
     let word = |at: usize| {
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_may_be_short() {
+    fn matches_short_names() {
         for (name, known, expected) in [
             ("libm.so.6", "libm.so.6", Some(0)),
             ("libm.so", "libm.so.6", Some(2)),
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_c_library_is_found_and_nonsense_is_not() {
+    fn finds_libc_but_not_unknown_names() {
         let found = locate("libc.so.6", &[]).map(|path| path.is_file());
         assert_eq!(found, Some(true));
         for name in ["", "/", "no-such-library", "../libc.so.6"] {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_cache_has_no_entries() {
+    fn damaged_cache_has_no_entries() {
         let mut cache = b"glibc-ld.so.cache1.1".to_vec();
         assert_eq!(entries(&cache).count(), 0);
         cache.extend([0xff; 100]);

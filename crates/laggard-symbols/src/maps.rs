@@ -1,31 +1,31 @@
-//! The text of `/proc/PID/maps`.
+//! Parses `/proc/PID/maps`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-/// A mapped range of addresses.
+/// A mapped address range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Area {
-    /// First address.
+    /// Start address.
     pub start: u64,
-    /// Address after the last.
+    /// End address (exclusive).
     pub end: u64,
-    /// Whether it may be run.
+    /// Whether it is executable.
     pub executable: bool,
-    /// Where in the file it starts.
+    /// Offset in the file.
     pub offset: u64,
     /// Major and minor number of the file's device.
     pub device: (u32, u32),
-    /// The file's inode; 0 when it is no file.
+    /// Inode of the file; 0 without a file.
     pub inode: u64,
-    /// Path of the file, or a name in brackets, or nothing.
+    /// Path of the file, a name in brackets, or empty.
     pub path: PathBuf,
-    /// Whether the file is gone.
+    /// Whether the file was deleted.
     pub is_deleted: bool,
 }
 
-/// The areas of a text; lines that are none are skipped.
+/// Parses all areas. Invalid lines are skipped.
 pub(crate) fn parse(text: &[u8]) -> impl Iterator<Item = Area> {
     text.split(|byte| *byte == b'\n').filter_map(line)
 }
@@ -67,7 +67,7 @@ fn hex(digits: &str) -> Option<u64> {
     u64::from_str_radix(digits, 16).ok()
 }
 
-/// The kernel escapes newlines only.
+/// The kernel escapes only newlines.
 fn unescaped(path: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(path.len());
     let mut rest = path;
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_line_is_understood() {
+    fn parses_all_kinds_of_lines() {
         check("1000-3000 r-xp 00002000 fe:01 77   /lib/a.so\n", "/lib/a.so", false, true);
         check("1000-3000 r--p 00002000 fe:01 77 /a b/c  d.so", "/a b/c  d.so", false, false);
         check("1000-3000 r-xp 00002000 fe:01 77 /x (deleted)", "/x", true, true);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_are_skipped() {
+    fn skips_invalid_lines() {
         for text in
             ["", "\n\n", "3000-1000 r-xp 0 0:0 0", "zz-1 r-xp 0 0:0 0", "1-2 r-xp", "\u{ff}"]
         {

@@ -1,4 +1,4 @@
-//! Files in use, shared by all processes that map them.
+//! Mapped files, shared by all processes.
 
 use crate::maps::Area;
 use crate::{Elf, FileSystem, Files};
@@ -11,22 +11,22 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ModuleIndex(pub u32);
 
-/// A mapped file, or what the kernel mapped in place of one.
+/// A mapped file, or a pseudo file such as the vdso.
 pub struct Module {
-    /// Its path, or a name in brackets.
+    /// The path, or a name in brackets.
     pub path: PathBuf,
-    /// Its content; `None` when it could not be read.
+    /// The file; `None` if it could not be read.
     pub elf: Option<Arc<Elf>>,
 }
 
-/// All modules seen, each once.
+/// All modules, each once.
 pub struct Modules {
     files: Box<dyn Files + Send + Sync>,
     all: Vec<Module>,
     numbers: FxHashMap<Key, ModuleIndex>,
 }
 
-/// Tells a file from a later one at the same path.
+/// Distinguishes a file from a later one at the same path.
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
     path: PathBuf,
@@ -44,7 +44,7 @@ impl Default for Modules {
 }
 
 impl Modules {
-    /// No modules yet; their files will come from `files`.
+    /// Creates an empty list. Files are found through `files`.
     pub fn new(files: Box<dyn Files + Send + Sync>) -> Modules {
         Modules { files, all: vec![], numbers: FxHashMap::default() }
     }
@@ -54,22 +54,22 @@ impl Modules {
         self.all.get(index.0 as usize)
     }
 
-    /// How many there are.
+    /// Number of modules.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// All modules in order of their numbers.
+    /// All modules, ordered by number.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (ModuleIndex, &Module)> {
         self.all.iter().enumerate().map(|(number, module)| (ModuleIndex(number as u32), module))
     }
 
-    /// The number of the module that an area maps, new or known; `None` for memory without name.
+    /// The number of the module in an area. Adds the module if needed. `None` for anonymous memory.
     pub fn of_area(&mut self, area: &Area) -> Option<ModuleIndex> {
         if area.path.as_os_str().is_empty() {
             return None;
@@ -78,7 +78,7 @@ impl Modules {
         if let Some(&number) = self.numbers.get(&key) {
             return Some(number);
         }
-        // What is now at the path of a deleted file is another file.
+        // The path of a deleted file may now have another file.
         let elf = if area.is_deleted { None } else { self.files.find(&area.path, None).ok() };
         let number = ModuleIndex(self.all.len() as u32);
         self.all.push(Module { path: area.path.clone(), elf });

@@ -1,4 +1,5 @@
-//! Names of PLT stubs: each jumps through a slot that a relocation fills with a named function.
+//! Names of PLT stubs. Each stub jumps through a slot that a relocation fills with a named
+//! function.
 
 use crate::Elf;
 use crate::elf::{ENDIAN, Header};
@@ -7,19 +8,19 @@ use object::elf;
 use object::read::elf::{FileHeader, Rela, SectionHeader};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Relocations beyond this number are not looked at; the largest libraries have a million.
+/// Maximum number of relocations read. The largest libraries have a million.
 const MOST_RELOCATIONS: usize = 1 << 24;
 
 /// A stub of the procedure linkage table.
 pub(crate) struct Stub {
     pub(crate) start: u64,
     pub(crate) size: u64,
-    /// The function with `@plt` appended.
+    /// The function name with `@plt` appended.
     pub(crate) name: String,
 }
 
-/// All stubs whose target has a name. `name_of` names addresses within the file, for slots that
-/// the loader fills by asking a resolver function there.
+/// All stubs whose target has a name. `name_of` symbolizes addresses within the file, for slots
+/// that the loader fills by calling a resolver function.
 pub(crate) fn stubs(elf: &Elf, name_of: impl Fn(u64) -> Option<String>) -> Vec<Stub> {
     if !elf.is_x86_64() || !elf.sections().iter().any(is_plt) {
         return vec![];
@@ -48,14 +49,14 @@ fn is_plt(section: &crate::elf::Section) -> bool {
     section.executable && section.name.starts_with(".plt")
 }
 
-/// The slot that a stub's `jmp *slot(%rip)` goes through.
+/// The slot of a stub's `jmp *slot(%rip)`.
 fn slot_of(start: u64, code: &[u8]) -> Option<u64> {
     let at = code.windows(2).position(|bytes| bytes == [0xff, 0x25])?;
     let offset = code.get(at + 2..)?.first_chunk().copied().map(i32::from_le_bytes)?;
     Some(start.wrapping_add(at as u64 + 6).wrapping_add_signed(i64::from(offset)))
 }
 
-/// The functions that relocations put into the wanted slots.
+/// The functions that relocations put into the given slots.
 fn names(
     elf: &Elf,
     wanted: &FxHashSet<u64>,

@@ -1,31 +1,31 @@
-//! Functions without unwind information, read by the instructions they begin with.
+//! Unwinds functions without unwind information by their prologue instructions.
 //!
-//! Kernels of BLAS libraries are often written in assembly without call-frame information. They
-//! begin with what a compiler would write: make room on the stack, save registers there, keep the
-//! stack pointer in another register before it is aligned. That says where the caller's registers
-//! are, unless the function is about to return; so whoever uses it has to check that a return
-//! address is where one is expected.
+//! Kernels of BLAS libraries are often written in assembly without call-frame information. Their
+//! prologue is like that of compiled code: it allocates stack, saves registers there, and copies
+//! the stack pointer to another register before aligning it. This gives the location of the
+//! caller's registers, except shortly before the function returns. Users must therefore verify the
+//! return address.
 
 use crate::Registers;
 
 /// Where a function keeps its caller's registers.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Prologue {
-    /// Register with a copy of the stack pointer, or the stack pointer itself, and how far below
-    /// the caller's stack pointer it is.
+    /// The register that is the stack pointer or a copy of it, and its distance below the caller's
+    /// stack pointer.
     base: (usize, u64),
-    /// Registers, and how far below the caller's stack pointer they were saved.
+    /// Saved registers, and the distance of their slots below the caller's stack pointer.
     saved: Vec<(usize, u64)>,
 }
 
-/// DWARF's numbers in the order of the processor's.
+/// DWARF register numbers in hardware order.
 const DWARF: [usize; 16] = [0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15];
 
 impl Prologue {
-    /// Reads the instructions from a function's start to where it is; none when it left the stack
-    /// as it was, or the stack pointer was aligned and there is no copy of it.
+    /// Decodes the instructions from the start of a function to the current one. `None` if the
+    /// stack is unchanged, or if the stack pointer was aligned without a copy.
     pub(crate) fn read(mut code: &[u8]) -> Option<Prologue> {
-        // The return address is on the stack already.
+        // The return address is already on the stack.
         let (mut depth, mut base, mut saved) = (8, None, vec![]);
         let mut is_aligned = false;
         loop {
@@ -93,12 +93,12 @@ impl Prologue {
             true => base?,
             false => (Registers::RSP, depth),
         };
-        // The first value of a register is the caller's.
+        // The first saved value of a register is the caller's.
         saved.reverse();
         (depth > 8).then_some(Prologue { base, saved })
     }
 
-    /// The registers of the caller, its pc apart, which is in the word below its stack pointer.
+    /// The registers of the caller, except its pc, which is in the word below its stack pointer.
     pub(crate) fn caller(
         &self,
         registers: &Registers,
@@ -114,7 +114,7 @@ impl Prologue {
     }
 }
 
-/// The register that a byte of addressing names as the source.
+/// The source register in a ModRM byte.
 fn register(rex: u8, mode: u8) -> usize {
     DWARF[usize::from(mode >> 3 & 7) + 8 * usize::from(rex >> 2 & 1)]
 }
@@ -142,7 +142,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_kernel_that_aligns_its_stack_is_read() {
+    fn decodes_kernel_that_aligns_its_stack() {
         let prologue = Prologue::read(KERNEL).unwrap();
         assert_eq!(prologue.base, (RBX, 0x68));
         assert_eq!(prologue.saved, [(12, 0x58), (RBP, 0x60), (RBX, 0x68)]);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn pushes_count_and_a_stack_that_is_not_touched_says_nothing() {
+    fn counts_pushes_and_rejects_unchanged_stack() {
         // push %rbp; push %r15; sub $8, %rsp; ret
         let prologue = Prologue::read(&[0x55, 0x41, 0x57, 0x48, 0x83, 0xec, 8, 0xc3]).unwrap();
         assert_eq!(prologue.base, (Registers::RSP, 32));

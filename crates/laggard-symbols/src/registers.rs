@@ -1,6 +1,6 @@
 //! Registers and memory of a stopped thread.
 
-/// The general registers of x86-64 by their DWARF numbers; 16 is the program counter.
+/// The general registers of x86-64 by DWARF number; 16 is the program counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Registers(pub [u64; 17]);
 
@@ -9,7 +9,7 @@ impl Registers {
     pub const RBP: usize = 6;
     /// DWARF number of `rsp`.
     pub const RSP: usize = 7;
-    /// DWARF number of the return address; the program counter of a stopped thread.
+    /// DWARF number of the return address: the program counter of a stopped thread.
     pub const PC: usize = 16;
 
     /// The program counter.
@@ -22,34 +22,34 @@ impl Registers {
         self.0[Self::RSP]
     }
 
-    /// The frame pointer, if the code keeps one.
+    /// The frame pointer, if the code uses one.
     pub fn bp(&self) -> u64 {
         self.0[Self::RBP]
     }
 }
 
-/// Memory that unwinding may read.
+/// Memory that unwinding can read.
 pub trait Memory {
-    /// The little-endian number of `size` bytes (at most 8) at an address, if it can be read.
+    /// The little-endian number of `size` bytes (at most 8) at an address, if readable.
     fn read(&self, address: u64, size: usize) -> Option<u64>;
 
-    /// The word at an address, if it can be read.
+    /// The word at an address, if readable.
     fn word(&self, address: u64) -> Option<u64> {
         self.read(address, 8)
     }
 }
 
-/// A copy of the upper part of a stack.
+/// A copy of the top of a stack.
 #[derive(Clone, Copy, Debug)]
 pub struct StackCopy<'a> {
-    /// Address of the first byte: the stack pointer, or better 128 less, to have the red zone too.
+    /// Address of the first byte: the stack pointer, or 128 less to include the red zone.
     pub start: u64,
     /// The bytes.
     pub bytes: &'a [u8],
 }
 
 impl StackCopy<'_> {
-    /// The address after the last byte.
+    /// End address (exclusive).
     pub fn end(&self) -> u64 {
         self.start.saturating_add(self.bytes.len() as u64)
     }

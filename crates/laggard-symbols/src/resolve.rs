@@ -1,4 +1,4 @@
-//! Names for the native frames of a profile.
+//! Symbolizes the native frames of a profile.
 
 use crate::{Elf, Files, Lines, Location, demangle};
 use laggard_core::model::NONE;
@@ -9,36 +9,36 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// What naming the frames of a profile came to.
+/// The result of symbolization.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolution {
-    /// Addresses that got a name.
+    /// Number of symbolized addresses.
     pub named: usize,
-    /// Addresses in files that have no name for them.
+    /// Number of addresses without a symbol in their file.
     pub nameless: usize,
-    /// Addresses in no file that could be read.
+    /// Number of addresses outside any readable file.
     pub unread: usize,
-    /// Modules whose file could not be read or has changed: their number in the profile, the
-    /// addresses there, and why.
+    /// Modules whose file is unreadable or has changed: their number in the profile, the number of
+    /// addresses, and the reason.
     pub missing: Vec<(u32, usize, String)>,
 }
 
-/// Names every native frame that has no function yet, and puts the functions that were inlined
-/// there between it and its callees. Where nothing is known the function stays empty.
+/// Symbolizes all native frames without a function, and inserts inlined functions between a frame
+/// and its callees. The function stays empty if it is unknown.
 ///
-/// Numbers of frames and stacks change; those in the samples are put right.
+/// Frames and stacks are renumbered, and samples are updated.
 pub fn resolve(profile: &mut Profile, files: &dyn Files) -> Resolution {
     let mut resolution = Resolution::default();
     let names = look_up(profile, files, &mut resolution);
-    // A million stacks are not numbered anew for nothing.
+    // Skip renumbering, which is expensive for a million stacks, if nothing changes.
     if !names.is_empty() {
         rebuild(profile, &names, std::iter::empty());
     }
     resolution
 }
 
-/// The same of traced calls, whose rows point to frames too. A caller is the function that the
-/// machine code belongs to, with the line there; what was inlined into it is left out.
+/// Same as [`resolve`] for call traces, whose rows also refer to frames. A caller is the function
+/// that contains the code, with its line there. Functions inlined into it are omitted.
 pub fn resolve_calls(calls: &mut Calls, files: &dyn Files) -> Resolution {
     let mut resolution = Resolution::default();
     let names = look_up(&mut calls.profile, files, &mut resolution);
@@ -47,11 +47,11 @@ pub fn resolve_calls(calls: &mut Calls, files: &dyn Files) -> Resolution {
     resolution
 }
 
-/// Functions at a place, outermost first.
+/// Functions at an address, outermost first.
 type Names = FxHashMap<(u32, u64), Vec<Frame>>;
 
-/// Addresses of one file that a thread names in one go. Another thread has to read the same tables
-/// of the file again, so that small pieces would cost more than they save.
+/// Addresses of one file that a thread symbolizes at once. Every thread has to read the same tables
+/// of the file, so smaller pieces would cost more than they save.
 const PIECE: usize = 4096;
 
 /// Some addresses of a file.
@@ -61,7 +61,7 @@ struct Piece<'a> {
     places: &'a [(u32, u64)],
 }
 
-/// What is known of an address: the symbol, and the locations, innermost first.
+/// The symbol of an address and its locations, innermost first.
 type Named = (Option<String>, Vec<Location>);
 
 fn look_up(profile: &mut Profile, files: &dyn Files, resolution: &mut Resolution) -> Names {
@@ -92,7 +92,7 @@ fn look_up(profile: &mut Profile, files: &dyn Files, resolution: &mut Resolution
             places.chunks(PIECE).map(|places| Piece { elf, module: places[0].0, places })
         })
         .collect();
-    // The largest first, so that no thread begins it when the others are done.
+    // Largest first, so that no thread starts a large piece when the others are done.
     pieces.sort_by_key(|piece| std::cmp::Reverse(piece.places.len()));
     let mut names = Names::default();
     for (piece, named) in pieces.iter().zip(name_all(&pieces)) {
@@ -108,7 +108,7 @@ fn look_up(profile: &mut Profile, files: &dyn Files, resolution: &mut Resolution
     names
 }
 
-/// Names pieces in parallel: a thread takes the next one when it is done with its last.
+/// Symbolizes pieces in parallel. Each thread takes the next piece when it is idle.
 fn name_all(pieces: &[Piece<'_>]) -> Vec<Vec<Named>> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(pieces.len());
     let next = AtomicUsize::new(0);
@@ -168,7 +168,7 @@ fn frames(
     }
     if let Some(outermost) = frames.first_mut() {
         outermost.kind = FrameKind::Native;
-        // Clones of a function (`.cold`, `.constprop.0`) are told apart by the symbol only.
+        // Only the symbol distinguishes clones of a function (`.cold`, `.constprop.0`).
         if let Some(symbol) = symbol {
             outermost.function = texts.add(&symbol);
         }
@@ -176,8 +176,8 @@ fn frames(
     frames
 }
 
-/// Replaces each named frame by its functions, and numbers frames and stacks anew. `others` are
-/// numbers of frames from outside the stacks.
+/// Replaces each symbolized frame by its functions, and renumbers frames and stacks. `others` are
+/// frame numbers outside the stacks.
 fn rebuild<'a>(profile: &mut Profile, names: &Names, others: impl Iterator<Item = &'a mut u32>) {
     let named = |frame: &Frame| {
         is_nameless(frame).then(|| names.get(&(frame.module, frame.address))).flatten()

@@ -1,4 +1,4 @@
-//! `AddressSpace`: what code is mapped where in one process.
+//! `AddressSpace`: the code mappings of one process.
 
 use crate::maps::{self, Area};
 use crate::{ModuleIndex, Modules};
@@ -6,49 +6,49 @@ use crate::{ModuleIndex, Modules};
 /// The executable mappings of one process.
 #[derive(Clone, Debug, Default)]
 pub struct AddressSpace {
-    /// By address, without overlap.
+    /// Sorted by address, without overlap.
     mappings: Vec<Mapping>,
 }
 
 /// A range of executable addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// What the kernel said.
+    /// The area reported by the kernel.
     pub area: Area,
-    /// What is mapped; `None` for memory without name.
+    /// The mapped module; `None` for anonymous memory.
     pub module: Option<ModuleIndex>,
-    /// What to subtract from a pc to get an svma; 0 where there is no file.
+    /// The value to subtract from a pc to get an svma; 0 without a file.
     pub bias: u64,
 }
 
-/// Where a pc lies.
+/// The location of a pc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The module; `None` in memory without name.
+    /// The module; `None` in anonymous memory.
     pub module: Option<ModuleIndex>,
-    /// The address as the module's tables have it.
+    /// The address in the tables of the module.
     pub svma: u64,
 }
 
 impl AddressSpace {
-    /// Takes over the text of `/proc/PID/maps`. Call it again whenever an address is unknown.
+    /// Updates the mappings from `/proc/PID/maps`. Call it again when an address is unknown.
     ///
-    /// What was mapped before and has gone since stays known until something else takes its
-    /// place: samples are read later than they are taken.
+    /// Removed mappings stay known until others replace them, because samples are read later than
+    /// they are taken.
     pub fn refresh(&mut self, text: &[u8], modules: &mut Modules) {
         for area in maps::parse(text) {
             self.map(&area, modules);
         }
     }
 
-    /// Maps one area over whatever was there.
+    /// Adds an area, replacing what it covers.
     pub fn map(&mut self, area: &Area, modules: &mut Modules) {
         let first = self.mappings.partition_point(|known| known.area.end <= area.start);
         let last = self.mappings.partition_point(|known| known.area.start < area.end);
         if self.mappings.get(first).is_some_and(|known| known.area == *area) {
             return;
         }
-        // What sticks out of a mapping that is covered in part stays.
+        // Keep the uncovered parts of a partially covered mapping.
         let mut pieces = vec![];
         for known in &self.mappings[first..last.max(first)] {
             if known.area.start < area.start {
@@ -71,7 +71,7 @@ impl AddressSpace {
         self.mappings.splice(first..last.max(first), pieces);
     }
 
-    /// Where a pc lies, if that is code.
+    /// The location of a pc, if it is in code.
     #[inline]
     pub fn find(&self, pc: u64) -> Option<Place> {
         let at =
@@ -80,12 +80,12 @@ impl AddressSpace {
         Some(Place { module: mapping.module, svma: pc.wrapping_sub(mapping.bias) })
     }
 
-    /// All mappings by address.
+    /// All mappings, sorted by address.
     pub fn mappings(&self) -> &[Mapping] {
         &self.mappings
     }
 
-    /// Forgets everything, as `exec` does.
+    /// Removes all mappings, as after `exec`.
     pub fn clear(&mut self) {
         self.mappings.clear();
     }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn later_mappings_cover_earlier_ones_in_part() {
+    fn later_mappings_partially_cover_earlier_ones() {
         let seen = space(&["1000-9000 r-xp 0 0:0 1 /none/a", "3000-4000 r-xp 0 0:0 2 /none/b"]);
         let expected = [
             (0x1000, 0x3000, 0, "/none/a".to_owned()),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_away_stays_known_until_covered() {
+    fn removed_mappings_stay_known_until_covered() {
         let seen = space(&["1000-2000 r-xp 0 0:0 1 /none/a", "5000-6000 r-xp 0 0:0 2 /none/b"]);
         assert_eq!(seen.len(), 2);
         let seen = space(&["1000-2000 r-xp 0 0:0 1 /none/a", "0-6000 rw-p 0 0:0 0 [heap]"]);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_found_at_the_edges() {
+    fn finds_addresses_at_the_edges() {
         let (mut space, mut modules) = (AddressSpace::default(), Modules::default());
         space.refresh(b"1000-2000 r-xp 0 0:0 0\n2000-3000 r-xp 0 0:0 1 /none/a", &mut modules);
         assert_eq!(space.find(0xfff), None);

@@ -1,7 +1,7 @@
-//! Functions by address, from every symbol table that a file has.
+//! Functions by address, from all symbol tables of a file.
 //!
-//! Names stay where they are, in the file's string tables: a library may have half a million, of
-//! a hundred bytes each.
+//! Names stay in the string tables of the file: a library can have half a million symbols of a
+//! hundred bytes each.
 
 use crate::elf::{ENDIAN, Header};
 use crate::{Elf, debug_file, plt};
@@ -11,19 +11,19 @@ use std::borrow::Cow;
 use std::ffi::CStr;
 use std::ops::Range;
 
-/// Longer names are cut.
+/// Longer names are truncated.
 pub(crate) const LONGEST_NAME: usize = 1 << 14;
-/// How many symbols that start before an address are tried as one that encloses it.
+/// Maximum number of preceding symbols tried to find an enclosing one.
 const MOST_NESTED: usize = 64;
 
 /// A function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol<'a> {
-    /// Its name as the file has it, without a version (`@GLIBC_2.2.5`). Not always unique.
+    /// The raw name, without a version (`@GLIBC_2.2.5`). Not always unique.
     pub name: Cow<'a, str>,
-    /// Its first address.
+    /// Start address.
     pub start: u64,
-    /// Its bytes; when the file does not say, those up to the next function.
+    /// Size in bytes. If the file has no size, up to the next function.
     pub size: u64,
 }
 
@@ -33,13 +33,13 @@ pub(crate) struct Symbols {
     entries: Vec<Entry>,
 }
 
-/// Where names are.
+/// Location of names.
 enum Table {
     /// In the file itself.
     Own(Range<usize>),
     /// In its separate debug file.
     Debug(Range<usize>),
-    /// Here, each name ended by a zero byte.
+    /// In this buffer, each name terminated by a zero byte.
     Kept(Vec<u8>),
 }
 
@@ -47,7 +47,7 @@ enum Table {
 struct Entry {
     start: u64,
     end: u64,
-    /// The greatest end of this and all earlier entries.
+    /// The maximum end of this and all preceding entries.
     reach: u64,
     name: u32,
     table: u8,
@@ -55,8 +55,9 @@ struct Entry {
     rank: Rank,
 }
 
-/// Which of several symbols at one address names it best: the greatest. Among equals it is the one
-/// with the fewest underscores in front, then one that is not weak, then the shortest.
+/// The rank of a symbol among several at one address; the greatest is used. Among equal ranks, the
+/// symbol with the fewest leading underscores is preferred, then one that is not weak, then the
+/// shortest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     is_function: bool,
@@ -64,8 +65,7 @@ struct Rank {
     is_global: bool,
 }
 
-/// Addresses of symbols that a file defines for others, functions and data alike, in the order
-/// of their names.
+/// Addresses of exported functions and data, in the order of `names`.
 pub(crate) fn exported<const N: usize>(elf: &Elf, names: [&str; N]) -> [Option<u64>; N] {
     let mut found = [None; N];
     let data = elf.bytes();
@@ -102,7 +102,7 @@ impl Symbols {
         symbols
     }
 
-    /// The function that an address lies in.
+    /// The function that contains an address.
     pub(crate) fn find<'a>(&'a self, elf: &'a Elf, svma: u64) -> Option<Symbol<'a>> {
         let after = self.entries.partition_point(|entry| entry.start <= svma);
         let before = self.entries[..after].iter().rev();
@@ -179,7 +179,7 @@ impl Symbols {
         self.tables.push(Table::Kept(names));
     }
 
-    /// Sorts, keeps the best of each address and finds where each ends.
+    /// Sorts the entries, keeps the best one of each address and computes their ends.
     fn finish(&mut self, elf: &Elf) {
         let mut entries = std::mem::take(&mut self.entries);
         entries.sort_unstable_by(|a, b| {
@@ -194,7 +194,7 @@ impl Symbols {
         });
         entries.dedup_by_key(|entry| entry.start);
         let mut reach = 0;
-        // A label inside a function is no function.
+        // Drop labels inside functions.
         entries.retain(|entry| {
             let is_label = !entry.rank.has_size && entry.start < reach;
             reach = reach.max(entry.end);
@@ -223,7 +223,7 @@ fn entry(symbol: &elf::Sym64<object::LittleEndian>, table: u8, names: &[u8]) -> 
         _ => return None,
     };
     let name = symbol.st_name(ENDIAN);
-    // `$x` and the like mark code and data for disassemblers.
+    // `$x` and similar symbols mark code and data for disassemblers.
     let is_named = names.get(name as usize).is_some_and(|byte| ![0, b'$'].contains(byte));
     if symbol.is_undefined(ENDIAN) || !is_named {
         return None;

@@ -1,4 +1,4 @@
-//! From registers and a copied stack to frames.
+//! Unwinds a copied stack into frames.
 
 use crate::cfi::RED_ZONE;
 use crate::prologue::Prologue;
@@ -6,60 +6,60 @@ use crate::{
     AddressSpace, Memory, ModuleIndex, Modules, Place, Registers, Rows, StackCopy, Step, Stop,
 };
 
-/// Frames after which a stack is given up.
+/// Maximum number of frames.
 pub const MAX_DEPTH: usize = 2000;
 
-/// Bytes of a function that may make its frame.
+/// Maximum size of a prologue in bytes.
 const LONGEST_PROLOGUE: u64 = 128;
 
-/// What `rt_sigreturn` looks like where a signal handler returns to: `mov $15, %rax; syscall`.
+/// The code of `rt_sigreturn`, to which a signal handler returns: `mov $15, %rax; syscall`.
 const SIGNAL_RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
 
-/// A frame of machine code.
+/// A native frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NativeFrame {
-    /// Its module; `None` in memory without name or not mapped.
+    /// The module; `None` in anonymous or unmapped memory.
     pub module: Option<ModuleIndex>,
-    /// Address to look names up by, as the module's tables have it: of the interrupted
-    /// instruction, or within the call.
+    /// Address in the tables of the module, for symbolization: of the interrupted instruction, or
+    /// within the call instruction.
     pub svma: u64,
-    /// Where it goes on in the process.
+    /// Address in the process where execution continues.
     pub pc: u64,
-    /// Its stack pointer. What lives in this frame is at `sp <= address < cfa`.
+    /// The stack pointer. The data of this frame is at `sp <= address < cfa`.
     pub sp: u64,
-    /// Its end; `u64::MAX` when not known.
+    /// The end of the frame; `u64::MAX` if unknown.
     pub cfa: u64,
-    /// Whether it was found without unwind information, by what a stack usually looks like.
+    /// Whether it was found by heuristics instead of unwind information.
     pub is_guess: bool,
 }
 
-/// How a stack ended. All but `Complete` name the module of the last frame.
+/// How a stack ended. All but `Complete` contain the module of the last frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// With the thread's first frame.
+    /// At the outermost frame of the thread.
     Complete,
-    /// The copy of the stack has not all that is needed: it is too short, or lacks the red zone.
+    /// The stack copy is incomplete: it is too short or lacks the red zone.
     Truncated(Option<ModuleIndex>),
-    /// Its last frame has no unwind information.
+    /// The last frame has no unwind information.
     NoUnwindInfo(Option<ModuleIndex>),
-    /// Its last frame has unwind information that cannot be followed.
+    /// The last frame has invalid unwind information.
     BadUnwindInfo(Option<ModuleIndex>),
-    /// The next frame's address is no code that is known. It is not among the frames, unless it
-    /// is the only one.
+    /// The address of the next frame is outside known code. It is not included in the frames,
+    /// unless it is the only one.
     Unmapped {
         /// Module of the last frame.
         module: Option<ModuleIndex>,
         /// The address.
         pc: u64,
     },
-    /// The next frame would not lie above the last.
+    /// The next frame is not above the last one.
     Stuck(Option<ModuleIndex>),
     /// There are more than [`MAX_DEPTH`] frames.
     TooDeep(Option<ModuleIndex>),
 }
 
 impl Ending {
-    /// Module of the last frame, when frames are missing.
+    /// Module of the last frame, if frames are missing.
     pub fn module(&self) -> Option<ModuleIndex> {
         match *self {
             Ending::Complete => None,
@@ -72,34 +72,34 @@ impl Ending {
         }
     }
 
-    /// What happened, in words.
+    /// The reason, for people.
     pub fn reason(&self) -> &'static str {
         match self {
             Ending::Complete => "complete",
-            Ending::Truncated(_) => "the copy of the stack is too short",
+            Ending::Truncated(_) => "stack copy too short",
             Ending::NoUnwindInfo(_) => "no unwind information",
-            Ending::BadUnwindInfo(_) => "unwind information that cannot be followed",
-            Ending::Unmapped { .. } => "an address that is no known code",
-            Ending::Stuck(_) => "a frame that does not lie above the last",
+            Ending::BadUnwindInfo(_) => "invalid unwind information",
+            Ending::Unmapped { .. } => "address outside known code",
+            Ending::Stuck(_) => "next frame not above the last one",
             Ending::TooDeep(_) => "too many frames",
         }
     }
 }
 
-/// Unwinds stacks, and remembers what it learnt of the files on the way. Each thread has its own.
+/// Unwinds stacks and caches unwind rules of files. Each thread needs its own.
 #[derive(Default)]
 pub struct Unwinder {
-    /// By number of the module.
+    /// By module number.
     rows: Vec<Rows>,
 }
 
 impl Unwinder {
-    /// Finds the frames of a stopped thread, innermost first. `frames` is emptied before.
+    /// Finds the frames of a stopped thread, innermost first. `frames` is cleared first.
     ///
-    /// The copy should begin 128 bytes below the stack pointer: OpenSSL's assembly keeps its
-    /// caller's stack pointer there only, and cannot be unwound without.
+    /// The copy should start 128 bytes below the stack pointer: OpenSSL's assembly stores its
+    /// caller's stack pointer only there and cannot be unwound otherwise.
     ///
-    /// On [`Ending::Unmapped`], [`AddressSpace::refresh`] and try again.
+    /// On [`Ending::Unmapped`], call [`AddressSpace::refresh`] and try again.
     pub fn unwind(
         &mut self,
         registers: &Registers,
@@ -113,8 +113,8 @@ impl Unwinder {
         }
         frames.clear();
         let mut registers = *registers;
-        // A return address may belong to the next function already: its call is what counts. An
-        // interrupted instruction counts itself.
+        // A return address can already belong to the next function, so the address of the call is
+        // used. For an interrupted instruction, its own address is used.
         let mut is_exact = true;
         let mut is_guess = false;
         loop {
@@ -143,7 +143,7 @@ impl Unwinder {
                 Ok(Step::Caller { cfa, is_signal }) => {
                     frame.cfa = cfa;
                     if is_signal && !is_exact {
-                        // Nothing called the trampoline: its address is exact.
+                        // The trampoline was not called, so its address is exact.
                         frame.svma = svma.wrapping_add(1);
                     }
                     is_exact = is_signal;
@@ -232,11 +232,11 @@ impl Guess<'_> {
             Some((pc, sp.wrapping_add(offset + 8), bp))
         };
         let caller = match self.is_exact {
-            // A PLT stub, a function in assembly, or one that has not done anything yet.
+            // A PLT stub, a function in assembly, or a function before its prologue.
             true => at(0).or_else(by_frame_pointer),
             false if bp == sp => by_frame_pointer(),
-            // The smallest frame that keeps the stack aligned is one word. `_init` has it, and so
-            // have the trampolines of CPython's perf support.
+            // The smallest frame that keeps the stack aligned is one word. `_init` and the
+            // trampolines of CPython's perf support have such a frame.
             false => at(8).or_else(by_frame_pointer),
         };
         if let Some((pc, sp, bp)) = caller {
@@ -245,7 +245,7 @@ impl Guess<'_> {
             registers.0[Registers::RBP] = bp;
             return Guessed::Caller;
         }
-        // The ABI: code that has no caller clears the frame pointer. `clone` relies on it.
+        // By the ABI, code without a caller clears the frame pointer. `clone` relies on it.
         let is_in_module = self.place.is_some_and(|place| place.module.is_some());
         match bp == 0 && !self.is_exact && is_in_module {
             true => Guessed::Outermost,
@@ -253,7 +253,7 @@ impl Guess<'_> {
         }
     }
 
-    /// The caller by what the function did to the stack when it began.
+    /// Finds the caller by the prologue of the function.
     fn by_prologue(&self, registers: &Registers) -> Option<Registers> {
         let place = self.place?;
         let elf = self.modules.get(place.module?)?.elf.as_ref()?;
@@ -265,8 +265,8 @@ impl Guess<'_> {
         (caller.sp() > registers.sp()).then_some(caller)
     }
 
-    /// The word at an address, if it can be a return address: code, and after a call where the
-    /// code can be read.
+    /// The word at an address, if it can be a return address: it points to code, and after a call
+    /// instruction if the code is readable.
     fn return_address(&self, address: u64) -> Option<u64> {
         let pc = self.stack.word(address)?;
         let place = self.space.find(pc.checked_sub(1)?)?;
@@ -276,7 +276,8 @@ impl Guess<'_> {
         is_after_call(before).then_some(pc)
     }
 
-    /// Whether the frame is where a signal handler returns to, in a library that does not say so.
+    /// Whether a signal handler returns to this frame, in a library without unwind information for
+    /// it.
     fn is_signal_return(&self) -> bool {
         let code = self.place.and_then(|place| {
             let elf = self.modules.get(place.module?)?.elf.as_ref()?;
@@ -286,7 +287,7 @@ impl Guess<'_> {
         code == Some(&SIGNAL_RETURN)
     }
 
-    /// Takes the registers from the `ucontext` that the kernel left on the stack.
+    /// Restores the registers from the `ucontext` that the kernel stored on the stack.
     fn leave_signal(&self, registers: &mut Registers) -> Option<()> {
         /// Registers in the order of `uc_mcontext`, by DWARF number.
         const ORDER: [usize; 17] = [8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16];
@@ -304,7 +305,8 @@ impl Guess<'_> {
 /// Whether these seven bytes end with a call: `call rel32`, or `call` of a register or memory.
 fn is_after_call(before: &[u8]) -> bool {
     let Ok(&[a, b, c, d, e, f, g]) = <&[u8; 7]>::try_from(before) else { return false };
-    // The middle digit of the byte after 0xff says that it is a call; the others, how long it is.
+    // The middle octal digit of the byte after 0xff selects the call; the others determine its
+    // length.
     let is_call = |opcode: u8, operand: u8| opcode == 0xff && operand & 0o070 == 0o020;
     c == 0xe8 || is_call(f, g) || is_call(e, f) || is_call(d, e) || is_call(b, c) || is_call(a, b)
 }

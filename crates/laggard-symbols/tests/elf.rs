@@ -1,4 +1,4 @@
-//! Symbols and lines must agree with binutils; damaged files must do no harm.
+//! Symbols and lines agree with binutils, and damaged files cause no panic.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod common;
@@ -23,7 +23,7 @@ fn library(place: &Path, flags: &[&str]) -> PathBuf {
     compile("lines.c", &[&["-shared", "-fPIC"], flags].concat(), place, "lines.so")
 }
 
-/// Functions by address as `nm` has them: all names, and the greatest size.
+/// Functions by address as printed by `nm`: all names, and the largest size.
 fn nm(file: &Path, arguments: &[&str]) -> BTreeMap<u64, (Vec<String>, u64)> {
     let mut functions: BTreeMap<u64, (Vec<String>, u64)> = BTreeMap::new();
     for line in output("nm", arguments, file).lines() {
@@ -50,7 +50,7 @@ fn check_symbols(file: &Path, arguments: &[&str]) {
     for (start, (names, size)) in &functions {
         for svma in [*start, start + size.saturating_sub(1)] {
             let symbol = elf.symbol(svma).unwrap_or_else(|| panic!("{svma:x} {names:?}"));
-            // Another function may start within this one.
+            // Another function can start within this one.
             if symbol.start == *start {
                 assert!(names.contains(&symbol.name.to_string()), "{symbol:?} {names:?}");
                 assert!(*size == 0 || symbol.size == *size, "{symbol:?} {size:x}");
@@ -62,7 +62,7 @@ fn check_symbols(file: &Path, arguments: &[&str]) {
 }
 
 #[test]
-fn functions_are_those_of_nm() {
+fn functions_agree_with_nm() {
     let place = tempfile::tempdir().unwrap();
     check_symbols(&library(place.path(), &["-O2"]), &["-S"]);
     check_symbols(&compile("steps.c", &["-O2"], place.path(), "steps"), &["-S"]);
@@ -74,7 +74,7 @@ fn functions_are_those_of_nm() {
 }
 
 #[test]
-fn names_are_the_ones_that_people_know() {
+fn prefers_common_names() {
     let place = tempfile::tempdir().unwrap();
     let elf = Elf::open(library(place.path(), &["-O2"])).unwrap();
     let names: Vec<String> = elf.functions().map(|symbol| symbol.name.into_owned()).collect();
@@ -120,7 +120,7 @@ fn check_lines(elf: &Elf, file: &Path) {
 }
 
 #[test]
-fn lines_and_inlined_calls_are_those_of_addr2line() {
+fn lines_and_inlined_calls_agree_with_addr2line() {
     let place = tempfile::tempdir().unwrap();
     for flags in [&["-O2", "-g"][..], &["-O2", "-g", "-gz=zlib"], &["-O2", "-gdwarf-4"]] {
         let file = library(place.path(), flags);
@@ -131,7 +131,7 @@ fn lines_and_inlined_calls_are_those_of_addr2line() {
 }
 
 #[test]
-fn a_separate_debug_file_is_found_by_its_link() {
+fn finds_separate_debug_file_by_its_link() {
     let place = tempfile::tempdir().unwrap();
     for flags in [&["-O2", "-g", "-Wl,--build-id"][..], &["-O2", "-g", "-Wl,--build-id=none"]] {
         for folder in ["", ".debug"] {
@@ -152,7 +152,7 @@ fn a_separate_debug_file_is_found_by_its_link() {
 }
 
 #[test]
-fn embedded_symbols_are_found() {
+fn finds_embedded_symbols() {
     if Command::new("xz").arg("--version").output().is_err() {
         return;
     }
@@ -169,7 +169,7 @@ fn embedded_symbols_are_found() {
 }
 
 #[test]
-fn stripped_files_still_have_function_ranges() {
+fn stripped_files_have_function_ranges() {
     let place = tempfile::tempdir().unwrap();
     let file = library(place.path(), &["-O2"]);
     let hidden = Elf::open(&file).unwrap().functions().find(|s| s.name == "hidden").unwrap().start;
@@ -180,7 +180,7 @@ fn stripped_files_still_have_function_ranges() {
 }
 
 #[test]
-fn headers_say_what_a_file_is() {
+fn reads_headers() {
     let place = tempfile::tempdir().unwrap();
     let program = compile("steps.c", &["-no-pie", "-Wl,--build-id"], place.path(), "steps");
     let program = Elf::open(program).unwrap();
@@ -199,21 +199,21 @@ fn headers_say_what_a_file_is() {
 }
 
 #[test]
-fn other_files_are_refused_with_their_name() {
+fn rejects_other_files_by_name() {
     let place = tempfile::tempdir().unwrap();
     let text = place.path().join("text");
     std::fs::write(&text, "no ELF").unwrap();
     let error = Elf::open(&text).unwrap_err().to_string();
-    assert!(error.contains("text is no ELF file"), "{error}");
+    assert!(error.contains("text is not an ELF file"), "{error}");
     assert!(matches!(Elf::open(place.path().join("none")), Err(Error::Unreadable { .. })));
     assert!(matches!(Elf::open(place.path()), Err(Error::Unreadable { .. })));
     assert!(matches!(Elf::from_bytes(vec![], "empty"), Err(Error::NotElf { .. })));
     let error = Elf::from_bytes(b"\x7fELF\x02\x01".to_vec(), "short").unwrap_err().to_string();
-    assert_eq!(error, "the ELF file short is damaged: it ends within its first header");
+    assert_eq!(error, "the ELF file short is damaged: the ELF header is truncated");
 }
 
 #[test]
-fn a_file_that_changed_is_not_taken_for_the_old_one() {
+fn rejects_changed_file() {
     let place = tempfile::tempdir().unwrap();
     let file = library(place.path(), &["-O2"]);
     let id = Elf::open(&file).unwrap().id().to_owned();
@@ -224,7 +224,7 @@ fn a_file_that_changed_is_not_taken_for_the_old_one() {
 }
 
 #[test]
-fn processes_share_files_and_deleted_ones_are_not_read() {
+fn processes_share_files_and_deleted_files_are_not_read() {
     let place = tempfile::tempdir().unwrap();
     let file = library(place.path(), &["-O2"]);
     let offset = Elf::open(&file).unwrap().executable_segments().next().unwrap().offset & !4095;
@@ -243,14 +243,14 @@ fn processes_share_files_and_deleted_ones_are_not_read() {
 }
 
 #[test]
-fn files_and_modules_can_move_to_other_threads() {
+fn files_and_modules_are_send() {
     fn check<T: Send>() {}
     check::<Modules>();
     check::<AddressSpace>();
     check::<std::sync::Arc<Elf>>();
 }
 
-/// Memory in which every address has a word that looks like an address.
+/// Memory in which every word looks like an address.
 struct Anything;
 
 impl Memory for Anything {
@@ -259,7 +259,7 @@ impl Memory for Anything {
     }
 }
 
-/// Everything that can be asked of a file.
+/// Calls all methods of a file.
 fn ask(bytes: Vec<u8>) {
     let Ok(elf) = Elf::from_bytes(bytes, "damaged") else { return };
     elf.id();
@@ -278,8 +278,8 @@ fn ask(bytes: Vec<u8>) {
     }
 }
 
-/// A file with everything, and one whose debug information is packed and whose unwind
-/// information has no index.
+/// A file with all features, and one with compressed debug info and unwind information without an
+/// index.
 fn samples() -> &'static [Vec<u8>; 2] {
     static SAMPLES: std::sync::OnceLock<[Vec<u8>; 2]> = std::sync::OnceLock::new();
     SAMPLES.get_or_init(|| {
@@ -294,7 +294,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1500) })]
 
     #[test]
-    fn damaged_files_do_no_harm(
+    fn damaged_files_do_not_panic(
         flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..24),
         which in 0..2usize,
         in_headers in any::<bool>(),

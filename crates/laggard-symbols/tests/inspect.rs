@@ -1,6 +1,6 @@
-//! What `inspect` says of a file must agree with how it was compiled and with `objdump`.
+//! Results of `inspect` agree with the compiler flags and with `objdump`.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
-#![allow(clippy::print_stdout)] // what differs from objdump is shown
+#![allow(clippy::print_stdout)] // differences from objdump are printed
 
 mod common;
 
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A file with the texts that its names are in.
+/// A file and the texts of its names.
 struct Seen {
     elf: Elf,
     file: CodeFile,
@@ -42,7 +42,7 @@ impl Seen {
     }
 }
 
-/// A library of nothing but the functions of `mix.c`.
+/// A library of only the functions in `mix.c`.
 fn library(place: &Path, name: &str, flags: &[&str]) -> PathBuf {
     let always = ["-shared", "-fPIC", "-nostartfiles", "-nostdlib"];
     compile("mix.c", &[&always, flags].concat(), place, name)
@@ -54,8 +54,8 @@ fn seen(flags: &[&str]) -> Seen {
 }
 
 #[test]
-fn frame_pointers_are_where_the_compiler_was_told() {
-    // Compilers may leave leaves without one: no stack passes through them.
+fn frame_pointers_follow_compiler_flags() {
+    // Compilers can omit frame pointers in leaf functions, which have no callees.
     for more in ["-fcf-protection=none", "-fcf-protection=full"] {
         let with = seen(&["-O2", "-fno-omit-frame-pointer", more]);
         let with = with.file.build.frame_pointers.unwrap();
@@ -68,7 +68,7 @@ fn frame_pointers_are_where_the_compiler_was_told() {
 }
 
 #[test]
-fn vectors_are_where_the_compiler_was_told() {
+fn vectors_follow_compiler_flags() {
     let scalar = seen(&["-O2", "-march=x86-64", "-fno-tree-vectorize"]);
     let dot = scalar.function("dot").mix;
     assert!(dot.of(Class::Float) > 0 && dot.of(Class::Avx128) + dot.of(Class::Avx256) == 0);
@@ -94,7 +94,7 @@ fn vectors_are_where_the_compiler_was_told() {
 }
 
 #[test]
-fn build_facts_are_those_of_the_flags() {
+fn build_facts_match_the_flags() {
     let full = seen(&["-O2", "-g"]).file;
     assert_eq!(full.build.debug.level, DebugLevel::Full);
     assert!(full.build.debug.versions.iter().all(|version| (4..=5).contains(version)));
@@ -134,7 +134,7 @@ fn build_facts_are_those_of_the_flags() {
 }
 
 #[test]
-fn stripped_files_have_functions_by_their_unwind_tables() {
+fn stripped_files_have_functions_from_unwind_tables() {
     let place = tempfile::tempdir().unwrap();
     let path = library(place.path(), "mix.so", &["-O2", "-fvisibility=hidden"]);
     let before = Seen::new(&path);
@@ -150,7 +150,7 @@ fn stripped_files_have_functions_by_their_unwind_tables() {
     assert!(after.file.functions.iter().all(|function| function.is_stub || function.name == 0));
 }
 
-/// Instructions of each function as `objdump` has them, by address.
+/// Instructions of each function as printed by `objdump`, by address.
 fn objdump(path: &Path) -> BTreeMap<u64, String> {
     let output = Command::new("objdump")
         .args(["-d", "-w", "--no-show-raw-insn", "-M", "intel"])
@@ -165,13 +165,13 @@ fn objdump(path: &Path) -> BTreeMap<u64, String> {
     text.lines().filter_map(line).collect()
 }
 
-/// Whether `objdump` shows a wait and what follows as one instruction.
+/// Whether `objdump` shows a wait and the next instruction as one.
 fn waits(text: &str) -> bool {
     const BOTH: [&str; 6] = ["fstcw", "fstsw", "fstenv", "fclex", "finit", "fsave"];
     BOTH.iter().any(|name| text.starts_with(name))
 }
 
-/// How many functions of at most `most` have as many instructions as `objdump` counts.
+/// How many of at most `most` functions have the same number of instructions as in `objdump`.
 fn agreement(path: &Path, most: usize) -> (usize, usize) {
     let seen = Seen::new(path);
     let known = objdump(path);
@@ -197,13 +197,13 @@ fn agreement(path: &Path, most: usize) -> (usize, usize) {
 }
 
 #[test]
-fn instructions_are_those_of_objdump() {
+fn instructions_agree_with_objdump() {
     let place = tempfile::tempdir().unwrap();
     let path = library(place.path(), "mix.so", &["-O3", "-mavx2", "-mfma", "-ffast-math"]);
     let (equal, compared) = agreement(&path, usize::MAX);
     assert_eq!(equal, compared);
 
-    // One function class by class.
+    // One function, class by class.
     let seen = Seen::new(&path);
     let function = seen.function("vectors");
     let known = objdump(&path);
@@ -227,7 +227,7 @@ fn instructions_are_those_of_objdump() {
 }
 
 #[test]
-fn a_listing_has_loops_lines_and_targets() {
+fn listing_has_loops_lines_and_targets() {
     let place = tempfile::tempdir().unwrap();
     let flags = ["-O2", "-g", "-mavx2", "-mfma", "-fno-tree-vectorize"];
     let mut seen = Seen::new(&library(place.path(), "mix.so", &flags));
@@ -269,7 +269,7 @@ fn profile(file: &CodeFile, samples: &[(u64, u64)]) -> Profile {
 }
 
 #[test]
-fn samples_weigh_what_they_landed_on() {
+fn samples_weight_executed_instructions() {
     let place = tempfile::tempdir().unwrap();
     let mut seen = Seen::new(&library(place.path(), "mix.so", &["-O2", "-mavx2", "-mfma"]));
     let number = seen.number("vectors");
@@ -286,8 +286,8 @@ fn samples_weigh_what_they_landed_on() {
     assert_eq!((ran.samples, ran.here, ran.astray), (47, 47, 2));
     let [hot, other] = &*ran.hot else { panic!("{ran:?}") };
     assert_eq!((hot.function as usize, hot.samples, other.samples), (number, 42, 5));
-    // All samples at instructions are in the loop, which is one block: wherever they landed, its
-    // instructions ran equally often.
+    // All samples at instructions are in the loop, which is one basic block. Its instructions ran
+    // equally often, independent of the sampled addresses.
     let block = plain.loops[0].mix;
     let share = |part: u64, whole: u64| part as f64 / whole as f64;
     let expected = share(block.of(Class::Avx256), block.instructions());
@@ -298,13 +298,13 @@ fn samples_weigh_what_they_landed_on() {
     let weighed = listing(&seen.elf, &seen.file, number, Some(&samples), &mut seen.texts);
     assert!(weighed.sampled && weighed.loops[0].hottest);
     assert_eq!(weighed.loops[0].samples, 40);
-    // Another file of the same name is not this one.
+    // Another file of the same name does not match.
     let other = CodeFile { id: "00".into(), path: "mix.so".into(), ..CodeFile::default() };
     assert_eq!(samples_in(&profile, &other).at.len(), 0);
 }
 
 #[test]
-fn the_c_library_needs_the_loader_and_has_many_targets() {
+fn libc_needs_the_loader_and_has_many_targets() {
     for path in ["/lib/x86_64-linux-gnu/libm.so.6", "/lib64/libm.so.6"] {
         if Path::new(path).exists() {
             let file = Seen::new(Path::new(path)).file;
@@ -316,7 +316,7 @@ fn the_c_library_needs_the_loader_and_has_many_targets() {
 }
 
 #[test]
-fn files_of_other_machines_have_facts_only() {
+fn files_of_other_machines_have_only_facts() {
     let place = tempfile::tempdir().unwrap();
     let path = library(place.path(), "mix.so", &["-O2"]);
     let mut bytes = std::fs::read(&path).unwrap();
@@ -332,9 +332,9 @@ fn files_of_other_machines_have_facts_only() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
-    /// A file made to do harm gives nonsense at worst.
+    /// A hostile file gives wrong results at worst.
     #[test]
-    fn damaged_files_do_no_harm(changes in prop::collection::vec((0usize..1 << 16, any::<u8>()), 1..40)) {
+    fn damaged_files_do_not_panic(changes in prop::collection::vec((0usize..1 << 16, any::<u8>()), 1..40)) {
         static FILE: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
         let file = FILE.get_or_init(|| {
             let place = tempfile::tempdir().unwrap();
@@ -342,7 +342,7 @@ proptest! {
         });
         let mut bytes = file.clone();
         for (at, byte) in changes {
-            // Headers are hit often: they lead to everything else.
+            // Damage headers often, because they lead to everything else.
             let size = if at % 3 == 0 { 1024 } else { bytes.len() };
             bytes[at % size] = byte;
         }

@@ -1,4 +1,4 @@
-//! Names of a profile's frames.
+//! Symbolization of the frames of a profile.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod common;
@@ -28,7 +28,7 @@ fn profile(path: &str, id: &str, frames: &[Frame]) -> Profile {
     profile
 }
 
-/// The first sample's frames, outermost first.
+/// The frames of the first sample, outermost first.
 fn shown(profile: &Profile) -> Vec<(FrameKind, String, u32)> {
     let frames = profile.frames_of(profile.samples[0].stack).map(|n| &profile.frames[n as usize]);
     let mut shown: Vec<_> =
@@ -45,7 +45,7 @@ fn inlined_calls_become_frames_between_caller_and_callee() {
     let elf = Elf::open(&file).unwrap();
     let hidden = elf.functions().find(|symbol| symbol.name == "hidden").unwrap();
     let lines = elf.lines().unwrap();
-    // A place within `twice` within `four_times` within `hidden`.
+    // An address in `twice`, inlined into `four_times`, inlined into `hidden`.
     let inner = (hidden.start..hidden.start + hidden.size)
         .find(|svma| lines.locations(*svma).len() == 3)
         .unwrap();
@@ -81,7 +81,7 @@ fn inlined_calls_become_frames_between_caller_and_callee() {
 }
 
 #[test]
-fn a_file_that_changed_names_nothing() {
+fn changed_file_symbolizes_nothing() {
     let place = tempfile::tempdir().unwrap();
     let file = common::compile("lines.c", &["-shared", "-fPIC"], place.path(), "lines.so");
     let elf = Elf::open(&file).unwrap();
@@ -89,12 +89,15 @@ fn a_file_that_changed_names_nothing() {
     let mut seen = profile(file.to_str().unwrap(), "00ff", &[native(0, start)]);
     let resolution = resolve(&mut seen, &FileSystem);
     assert_eq!((resolution.unread, resolution.named), (1, 0));
-    assert!(resolution.missing[0].2.contains("has changed since it ran"), "{resolution:?}");
+    assert!(
+        resolution.missing[0].2.contains("has changed since it was recorded"),
+        "{resolution:?}"
+    );
     assert_eq!(shown(&seen), [(FrameKind::Native, String::new(), 0)]);
 }
 
 #[test]
-fn callers_of_traced_calls_follow_their_frames() {
+fn callers_in_call_traces_follow_their_frames() {
     let place = tempfile::tempdir().unwrap();
     let flags = ["-shared", "-fPIC", "-O2", "-g"];
     let file = common::compile("lines.c", &flags, place.path(), "lines.so");
@@ -107,7 +110,7 @@ fn callers_of_traced_calls_follow_their_frames() {
     let frames = [native(0, 1), native(0, inner), native(NONE, 7)];
     let profile = profile(file.to_str().unwrap(), elf.id(), &[]);
     let mut calls = Calls { profile, ..Calls::default() };
-    // No stack has these frames: only rows point to them.
+    // No stack has these frames: only rows refer to them.
     calls.profile.frames = frames.to_vec();
     let row = |caller| CallRow {
         function: 0,

@@ -1,4 +1,4 @@
-//! Every instruction of a program must unwind to its start.
+//! Unwinding works at every instruction of a program.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod common;
@@ -22,7 +22,7 @@ const SCENARIOS: [&str; 10] = [
     "red_zone",
 ];
 
-/// Who calls whom in `steps.c`, besides what libraries do.
+/// Callers and callees in `steps.c`, without those in libraries.
 const CALLS: [(&str, &str); 29] = [
     ("main", "plain"),
     ("main", "realign"),
@@ -89,7 +89,7 @@ fn names(frames: &[NativeFrame], modules: &Modules) -> Vec<String> {
     frames.iter().map(|frame| name(frame).unwrap_or_default()).collect()
 }
 
-/// Frames lie one above the other, without gaps.
+/// Frames are contiguous, each above the previous one.
 fn check_frames(frames: &[NativeFrame], record: &Record, about: &str) {
     assert_eq!(frames[0].sp, record.registers.sp(), "{about}");
     for pair in frames.windows(2) {
@@ -109,7 +109,7 @@ fn check_names(
     let own: Vec<&str> = std::iter::zip(frames, names)
         .filter(|(frame, name)| path(frame) == program && !name.ends_with("@plt"))
         .map(|(_, name)| name.as_str())
-        // The head of the PLT, which binds a function at its first call, has no name.
+        // The first entry of the PLT, which binds a function at its first call, has no name.
         .filter(|name| !name.is_empty())
         .collect();
     for pair in own.windows(2) {
@@ -125,28 +125,28 @@ fn check_names(
 }
 
 #[test]
-fn code_without_frame_pointers() {
+fn unwinds_code_without_frame_pointers() {
     check(&["-O2", "-fomit-frame-pointer"]);
 }
 
 #[test]
-fn code_with_frame_pointers() {
+fn unwinds_code_with_frame_pointers() {
     check(&["-O0", "-fno-omit-frame-pointer"]);
 }
 
 #[test]
-fn code_bound_at_its_first_call() {
+fn unwinds_lazily_bound_calls() {
     check(&["-O3", "-fomit-frame-pointer", "-Wl,-z,lazy", "-fplt", "-fcf-protection=full"]);
 }
 
 #[test]
-fn code_at_a_fixed_address_without_an_index_of_its_rules() {
+fn unwinds_fixed_address_code_without_eh_frame_hdr() {
     check(&["-Os", "-no-pie", "-fomit-frame-pointer", "-Wl,--no-eh-frame-hdr"]);
 }
 
-/// Stacks of words that look like addresses must neither panic nor go on without end.
+/// Stacks of words that look like addresses neither panic nor loop forever.
 #[test]
-fn stacks_of_nonsense_end() {
+fn random_stacks_end() {
     let maps = std::fs::read("/proc/self/maps").unwrap();
     let (mut space, mut modules) = (AddressSpace::default(), Modules::default());
     space.refresh(&maps, &mut modules);

@@ -1,4 +1,4 @@
-//! Results of benchmarks: what file has some, and showing one or two.
+//! Loads, reports and compares benchmark results.
 
 use crate::cli::{CompareArgs, Format, ReportArgs};
 use crate::commands::report::top;
@@ -16,24 +16,24 @@ use laggard_report::compare_bench::{self as show_two, CompareBench, Given};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The seed of what is drawn at random, so that a file always says the same.
+/// Random seed, fixed so that the report of a file is reproducible.
 pub const SEED: u64 = 1;
-/// The exit code when a case got too slow.
+/// Exit status if `--fail-above` trips.
 pub(crate) const TRIPPED: u8 = 1;
-/// Rows of a table when nothing else is asked for.
+/// Default number of rows per table.
 pub(crate) const USUAL_ROWS: usize = 20;
 
-/// Loads results of any kind.
+/// Loads benchmark results in any supported format.
 pub(crate) fn load(path: &Path) -> anyhow::Result<Timings> {
     Ok(bench::read(Source::open(path)?)?)
 }
 
-/// The same of a source that is open already.
+/// Reads benchmark results from an open source.
 pub(crate) fn read(source: Source) -> anyhow::Result<Timings> {
     Ok(bench::read(source)?)
 }
 
-/// Shows results, in any form.
+/// Writes a report in all requested formats.
 pub(crate) fn show(
     timings: &Timings,
     rows: Option<usize>,
@@ -51,7 +51,7 @@ pub(crate) fn show(
     })
 }
 
-/// Reports on results.
+/// Reports on benchmark results.
 pub(crate) fn report(
     args: &ReportArgs,
     places: &Places,
@@ -62,13 +62,13 @@ pub(crate) fn report(
     let of_others = args.samples.given().chain(args.calls.given()).next();
     let by = args.by.is_some().then_some("--by");
     if let Some(flag) = of_others.or(by) {
-        anyhow::bail!("{flag} shows a recording or a trace; {} is a bench", path.display());
+        anyhow::bail!("{flag} applies to profiles and traces; {} is a benchmark", path.display());
     }
     let rows = if args.top.is_some() || args.all { top(args) } else { Some(USUAL_ROWS) };
     show(timings, rows, places, printer)
 }
 
-/// Compares two files of results; the exit code is that of the gate.
+/// Compares two benchmarks. The exit status is that of `--fail-above`.
 pub(crate) fn compare_two(
     args: &CompareArgs,
     places: &Places,
@@ -78,7 +78,7 @@ pub(crate) fn compare_two(
 ) -> anyhow::Result<ExitCode> {
     let of_calls = [("--lib", args.lib.is_some()), ("--fn", args.function.is_some())];
     if let Some((flag, _)) = of_calls.iter().find(|(_, given)| *given) {
-        anyhow::bail!("{flag} keeps calls; these are benches");
+        anyhow::bail!("{flag} applies to profiles and call traces; these are benchmarks");
     }
     let [path_a, path_b] = args.paths();
     let rows = (!args.all).then_some(args.top.unwrap_or(USUAL_ROWS));
@@ -94,25 +94,25 @@ pub(crate) fn compare_two(
     two.verdict(args.fail_above)
 }
 
-/// Two benches as sections of a page.
+/// The comparison of two benchmarks as sections of an HTML page.
 pub(crate) fn section_of_two(before: (&str, &Timings), after: (&str, &Timings)) -> String {
     show_two::html(&Two::new(before, after).report(None, None))
 }
 
-/// Says how a bench compares with an earlier one; the exit code is that of the gate.
+/// Prints the comparison with a baseline. The exit status is that of `--fail-above`.
 pub(crate) fn compare_with_baseline(
     (path, baseline): (&str, &Timings),
     now: &Timings,
     limit: Option<f64>,
     printer: &Printer,
 ) -> anyhow::Result<ExitCode> {
-    let two = Two::new((path, baseline), ("now", now));
-    // The bench itself is the result, and may be JSON: this is talk about it.
+    let two = Two::new((path, baseline), ("this run", now));
+    // To standard error, because the benchmark itself goes to standard output, perhaps as JSON.
     printer.note(&show_two::text(&two.report(limit, Some(USUAL_ROWS)), &Style::default()));
     two.verdict(limit)
 }
 
-/// Two benches, compared.
+/// Two benchmarks and their comparison.
 struct Two<'a> {
     paths: [&'a str; 2],
     timings: [&'a Timings; 2],
@@ -141,10 +141,10 @@ impl<'a> Two<'a> {
 
     fn verdict(&self, limit: Option<f64>) -> anyhow::Result<ExitCode> {
         let Some(limit) = limit else { return Ok(ExitCode::SUCCESS) };
-        // A gate that looked at nothing must not let anything through.
+        // An empty comparison must not pass.
         anyhow::ensure!(
             !self.comparison.changes.is_empty(),
-            "--fail-above has nothing to look at: the files have no case in common"
+            "--fail-above has nothing to compare: the files have no case in common"
         );
         let is_tripped = self.comparison.changes.iter().any(|change| trips(change, limit));
         Ok(if is_tripped { ExitCode::from(TRIPPED) } else { ExitCode::SUCCESS })

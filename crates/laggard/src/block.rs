@@ -1,8 +1,8 @@
-//! Recording a block of code in the calling process: `laggard_probe::sample::here` with
-//! `laggard drive` beside it.
+//! Records a block of code in the calling process with `laggard_probe::sample::here` and
+//! `laggard drive`.
 //!
-//! For programs that have laggard as a library, such as its Python package. You give a file and
-//! the words that start laggard, you get samples of all threads until you stop them.
+//! For programs that use laggard as a library, such as the Python package. The caller gives a file
+//! and the command line that starts laggard. All threads are sampled until the recording is stopped.
 
 use crate::cli::ClockArg;
 use clap::ValueEnum;
@@ -12,25 +12,25 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What is recorded, and where it goes.
+/// Options of a recording.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// The file to write; its suffix says the form.
+    /// The file to write; its suffix selects the format.
     pub output: PathBuf,
-    /// Samples per second of each thread's clock.
+    /// Sampling rate of each thread, in samples per second.
     pub rate: f64,
     /// The clock that drives the samples.
     pub clock: ClockArg,
-    /// Most of a stack that is copied for a sample, bytes.
+    /// Maximum stack bytes copied per sample.
     pub stack_size: u64,
-    /// Keep only samples whose thread held Python's global lock.
+    /// Keep only samples whose thread held the GIL.
     pub gil: bool,
     /// Overwrite a file of another kind.
     pub force: bool,
 }
 
 impl Wanted {
-    /// What `laggard record` does when it is told no more than this file.
+    /// The defaults of `laggard record` for this file.
     pub fn to(output: impl Into<PathBuf>) -> Wanted {
         Wanted {
             output: output.into(),
@@ -43,10 +43,9 @@ impl Wanted {
     }
 }
 
-/// Samples this process from now on. `laggard` are the words that start laggard, such as
-/// `python -m laggard`; a driver is started with them and waited for, so this takes as long as that
-/// program needs to start. Not to be called with a lock held that another thread of the program
-/// waits for, such as Python's.
+/// Starts sampling this process. `laggard` is the command line that starts laggard, such as
+/// `python -m laggard`. Blocks until the driver process has started. Must not be called while holding
+/// a lock that other threads wait for, such as the GIL.
 pub fn start(wanted: &Wanted, laggard: &[OsString]) -> Result<here::Recording, Error> {
     let (program, words) = match laggard {
         [program, words @ ..] => (program.clone(), words),
@@ -59,7 +58,7 @@ pub fn start(wanted: &Wanted, laggard: &[OsString]) -> Result<here::Recording, E
     driver.args(["--clock", clock.as_ref().map_or("cpu", |clock| clock.get_name())]);
     driver.args(["--stack-size", &wanted.stack_size.to_string()]);
     driver.args(wanted.gil.then_some("--gil")).args(wanted.force.then_some("--force"));
-    // Not taken for a flag, whatever it is called.
+    // In one argument, so that a name starting with `-` is not parsed as an option.
     let mut output = OsString::from("--output=");
     output.push(&wanted.output);
     driver.arg(output);

@@ -1,4 +1,4 @@
-//! Records of calls: getting one ready to be looked at, and reporting on it.
+//! Loads call traces and reports on them.
 
 use crate::cli::{BY_ARGUMENTS, BY_PYTHON_LINE, BY_TREE, Format, ReportArgs};
 use crate::commands::report::top;
@@ -12,21 +12,21 @@ use laggard_core::profile::Missing;
 use laggard_report::calls::{self as show, CallsReport, Shown};
 use std::path::Path;
 
-/// A record of calls, and what of it could not be read.
+/// A loaded call trace, with its losses.
 pub(crate) struct Loaded {
     pub(crate) calls: Calls,
     pub(crate) losses: Vec<String>,
 }
 
 impl Loaded {
-    /// A record to look at: names are as their authors wrote them.
+    /// Prepares a call trace for display by demangling its names.
     pub(crate) fn new(mut calls: Calls, losses: Vec<String>) -> Loaded {
         readable(&mut calls);
         Loaded { calls, losses }
     }
 }
 
-/// Demangles the names of functions. Files keep them as they were bound.
+/// Demangles the names of functions. Files store the mangled names.
 pub(crate) fn readable(calls: &mut Calls) {
     for function in &mut calls.functions {
         let name = laggard_symbols::demangle(calls.profile.texts.get(function.name)).into_owned();
@@ -34,12 +34,12 @@ pub(crate) fn readable(calls: &mut Calls) {
     }
 }
 
-/// Whether calls alone are shown by this word.
+/// Whether `--by` with this value applies to call traces only.
 pub(crate) fn is_own_word(word: &str) -> bool {
     word == BY_ARGUMENTS || word == By::Caller.word()
 }
 
-/// What was asked for and was not called, with what was.
+/// The error for a missing item, with the available ones as hint.
 pub(crate) fn missing(missing: &Missing) -> anyhow::Error {
     const MOST: usize = 20;
     let visible = |name: &String| laggard_report::escape::visible(name);
@@ -49,12 +49,12 @@ pub(crate) fn missing(missing: &Missing) -> anyhow::Error {
     }
     let Missing { what, asked, .. } = missing;
     failure::with_hint(
-        format!("there is no {what} like {asked:?} in the calls"),
-        format!("what there is: {}", there.join(", ")),
+        format!("no {what} matches {asked:?} in the call trace"),
+        format!("available: {}", there.join(", ")),
     )
 }
 
-/// Reports on a record of calls.
+/// Reports on a call trace.
 pub(crate) fn report(
     args: &ReportArgs,
     places: &Places,
@@ -72,7 +72,7 @@ pub(crate) fn report(
         ("--module-graph", flags.module_graph),
     ];
     if let Some((flag, _)) = of_samples.iter().find(|(_, given)| *given) {
-        anyhow::bail!("{flag} shows samples; {} has traced calls", path.display());
+        anyhow::bail!("{flag} applies to profiles; {} is a call trace", path.display());
     }
     let filter = Filter {
         library: flags.narrow.lib.clone(),
@@ -100,7 +100,7 @@ pub(crate) fn report(
     })
 }
 
-/// What the flags ask to see.
+/// The tables requested by the flags.
 fn shown(args: &ReportArgs, view: &View) -> anyhow::Result<Shown> {
     let flags = &args.samples;
     let found = |view: Result<View<'_>, Missing>, by: By| -> anyhow::Result<Totals> {
@@ -118,14 +118,14 @@ fn shown(args: &ReportArgs, view: &View) -> anyhow::Result<Shown> {
     if let Some(function) = &flags.callees {
         return Ok(Shown::Callees(function.clone(), found(view.calls_by(function), By::Function)?));
     }
-    // Arguments are known by function alone.
+    // Arguments are recorded per function only.
     let has_arguments = flags.narrow.thread.is_none() && flags.narrow.comm.is_none();
     match args.by.as_deref() {
         _ if flags.tree => Ok(Shown::Tree(tree(view))),
         Some(BY_TREE) => Ok(Shown::Tree(tree(view))),
         Some(BY_PYTHON_LINE) => Ok(Shown::PythonLines(python_lines(view))),
         Some(BY_ARGUMENTS) => {
-            anyhow::ensure!(has_arguments, "arguments are not kept by thread or process");
+            anyhow::ensure!(has_arguments, "arguments are not recorded per thread or process");
             Ok(Shown::Arguments(arguments(view)))
         }
         Some(word) => {
@@ -133,9 +133,9 @@ fn shown(args: &ReportArgs, view: &View) -> anyhow::Result<Shown> {
                 let words = By::ALL.map(By::word).join(", ");
                 let is_profile =
                     laggard_core::profile::By::ALL.iter().any(|other| other.word() == word);
-                let what = if is_profile { "samples" } else { "a trace" };
+                let what = if is_profile { "profiles" } else { "traces" };
                 anyhow::anyhow!(
-                    "--by {word} shows {what}; these are traced calls: {words}, {BY_PYTHON_LINE}, {BY_TREE}, {BY_ARGUMENTS}"
+                    "--by {word} applies to {what}; a call trace supports {words}, {BY_PYTHON_LINE}, {BY_TREE}, {BY_ARGUMENTS}"
                 )
             })?;
             Ok(Shown::Table(totals(view, by)))
@@ -144,16 +144,16 @@ fn shown(args: &ReportArgs, view: &View) -> anyhow::Result<Shown> {
     }
 }
 
-/// All there is to show.
+/// The full report.
 fn whole(view: &View, has_arguments: bool) -> Shown {
     let mut tables: Vec<Totals> = By::ALL.into_iter().map(|by| totals(view, by)).collect();
-    // One thread or library says nothing by itself.
+    // A table with a single thread or library has no information.
     tables.retain(|table| table.rows.len() > 1 || !matches!(table.by, By::Thread | By::Library));
     let arguments = if has_arguments { arguments(view) } else { vec![] };
     Shown::Whole(tables, python_lines(view), arguments)
 }
 
-/// The same as sections of a page.
+/// The full report as sections of an HTML page.
 pub(crate) fn section(loaded: &Loaded, path: &Path) -> String {
     let view = View::whole(&loaded.calls);
     show::html(&CallsReport {

@@ -1,7 +1,8 @@
-//! Every verb and flag, defined once: parsing, help, man pages and completions come from here.
+//! Definitions of all verbs and options. Parsing, help, man pages and completions derive from them.
 
 mod compare;
 mod ffi;
+mod overview;
 mod package;
 mod sides;
 mod suites;
@@ -11,6 +12,7 @@ pub use compare::{
     BY_FUNCTION, BY_LIBRARY, Calls, CompareArgs, CompareSamples, CompareTraces, ScaleArg, SideArg,
 };
 pub use ffi::{FfiArgs, FfiBuildArgs, FfiRunArgs, FfiVerb, FfiWhyArgs, ProfileArg};
+pub(crate) use overview::OVERVIEW;
 pub use package::{
     Engine, FleetArgs, FleetCompareArgs, FleetFormat, FleetIngestArgs, FleetOutput,
     FleetReportArgs, FleetVerb, QueryArgs, QueryFormat,
@@ -28,79 +30,80 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Finds out why one implementation lags behind another.
+/// Find out why one implementation is slower than another
 #[derive(Parser, Debug)]
 #[command(name = "laggard", version, disable_help_subcommand = true, infer_subcommands = false)]
 pub struct Cli {
-    /// What to do.
+    /// The verb to run.
     #[command(subcommand)]
     pub verb: Verb,
-    /// How to talk.
+    /// Options for terminal output.
     #[command(flatten)]
     pub talk: Talk,
 }
 
-/// What to do.
+/// A verb with its arguments.
 #[derive(Subcommand, Debug)]
 pub enum Verb {
-    /// Find out why B is slower than A: time both, sample both, look at their code, name the culprit
+    /// Explain why B is slower than A: time and sample both, inspect their code, name the culprit
     Why(Box<WhyArgs>),
-    /// Time Python statements or commands against each other: which is faster, by how much, how sure
+    /// Time Python statements or commands against each other, with confidence intervals
     Bench(Box<BenchArgs>),
-    /// Sample a program: native and Python frames in one stack
+    /// Sample a program, with native and Python frames in one stack
     Record(RecordArgs),
-    /// Count and time a program's calls into libraries: which functions, from where, how often, how long
+    /// Count and time the calls of a program into libraries
     Calls(CallsArgs),
-    /// Say what ran: libraries, functions and lines of a recording; devices, kernels and phases of a trace
+    /// Summarize a recording, call trace, profile, benchmark result or PyTorch trace
     Report(Box<ReportArgs>),
-    /// Say what differs between two files of one kind, and by how much: A is the reference, B the one asked about
+    /// Compare two files of the same kind: A is the reference, B the side to explain
     Compare(Box<CompareArgs>),
-    /// Draw a flame graph of a profile, or of how B differs from A
+    /// Draw a flame graph of a profile, or of the difference between two
     Flame(FlameArgs),
-    /// Look at any file, or at how B differs from A, in a browser: one page that needs nothing else
+    /// Show any file, or the difference between two, as an HTML page
     View(ViewArgs),
-    /// Measure what a call from Python costs: every binding, every category, with frame pointers and without
+    /// Measure the cost of calling native code from Python, for every binding
     Ffi(Box<FfiArgs>),
-    /// Ask any file in SQL (in the Python package)
+    /// Query any file with SQL (Python package only)
     Query(Box<QueryArgs>),
-    /// Many ranks: their traces into Parquet, and who lags among them (in the Python package)
+    /// Find stragglers and slow hosts in the traces of many ranks (Python package only)
     Fleet(Box<FleetArgs>),
-    /// Turn a profile into another format: collapsed stacks, speedscope, pprof, Firefox Profiler, …
+    /// Convert a profile to another format, such as collapsed stacks, speedscope or pprof
     Convert(ConvertArgs),
-    /// List the indexes that make later loads of traces instant, or clear them
+    /// List or delete the indexes that speed up loading of traces
     Index(IndexArgs),
-    /// Say how a library is built: frame pointers, debug info, symbols, SIMD mix by function
+    /// Show how a library is built: frame pointers, debug info, symbols, SIMD use by function
     Inspect(InspectArgs),
-    /// Show what a running Python program does at this moment
+    /// Print the current Python stacks of a running process
     Dump(DumpArgs),
-    /// Say what this machine allows, what makes its timings noisy, and the exact fix
+    /// Check what this machine supports, what makes its timings noisy, and how to fix it
     Doctor(DoctorArgs),
-    /// Take the samples of a process that records a block of itself, which starts this
+    /// Sample the process that started this one to record a block of itself
     #[command(hide = true)]
     Drive(DriveArgs),
 }
 
-/// Flags that every verb has.
-#[derive(Args, Debug, Clone, Copy)]
+/// Options of every verb.
+#[derive(Args, Debug, Default, Clone, Copy)]
 pub struct Talk {
     /// When to colour the output
     #[arg(long, global = true, display_order = 100, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub color: Color,
-    /// Say nothing but results and errors
+    /// Print only results and errors
     #[arg(short, long, global = true, display_order = 100)]
     pub quiet: bool,
-    /// Say more about what is done
+    /// Print more details
     #[arg(short, long, global = true, display_order = 100, conflicts_with = "quiet")]
     pub verbose: bool,
-    /// Show no progress bar
+    /// Hide progress bars
     #[arg(long, global = true, display_order = 100)]
     pub no_progress: bool,
 }
 
 /// When to colour the output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Color {
-    /// On a terminal, unless `NO_COLOR` is set
+    /// On terminals, unless NO_COLOR is set
+    #[default]
     Auto,
     /// Always
     Always,
@@ -108,16 +111,17 @@ pub enum Color {
     Never,
 }
 
-/// Where results go and in which form.
+/// Destination and format of results.
 #[derive(Args, Debug, Clone)]
 pub struct Output {
-    /// Write to a file whose suffix says its form (.txt, .json, .csv, .md); `-` is standard output
+    /// Write to FILE; the suffix selects the format (.txt, .json, .csv, .md); `-` is standard
+    /// output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Form of standard output, or of a file whose suffix says nothing
-    #[arg(long, value_enum, value_name = "FORM")]
+    /// Format of standard output, or of FILE if its suffix selects none
+    #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<Format>,
-    /// The same as --format json
+    /// Same as --format json
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
     /// Overwrite a file of another kind
@@ -125,19 +129,19 @@ pub struct Output {
     pub force: bool,
 }
 
-/// Form of the output.
+/// Format of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For reading in a terminal
+    /// Text for terminals
     Text,
-    /// For programs, with a versioned schema
+    /// JSON with a versioned schema
     Json,
-    /// One table for a spreadsheet
+    /// One table, for spreadsheets
     Csv,
-    /// For a web page or an issue
+    /// Markdown, for issues and web pages
     #[value(alias = "markdown")]
     Md,
-    /// Part of a page, for notebooks
+    /// HTML fragment for notebooks; not selectable on the command line
     #[value(skip)]
     Html,
 }
@@ -145,90 +149,86 @@ pub enum Format {
 /// Arguments of `record`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  laggard record -- python train.py
-  laggard record -o run.svg -- python train.py      (a flame graph at once)
-  laggard record --clock wall --rate 200 -- ./server
-  laggard record --children -- make test
-  laggard record --overhead -- python step.py       (and what recording costs)
-  laggard record --pid 4242 --duration 10           (a process that runs, through perf)
-  laggard record --event cycles --event cache-misses -- ./solve
-  laggard record --case broadcast_add:512x512:float32 --side numpy   (a side of a case of a suite)
+  laggard record -o run.lag -- python app.py
+  laggard record -o run.svg -- python app.py   # write a flame graph
+  laggard record --clock wall --rate 200 --children -- python app.py
+  laggard record --pid 4242 --duration 10s   # needs a running process and perf
 
-The program's own output passes through; what laggard has to say goes to standard error. The exit
-code is the program's, or 125 when laggard itself failed.")]
+The output of the program is passed through. Messages of laggard go to standard error. The exit
+status is that of the program, or 125 if laggard fails. A program that reaches --duration receives
+SIGTERM; a process given with --pid continues to run.")]
 pub struct RecordArgs {
-    /// The program and its arguments
+    /// Program to run, with its arguments
     #[arg(required_unless_present_any = ["pid", "case"], last = true, conflicts_with_all = ["case", "suite", "simd_mode", "side", "python"], value_name = "COMMAND")]
     pub command: Vec<OsString>,
-    /// Record a process that runs already, with perf, until --duration or Ctrl-C
+    /// Record a running process with perf, until --duration or Ctrl-C
     #[arg(long, value_name = "PID", conflicts_with_all = ["command", "case", "overhead", "cpus"])]
     pub pid: Option<u32>,
-    /// Write the recording here; the suffix says the form (.lag, .svg, .html, .folded, …)
-    /// [default: laggard-<program>-<pid>.lag]
+    /// Write to FILE; the suffix selects the format (.lag, .svg, .html, .folded, …) [default:
+    /// laggard-<program>-<pid>.lag]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Samples per second of each thread's clock
+    /// Sampling rate of each thread, in samples per second
     #[arg(long, value_name = "HZ", default_value_t = 999.0, value_parser = rate)]
     pub rate: f64,
-    /// The clock that drives the samples: CPU time, or wall time, which sees threads that wait
+    /// Clock that triggers samples
     #[arg(long, value_enum, default_value_t = ClockArg::Cpu)]
     pub clock: ClockArg,
-    /// Count an event instead of time (cycles, cache-misses, page-faults, …); may be given again
+    /// Sample on an event instead of time, such as cycles or page-faults; repeatable
     #[arg(long, value_name = "EVENT")]
     pub event: Vec<String>,
-    /// What takes the samples: an agent in the program, or the perf that is installed
+    /// Sampling backend
     #[arg(long, value_enum, default_value_t = BackendArg::Auto)]
     pub backend: BackendArg,
-    /// How callers are found; all but `auto` and `agent` are perf's ways
+    /// Stack unwinding method
     #[arg(long, value_enum, default_value_t = UnwindArg::Auto)]
     pub unwind: UnwindArg,
-    /// Sample forked processes and the programs they run too
+    /// Also sample child processes
     #[arg(long)]
     pub children: bool,
-    /// Keep only samples whose thread held Python's global lock
+    /// Keep only samples of threads that held the GIL
     #[arg(long)]
     pub gil: bool,
-    /// Most of a stack that is copied for a sample
+    /// Maximum stack bytes copied per sample
     #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = size)]
     pub stack_size: u64,
-    /// End the program after this time (90, 90s, 500ms, 2m); call a case's side for this time [default
-    /// with --case: 3s]
+    /// Stop after TIME, such as 90, 90s, 500ms or 2m [default with --case: 3s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
-    /// Processors to run on (0-3,8)
+    /// CPUs to run on, such as 0-3,8
     #[arg(long, value_name = "LIST", value_parser = cpus)]
     pub cpus: Option<Cpus>,
-    /// Measure what recording costs: run the command bare and recorded in turns, this often each
+    /// Measure the overhead in ROUNDS runs with and without recording [default ROUNDS: 5]
     #[arg(long, value_name = "ROUNDS", num_args = 0..=1, require_equals = true, default_missing_value = "5", value_parser = clap::value_parser!(u16).range(2..=1000))]
     pub overhead: Option<u16>,
     /// Overwrite a file of another kind
     #[arg(long)]
     pub force: bool,
-    // Last, because what follows would stand under its heading.
-    /// A side of a case, in place of a command
+    // Flattened last: options after it would be listed under its heading.
+    /// A side of a case, instead of a command
     #[command(flatten)]
     pub side: CaseSideArgs,
 }
 
-/// Arguments of `drive`, which no person types.
+/// Arguments of `drive`, which laggard runs internally.
 #[derive(Args, Debug)]
 pub struct DriveArgs {
-    /// The process
+    /// Process ID
     #[arg(long, value_name = "PID")]
     pub pid: u32,
-    /// Write the recording here; the suffix says the form
+    /// Write to FILE; the suffix selects the format
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Samples per second of each thread's clock
+    /// Sampling rate of each thread, in samples per second
     #[arg(long, value_name = "HZ", default_value_t = 999.0, value_parser = rate)]
     pub rate: f64,
-    /// The clock that drives the samples
+    /// Clock that triggers samples
     #[arg(long, value_enum, default_value_t = ClockArg::Cpu)]
     pub clock: ClockArg,
-    /// Keep only samples whose thread held Python's global lock
+    /// Keep only samples of threads that held the GIL
     #[arg(long)]
     pub gil: bool,
-    /// Most of a stack that is copied for a sample
+    /// Maximum stack bytes copied per sample
     #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = size)]
     pub stack_size: u64,
     /// Overwrite a file of another kind
@@ -239,119 +239,113 @@ pub struct DriveArgs {
 /// Arguments of `calls`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  laggard calls --lib openblas -- python step.py
-  laggard calls --lib openblas --args 6 -- python step.py   (with the sizes of products)
-  laggard calls --fn 'pthread_cond_*' -- ./server
-  laggard calls --from _multiarray_umath -- python step.py
-  laggard calls --case matmul:512x512:float64 --side numpy   (a side of a case of a suite)
+  laggard calls -o calls.lag -- python app.py
+  laggard calls --lib openblas --args 6 -- python app.py   # with matrix sizes
+  laggard calls --from _multiarray_umath --fn '*cblas_*' -- python app.py
 
-Without --lib, --from and --fn, calls between extension modules and libraries are traced; not those
-of the program itself, and not those into the libraries that every process has (libc, libm,
-libstdc++, libpython, …). --lib traces all calls into a library, --from all that a module makes to
-others, --fn calls of these functions wherever they are; together they narrow each other. Calls
-within a library are traced when it is named with both --from and --lib.
+By default, calls between extension modules and libraries are traced, except calls from the main
+program and calls into system libraries (libc, libm, libstdc++, libpython, …). If several of --lib,
+--from and --fn are given, a call must match all of them. Name a library with both --from and --lib
+to trace its internal calls. Patterns with * or ? match whole names; without them, --lib and --from
+match part of a file name and --fn a whole function name.
 
-A pattern with * or ? matches a whole name. Without them --lib and --from take any part of a file's
-name, and --fn the whole name of a function.
-
-The program's own output passes through; what laggard has to say goes to standard error. The exit
-code is the program's, or 125 when laggard itself failed.")]
+The output of the program is passed through. Messages of laggard go to standard error. The exit
+status is that of the program, or 125 if laggard fails.")]
 pub struct CallsArgs {
-    /// The program and its arguments
+    /// Program to run, with its arguments
     #[arg(required_unless_present_any = ["pid", "case"], last = true, conflicts_with_all = ["case", "suite", "simd_mode", "side", "python"], value_name = "COMMAND")]
     pub command: Vec<OsString>,
-    /// Trace calls into this library; may be given again
+    /// Trace calls into this library; repeatable
     #[arg(long, value_name = "NAME")]
     pub lib: Vec<String>,
-    /// Trace calls that this module makes; may be given again
+    /// Trace calls from this module to others; repeatable
     #[arg(long, value_name = "MODULE")]
     pub from: Vec<String>,
-    /// Trace calls of these functions; may be given again
+    /// Trace calls to functions that match GLOB; repeatable
     #[arg(long = "fn", value_name = "GLOB")]
     pub function: Vec<String>,
-    /// Keep the values of the first integer arguments, at most 6; slows every traced call
+    /// Number of integer arguments to record per call, at most 6; slows down traced calls
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=6))]
     pub args: u8,
-    /// Of this many calls, keep the whole stack of one; 0 keeps none
+    /// Record the full stack of one in N calls; 0 disables stacks
     #[arg(long, value_name = "N", default_value_t = 16384)]
     pub stacks: u32,
-    /// Count calls inside the library too, exactly: by callgrind, which is 50 to 300 times slower and
-    /// gives instructions in place of times, or by uprobes, as root
+    /// Also count calls inside libraries; reports counts or instructions instead of times
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "auto", conflicts_with_all = ["args", "stacks"])]
     pub inside: Option<InsideArg>,
-    /// Count and time system calls instead
+    /// Count and time system calls instead of library calls
     #[arg(long, conflicts_with_all = ["inside", "args", "stacks", "lib"])]
     pub syscalls: bool,
-    /// Trace the programs that the program starts too
+    /// Also trace programs started by the program
     #[arg(long)]
     pub children: bool,
-    /// Processors to run on (0-3,8)
+    /// CPUs to run on, such as 0-3,8
     #[arg(long, value_name = "LIST", value_parser = cpus)]
     pub cpus: Option<Cpus>,
-    /// Write the calls here [default: laggard-<program>-<pid>.lag]
+    /// Write the call trace to FILE [default: laggard-<program>-<pid>.lag]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Overwrite a file of another kind
     #[arg(long)]
     pub force: bool,
-    /// A running program, which cannot be traced: says why
+    /// Rejected with an explanation: a running process cannot be traced
     #[arg(long, value_name = "PID", hide = true)]
     pub pid: Option<u32>,
-    // Last, because what follows would stand under its heading.
-    /// A side of a case, in place of a command
+    // Flattened last: options after it would be listed under its heading.
+    /// A side of a case, instead of a command
     #[command(flatten)]
     pub side: CaseSideArgs,
-    /// How often the side of the case is called
+    /// Number of calls of the case's side
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     pub iterations: u32,
 }
 
-/// How calls inside a library are counted.
+/// Method of counting calls inside a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum InsideArg {
-    /// The way that fits what is asked for and what the machine allows
+    /// Best method that this machine supports
     Auto,
-    /// A simulated processor: exact, with callers, slow
+    /// CPU simulator: exact, with callers and instruction counts; 50 to 300 times slower
     Callgrind,
-    /// Breakpoints of the kernel: counts only, needs root
+    /// Kernel breakpoints: counts only; needs root
     Uprobes,
 }
 
 /// Arguments of `why`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  laggard why --setup 'import numpy as np; a = np.ones((512, 512), np.float32); b = a.astype(np.float64)' 'a.sum()' 'b.sum()'
-  laggard why --b-env OPENBLAS_CORETYPE=Nehalem --setup 'import numpy as np; a = np.ones((256, 256))' 'a @ a' 'a @ a'
-  laggard why --commands './solve' './solve --safe'
-  laggard why --case broadcast_add:512x512:float32     (raptors against NumPy)
-  laggard why -o why.html --setup 'x = list(range(1000))' 'sum(x)' 'sum(i for i in x)'
+  laggard why --setup 'x = list(range(1000))' 'sum(x)' 'sum(i for i in x)'
+  laggard why -o why.html --setup 'import numpy as np; a = np.ones(9999)' 'a.sum()' 'a.copy().sum()'
+  laggard why --commands 'python -c 1' 'python -c \"import json\"'
+  laggard why --from a.lag b.lag   # use two recordings
 
-A is the reference, B the one asked about. Where B does not lag detectably, nothing is named.")]
+No culprit is named unless B is detectably slower than A. With -o FILE.html, laggard also writes an
+HTML page.")]
 pub struct WhyArgs {
-    /// The reference: a Python statement, or with --commands a command line; with --case a library, or a
-    /// side of the case
+    /// Reference: a Python statement; a command line with --commands; a library or a side of the
+    /// case with --case
     #[arg(value_name = "A", required_unless_present_any = ["case", "from"], requires = "b")]
     pub a: Option<String>,
-    /// The one asked about
+    /// Side to explain, of the same kind as A
     #[arg(value_name = "B", required_unless_present_any = ["case", "from"])]
     pub b: Option<String>,
-    /// Judge what is kept in files: recordings of A and of B (.lag), or one verdict (.json)
+    /// Use existing files: recordings of A and B (.lag), or the JSON output of an earlier run
     #[arg(long, value_name = "FILE", num_args = 1..=2, conflicts_with_all = ["a", "case"])]
     pub from: Vec<PathBuf>,
-    /// Time for all of it (20, 20s, 2m)
+    /// Total time to spend, such as 20, 20s or 2m
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = duration)]
     pub time: Duration,
-    /// Give a side up that does not answer for this time
+    /// Abort a side that does not respond within TIME
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub timeout: Duration,
-    /// Where to; a file may be a page too (.html).
+    /// Destination and format; HTML pages (.html) are supported too.
     #[command(flatten)]
     pub output: Output,
-    // Last, because what follows would stand under their headings.
-    /// What the sides share, and what each has of its own
+    // Flattened last: options after them would be listed under their headings.
+    /// Options of all sides and of individual sides
     #[command(flatten)]
     pub shared: SidesArgs,
-    /// Sides of a case
+    /// The case to take the sides from
     #[command(flatten)]
     pub of: CaseArgs,
 }
@@ -360,106 +354,101 @@ pub struct WhyArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   laggard bench --setup 'import numpy as np; a = np.ones(10**6)' 'a.sum()' 'np.add.reduce(a)'
-  laggard bench --a-python python3.11 --b-python python3.13 'sorted(range(1000))' 'sorted(range(1000))'
-  laggard bench --b-env OMP_NUM_THREADS=1 --setup 'import numpy as np; a = np.ones((512, 512))' 'a @ a' 'a @ a'
-  laggard bench --commands --prepare 'sync' 'gzip -k -f big.txt' 'zstd -f big.txt'
-  laggard bench --setup 'x = list(range(n))' --param n=10,100,1000,10000 'sum(x)' 'max(x)'
-  laggard bench -o bench.json --json 'sum(range(100))'      (keep the samples, and print them too)
-  laggard bench --baseline bench.json --fail-above 5% 'sum(range(100))'
-  laggard bench --suite 2d --dtype float32                  (raptors against NumPy)
-  laggard bench --suite 2d --operations sum,mean numpy torch
-  laggard bench                                             (the cases of laggard-bench.toml)
+  laggard bench --setup 'x = list(range(n))' --param n=10,100,1000 'sum(x)' 'sum(i for i in x)'
+  laggard bench --commands -o bench.json 'python -c 1' 'python -S -c 1'
+  laggard bench --suite 2d --shape 512x512 --operations sum,mean --time 1s numpy
 
-A is the first side and the reference, B the second; a ratio is the time of a side over that of A.
-Sides run in processes of their own, in turns and in random order, so that what disturbs the machine
-disturbs all of them alike. Statements are compared by their results before they are timed.")]
+The first side (A) is the reference; ratios are times relative to it. Each side runs in its own
+process. Sides alternate in random order, so that noise affects all of them equally. Statements
+must have equal results, which are compared before timing unless --no-check is given.
+
+--fail-above ignores differences that are not statistically detectable. With a reference side,
+--baseline compares ratios to it, so that results of another machine can be used.")]
 pub struct BenchArgs {
-    /// What to time: Python statements, or with --commands command lines; with a suite libraries, or
-    /// sides of it; the first is the reference
+    /// Sides to time, the reference first: Python statements; command lines with --commands;
+    /// libraries or sides of the suite with --suite
     #[arg(value_name = "SIDE")]
     pub sides: Vec<String>,
-    /// Scan a parameter: a variable of statements and set-up, or {NAME} in commands; may be given again
+    /// Benchmark every value of a Python variable, or of {NAME} in commands; repeatable
     #[arg(long, value_name = "NAME=V1,V2,…", value_parser = sides::parameter)]
     pub param: Vec<Parameter>,
-    /// Processors to run on (0-3,8)
+    /// CPUs to run on, such as 0-3,8
     #[arg(long, value_name = "LIST", value_parser = cpus)]
     pub cpus: Option<Cpus>,
-    /// Count the instructions of a call too, with callgrind
+    /// Also count instructions per call with callgrind
     #[arg(long)]
     pub instructions: bool,
-    /// Compare with an earlier bench: of a reference side the ratio, so that a file of another machine
-    /// still means something
+    /// Compare with an earlier benchmark result
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
-    /// Exit 1 when a case got slower than the baseline by more than this: detectably so, and by the
-    /// middle of its interval
+    /// Exit with status 1 if a case is slower than the baseline by more than PERCENT
     #[arg(long, value_name = "PERCENT", requires = "baseline", value_parser = percent)]
     pub fail_above: Option<f64>,
-    /// Cases of a table [default: 20]
+    /// Maximum rows per table [default: 20]
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
-    /// All cases
+    /// Show all rows of each table
     #[arg(long, conflicts_with = "top")]
     pub all: bool,
-    /// Where to.
+    /// Destination and format.
     #[command(flatten)]
     pub output: Output,
-    // Last, because what follows would stand under their headings.
-    /// What the sides share, and what each has of its own
+    // Flattened last: options after them would be listed under their headings.
+    /// Options of all sides and of individual sides
     #[command(flatten)]
     pub shared: SidesArgs,
-    /// Cases of a suite
+    /// The suite to take the cases from
     #[command(flatten)]
     pub suite: SuiteArgs,
-    /// How long and how exactly to measure
+    /// Limits and precision
     #[command(flatten)]
     pub effort: EffortArgs,
 }
 
-/// A clock that samples can follow.
+/// Clock that triggers samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ClockArg {
-    /// CPU time: only what runs is seen
+    /// CPU time: sample running threads only
     Cpu,
-    /// Wall time: threads that wait are seen too
+    /// Wall time: sample waiting threads too
     Wall,
 }
 
-/// What takes samples.
+/// Sampling backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BackendArg {
-    /// The agent where it can, else perf
+    /// The agent if possible, otherwise perf
     Auto,
-    /// A small library inside the program: native and Python frames
+    /// A library loaded into the program: native and Python frames
     Agent,
-    /// The perf that is installed: kernel, running processes, several events; no Python frames
+    /// The installed perf: kernel frames, running processes, several events; no Python frames
     Perf,
 }
 
-/// How callers are found.
+/// Stack unwinding method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum UnwindArg {
-    /// The best that works
+    /// Best available method
     Auto,
-    /// All registers and the stack, copied by the agent
+    /// The agent copies the registers and the stack
     Agent,
-    /// The processor's branch records, of perf: 16 to 32 callers, on some processors
+    /// perf with last branch records (LBR): at most 16 to 32 callers, only on some CPUs
     Lbr,
-    /// Frame pointers, of perf: cheap, for programs built with them
+    /// perf with frame pointers: cheap, for programs built with them
     Fp,
-    /// Copies of the stack, of perf: works without frame pointers
+    /// perf with copied stacks: works without frame pointers
     Dwarf,
 }
 
-/// A list of processors.
+/// A list of CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cpus(pub Vec<usize>);
 
 fn rate(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(rate) if (0.1..=20_000.0).contains(&rate) => Ok(rate),
-        Ok(_) => Err("give 0.1 to 20000 samples a second".into()),
-        Err(_) => Err("give a number".into()),
+        Ok(_) => Err("expected 0.1 to 20000 samples per second".into()),
+        Err(_) => Err("expected a number".into()),
     }
 }
 
@@ -469,20 +458,20 @@ fn size(text: &str) -> Result<u64, String> {
         "" | "B" => 1,
         "K" | "KB" | "KIB" => 1 << 10,
         "M" | "MB" | "MIB" => 1 << 20,
-        _ => return Err("give bytes, or a number with K or M".into()),
+        _ => return Err("expected a number of bytes, optionally with the suffix K or M".into()),
     };
     match digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor)) {
         Some(size) if (1024..=1 << 20).contains(&size) => Ok(size),
-        _ => Err("give 1K to 1M".into()),
+        _ => Err("expected 1K to 1M".into()),
     }
 }
 
-/// A share, given in percent: `5%` or `5` is 0.05.
+/// Parses a percentage as a fraction: `5%` and `5` are 0.05.
 fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end();
     match number.parse::<f64>() {
         Ok(percent) if (0.0..=1e6).contains(&percent) => Ok(percent / 100.0),
-        _ => Err("give percent, as 5% or 0.5%".into()),
+        _ => Err("expected a percentage, such as 5% or 0.5%".into()),
     }
 }
 
@@ -495,14 +484,16 @@ fn duration(text: &str) -> Result<Duration, String> {
         "us" => 1e-6,
         "m" | "min" => 60.0,
         "h" => 3600.0,
-        _ => return Err("give seconds, or a number with us, ms, s, m or h".into()),
+        _ => return Err("expected seconds, or a number with the suffix us, ms, s, m or h".into()),
     };
-    let seconds = digits.parse::<f64>().map_err(|_| "give a number".to_owned())? * factor;
+    let seconds = digits.parse::<f64>().map_err(|_| "expected a number".to_owned())? * factor;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
 fn cpus(text: &str) -> Result<Cpus, String> {
-    let number = |text: &str| text.trim().parse::<usize>().map_err(|_| format!("no CPU {text:?}"));
+    let number = |text: &str| {
+        text.trim().parse::<usize>().map_err(|_| format!("{text:?} is not a CPU number"))
+    };
     let mut all = vec![];
     for part in text.split(',') {
         let (first, last) = match part.split_once('-') {
@@ -510,7 +501,7 @@ fn cpus(text: &str) -> Result<Cpus, String> {
             None => (number(part)?, number(part)?),
         };
         if first > last || last > 4096 {
-            return Err(format!("no range of CPUs {part:?}"));
+            return Err(format!("{part:?} is not a range of CPUs"));
         }
         all.extend(first..=last);
     }
@@ -521,75 +512,74 @@ fn cpus(text: &str) -> Result<Cpus, String> {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   laggard report run.lag
-  laggard report --lib openblas run.lag        (who calls it, and what it does)
-  laggard report --callers memcpy run.lag
-  laggard report --histogram cblas_dgemm64_ calls.lag   (how long traced calls took)
-  laggard report bench.json                    (a bench, or results of hyperfine, pyperf, pytest-benchmark)
-  laggard report trace.json.gz
-  laggard report --by python --top 20 trace.json
-  laggard report --phase decode trace.json.gz -o decode.json
-  laggard report rank0.json.gz rank1.json.gz   (ranks of one job, side by side)
-  zcat trace.json.gz | laggard report -")]
+  laggard report --by python-line --top 20 run.lag
+  laggard report --by kernel -o kernels.csv trace.json.gz
+  laggard report ranks/   # all ranks of a job, side by side
+
+Reads recordings and call traces of laggard (.lag), profiles (perf.data, pprof, collapsed stacks,
+…), counters of perf stat, results of laggard bench, hyperfine, pyperf and pytest-benchmark, and
+PyTorch traces, plain or compressed.")]
 pub struct ReportArgs {
-    /// A recording or traced calls (.lag), a profile of another program (perf.data, pprof, collapsed stacks, …), counters of perf stat, results of a benchmark, or PyTorch traces (plain or compressed); `-` for standard input, or a directory of ranks
+    /// File of any kind listed below, traces of several ranks, or a directory of them; `-` is
+    /// standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Show one table: samples of a recording, traced calls, or device time of a trace by this
+    /// Show one table, grouped by WHAT
     #[arg(long, value_parser = by(), value_name = "WHAT")]
     pub by: Option<String>,
-    /// Rows of each table [default: 10; all ranks]
+    /// Maximum rows per table [default: 10; all ranks]
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
-    /// All rows of each table
+    /// Show all rows of each table
     #[arg(long, conflicts_with = "top")]
     pub all: bool,
     /// Show the Python stacks that launched the most device time
     #[arg(long)]
     pub stacks: bool,
-    /// List the kernels that no rule caught, by time
+    /// List unclassified kernels, most time first
     #[arg(long)]
     pub unclassified: bool,
-    /// How traces are read.
+    /// Options for reading traces.
     #[command(flatten)]
     pub trace: TraceArgs,
-    /// Where to.
+    /// Destination and format.
     #[command(flatten)]
     pub output: Output,
-    // Last, because what follows would stand under their headings.
-    /// Of a recording
+    // Flattened last: options after them would be listed under their headings.
+    /// Options for profiles and call traces
     #[command(flatten)]
     pub samples: SampleArgs,
-    /// Of traced calls
+    /// Options for call traces
     #[command(flatten)]
     pub calls: CallViewArgs,
 }
 
-/// What to show of a recording.
+/// Options of `report` for profiles and call traces.
 #[derive(Args, Debug, Default)]
-#[command(next_help_heading = "Options for recordings and calls")]
+#[command(next_help_heading = "Options for profiles and call traces")]
 pub struct SampleArgs {
-    /// Which samples.
+    /// Filters of samples.
     #[command(flatten)]
     pub narrow: NarrowArgs,
-    /// Of which part of the run.
+    /// Time range.
     #[command(flatten)]
     pub time: TimeArgs,
-    /// Show who calls a function
+    /// Show the callers of a function
     #[arg(long, value_name = "FUNCTION", group = "shown_as")]
     pub callers: Option<String>,
-    /// Show what a function calls
+    /// Show the callees of a function
     #[arg(long, value_name = "FUNCTION", group = "shown_as")]
     pub callees: Option<String>,
-    /// Show calls as a tree; the same as --by tree
+    /// Show the call tree; same as --by tree
     #[arg(long, group = "shown_as", conflicts_with = "by")]
     pub tree: bool,
-    /// Show which library calls into which
+    /// Show the calls between libraries
     #[arg(long, group = "shown_as", conflicts_with = "by")]
     pub module_graph: bool,
 }
 
 impl SampleArgs {
-    /// The flags of this group that were given.
+    /// Options of this group that were given.
     pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> {
         let shown = [
             ("--callers", self.callers.is_some()),
@@ -602,37 +592,37 @@ impl SampleArgs {
     }
 }
 
-/// Which samples to keep.
+/// Filters of samples.
 #[derive(Args, Debug, Default)]
 pub struct NarrowArgs {
-    /// Keep samples inside a library (a report then shows who calls it and what it does)
+    /// Keep only samples in a library and its callees, or calls into it
     #[arg(long, value_name = "NAME")]
     pub lib: Option<String>,
-    /// Keep samples of this event
-    #[arg(long, value_name = "NAME")]
+    /// Keep only samples of this event [default: the event with the most samples]
+    #[arg(long, value_name = "EVENT")]
     pub event: Option<String>,
-    /// Keep samples of threads with this in their name, or with this number
+    /// Keep only samples of threads with this ID or with THREAD in their name
     #[arg(long, value_name = "THREAD")]
     pub thread: Option<String>,
-    /// Keep samples of processes with this in their name, or with this number
+    /// Keep only samples of processes with this ID or with PROCESS in their name
     #[arg(long, value_name = "PROCESS")]
     pub comm: Option<String>,
-    /// Keep samples of the process with this number
+    /// Keep only samples of the process with this ID
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
-    /// With --lib, keep imports and what libraries do when they are loaded
+    /// With --lib, also keep imports and the initialization of libraries
     #[arg(long)]
     pub start_up: bool,
-    /// In trees and flame graphs, keep the frames of Python's interpreter that only pass calls on
+    /// Show interpreter frames in call trees and flame graphs
     #[arg(long)]
     pub interpreter: bool,
-    /// Count inlined functions as those they were inlined into
+    /// Attribute inlined functions to the functions that contain them
     #[arg(long)]
     pub no_inline: bool,
 }
 
 impl NarrowArgs {
-    /// The flags of this group that were given.
+    /// Options of this group that were given.
     pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> + use<> {
         [
             ("--lib", self.lib.is_some()),
@@ -648,20 +638,20 @@ impl NarrowArgs {
         .filter_map(|(flag, given)| given.then_some(flag))
     }
 
-    /// Leaves frames out that are not to be shown, before anything is summed up: inlined ones, and in
-    /// trees the interpreter's.
+    /// Removes hidden frames before totals are computed: inlined functions, and interpreter frames
+    /// in call trees.
     pub(crate) fn fold(&self, found: &mut Profile, is_tree: bool) {
         if self.no_inline {
             profile::fold_inlined(found);
         }
-        // Whoever names the interpreter wants to see it.
+        // --lib libpython selects the interpreter, so its frames stay visible.
         let is_asked_for = self.lib.as_deref().is_some_and(is_interpreters);
         if is_tree && !self.interpreter && !is_asked_for {
             profile::fold_interpreter(found);
         }
     }
 
-    /// The same for a profile.
+    /// Filter of a profile for these options.
     pub(crate) fn filter(&self) -> profile::Filter {
         profile::Filter {
             library: self.lib.clone(),
@@ -676,50 +666,50 @@ impl NarrowArgs {
     }
 }
 
-/// Whether a name is that of the interpreter or of one of its own functions.
+/// Whether this is the name of the Python interpreter or of one of its functions.
 pub(crate) fn is_interpreters(name: &str) -> bool {
     ["Py", "_Py", "pymain", "python", "libpython"].iter().any(|start| name.starts_with(start))
 }
 
-/// Which part of the run.
+/// Time range of a profile.
 #[derive(Args, Debug, Default)]
 pub struct TimeArgs {
-    /// Keep samples from this time of the run on, as 1.5s or 200ms; a bare number is seconds
+    /// Keep only samples from TIME on, such as 1.5s, 200ms or 1.5 (seconds)
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub from: Option<u64>,
-    /// Keep samples before this time of the run
+    /// Keep only samples before TIME
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub to: Option<u64>,
 }
 
 impl TimeArgs {
-    /// The flags of this group that were given.
+    /// Options of this group that were given.
     pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> + use<> {
         [("--from", self.from.is_some()), ("--to", self.to.is_some())]
             .into_iter()
             .filter_map(|(flag, given)| given.then_some(flag))
     }
 
-    /// A filter of this part of the run too.
+    /// Adds this time range to a filter.
     pub(crate) fn of(&self, filter: profile::Filter) -> profile::Filter {
         profile::Filter { from_ns: self.from, to_ns: self.to, ..filter }
     }
 }
 
-/// What to show of traced calls alone.
+/// Options of `report` for call traces only.
 #[derive(Args, Debug, Default)]
-#[command(next_help_heading = "Options for calls")]
+#[command(next_help_heading = "Options for call traces")]
 pub struct CallViewArgs {
-    /// Keep calls of functions with this name, pattern or part of a name
+    /// Keep only functions that match GLOB or have it in their name
     #[arg(long = "fn", value_name = "GLOB")]
     pub function: Option<String>,
-    /// Show how long the calls of a function took
+    /// Show the distribution of call durations of a function
     #[arg(long, value_name = "FUNCTION", group = "shown_as")]
     pub histogram: Option<String>,
 }
 
 impl CallViewArgs {
-    /// The flags of this group that were given.
+    /// Options of this group that were given.
     pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> {
         [("--fn", self.function.is_some()), ("--histogram", self.histogram.is_some())]
             .into_iter()
@@ -727,28 +717,27 @@ impl CallViewArgs {
     }
 }
 
-/// The word for values of arguments, among what calls are by.
+/// Value of `--by` that groups calls by the values of their arguments.
 pub(crate) const BY_ARGUMENTS: &str = "arguments";
 
-/// The word for lines of Python, which samples and calls are by.
+/// Value of `--by` that groups samples or calls by Python line.
 pub(crate) const BY_PYTHON_LINE: &str = "python-line";
 
-/// The word for calls as a tree, among what tables are by.
+/// Value of `--by` that shows the call tree.
 pub(crate) const BY_TREE: &str = "tree";
 
 fn by() -> impl TypedValueParser<Value = String> {
     let of_profile = profile::By::ALL.map(|by| PossibleValue::new(by.word()).help(by.meaning()));
-    let tree = PossibleValue::new(BY_TREE).help("calls from the program's start inwards");
-    let caller =
-        PossibleValue::new(calls::By::Caller.word()).help("places that calls are made from");
-    let arguments = PossibleValue::new(BY_ARGUMENTS).help("values that functions were called with");
+    let tree = PossibleValue::new(BY_TREE).help("Call tree from the start of the program");
+    let caller = PossibleValue::new(calls::By::Caller.word()).help("Functions that make the calls");
+    let arguments = PossibleValue::new(BY_ARGUMENTS).help("Values of recorded arguments");
     let of_trace = By::ALL.map(|by| PossibleValue::new(by.word()).help(by.meaning()));
     PossibleValuesParser::new(
         of_profile.into_iter().chain([tree, caller, arguments]).chain(of_trace),
     )
 }
 
-/// Nanoseconds of a time with its unit; a bare number is seconds.
+/// Parses a time into nanoseconds; a number without a unit is seconds.
 fn moment(text: &str) -> Result<u64, String> {
     let units = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("min", 60e9), ("s", 1e9)];
     let (number, unit) = units
@@ -757,38 +746,38 @@ fn moment(text: &str) -> Result<u64, String> {
         .unwrap_or((text, 1e9));
     match number.trim().parse::<f64>() {
         Ok(number) if number >= 0.0 && number.is_finite() => Ok((number * unit) as u64),
-        _ => Err("give it as 1.5s, 200ms or 1.5".into()),
+        _ => Err("expected a time, such as 1.5s, 200ms or 1.5".into()),
     }
 }
 
 /// Arguments of `flame`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  laggard flame run.lag                     (writes run.svg)
-  laggard flame perf.data -o why.svg --lib openblas
-  laggard flame out.folded -o - > out.svg
-  laggard flame before.lag after.lag        (how B differs from A)
+  laggard flame run.lag   # writes run.svg
+  laggard flame -o cpu.svg perf.data
+  laggard flame -o diff.svg a.lag b.lag   # difference between A and B
 
-Width is time, or what samples count. Of two files a frame is as wide as the side that takes more of it;
-its colour and its signed number are how much more B takes than A, with all that it calls.")]
+The width of a frame is its total time, or its count of the sampled event. With two files, it is the
+larger total of the two sides. The colour and the signed number show the difference, B minus A.")]
 pub struct FlameArgs {
-    /// A profile of any kind; of two, A is the reference and B the one asked about
+    /// Profile in any format; if two are given, A is the reference and B the side to explain
     #[arg(required = true, num_args = 1..=2, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// The picture to write (.svg); `-` is standard output [default: FILE.svg in this directory]
+    /// Write to FILE (.svg); `-` is standard output [default: PROFILE.svg in the current
+    /// directory]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// What stands above the picture [default: the command that was recorded]
+    /// Title of the flame graph [default: the recorded command]
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
     /// Overwrite a file of another kind
     #[arg(long)]
     pub force: bool,
-    // Last, because what follows would stand under its heading.
-    /// Which samples.
+    // Flattened last: options after it would be listed under its heading.
+    /// Filters of samples.
     #[command(flatten)]
     pub narrow: NarrowArgs,
-    /// Of which part of the run.
+    /// Time range.
     #[command(flatten)]
     pub time: TimeArgs,
 }
@@ -796,19 +785,17 @@ pub struct FlameArgs {
 /// Arguments of `view`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  laggard view run.lag
-  laggard view perf.data -o page.html
-  laggard view before.lag after.lag         (A, B and their difference in one page)
-  laggard view trace.json.gz
-  laggard view bench.json
+  laggard view run.lag   # opens a browser
+  laggard view -o trace.html trace.json.gz
+  laggard view -o diff.html a.lag b.lag   # A, B and their difference
 
-The page is one file that needs nothing else: it can be mailed, and opened with the network off.")]
+The page is a single file. It can be sent by mail and opened without a network connection.")]
 pub struct ViewArgs {
-    /// Any file that report takes; of two, A is the reference and B the one asked about
+    /// File that `report` reads; if two are given, A is the reference and B the side to explain
     #[arg(required = true, num_args = 1..=2, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// The page to write (.html); `-` is standard output [default: one in the cache directory, opened
-    /// at once]
+    /// Write to FILE (.html); `-` is standard output [default: a file in the cache directory,
+    /// opened in a browser]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Open the page in a browser
@@ -820,11 +807,11 @@ pub struct ViewArgs {
     /// Overwrite a file of another kind
     #[arg(long)]
     pub force: bool,
-    // Last, because what follows would stand under its heading.
-    /// Which samples.
+    // Flattened last: options after it would be listed under its heading.
+    /// Filters of samples.
     #[command(flatten)]
     pub narrow: NarrowArgs,
-    /// Of which part of the run.
+    /// Time range.
     #[command(flatten)]
     pub time: TimeArgs,
 }
@@ -832,22 +819,20 @@ pub struct ViewArgs {
 /// Arguments of `convert`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  laggard convert run.lag run.svg
-  laggard convert run.lag run.folded
   laggard convert run.lag run.speedscope.json
-  laggard convert run.lag run.json.gz --to firefox
-  laggard convert run.lag - --to collapsed | sort")]
+  laggard convert --to firefox perf.data profile.json.gz
+  laggard convert --to collapsed run.lag - | sort")]
 pub struct ConvertArgs {
-    /// A recording (.lag), or a profile of another program (perf.data, pprof, collapsed stacks, …)
+    /// Recording, call trace or profile (.lag, perf.data, pprof, collapsed stacks, …)
     #[arg(value_name = "IN")]
     pub input: PathBuf,
-    /// The file to write, whose suffix says its format; `-` is standard output
+    /// Output file; the suffix selects the format; `-` is standard output
     #[arg(value_name = "OUT")]
     pub output: PathBuf,
-    /// Format of the file, where its suffix does not say it
+    /// Output format [default: selected by the suffix of OUT]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub to: Option<ProfileForm>,
-    /// Which samples.
+    /// Filters of samples.
     #[command(flatten)]
     pub narrow: NarrowArgs,
     /// Overwrite a file of another kind
@@ -855,45 +840,46 @@ pub struct ConvertArgs {
     pub force: bool,
 }
 
-/// Formats that a recording can be written in.
+/// Format that a profile can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ProfileForm {
-    /// A recording (.lag)
+    /// Recording (.lag)
     Lag,
-    /// Flame graph, for any browser (.svg)
+    /// Flame graph (.svg)
     Svg,
-    /// Page with a flame graph and a table (.html)
+    /// HTML page with a flame graph and a table (.html)
     Html,
-    /// A line a stack, for flame graph programs (.folded, .collapsed, .txt)
+    /// Collapsed stacks, one per line (.folded, .collapsed, .txt)
     Collapsed,
-    /// For speedscope (.speedscope.json)
+    /// speedscope (.speedscope.json)
     Speedscope,
-    /// For the Firefox Profiler (.profile.json, .profile.json.gz)
+    /// Firefox Profiler (.profile.json, .profile.json.gz)
     Firefox,
-    /// For pprof (.pb.gz)
+    /// pprof (.pb.gz)
     Pprof,
-    /// For Perfetto and chrome://tracing (.trace.json, .trace.json.gz)
+    /// Chrome trace, for Perfetto and chrome://tracing (.trace.json, .trace.json.gz)
     Chrome,
-    /// A row a sample (.csv)
+    /// One row per sample (.csv)
     Csv,
 }
 
 /// Arguments of `index`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  laggard index                    list the indexes here and in the cache directory
-  laggard index traces/ --clear    remove those of a directory")]
+  laggard index   # list indexes here and in the cache directory
+  laggard index --clear --stale
+  laggard index --clear ranks/")]
 pub struct IndexArgs {
-    /// Traces, indexes or directories; with none, the current directory and the cache directory
-    #[arg(value_name = "PLACE")]
+    /// Traces, indexes or directories [default: the current directory and the cache directory]
+    #[arg(value_name = "PATH")]
     pub places: Vec<PathBuf>,
-    /// Remove them
+    /// Delete the indexes instead of listing them
     #[arg(long)]
     pub clear: bool,
-    /// Only those that are damaged, or whose trace has changed or is gone
+    /// Select only indexes that are damaged, or whose trace was changed or deleted
     #[arg(long)]
     pub stale: bool,
-    /// List as JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -901,66 +887,63 @@ pub struct IndexArgs {
 /// Arguments of `inspect`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  laggard inspect libopenblas.so.0
-  laggard inspect ./a.so ./b.so                    (side by side)
   laggard inspect --python numpy --by file
-  laggard inspect liba.so --fn '*gemm*' --sort vector
-  laggard inspect liba.so --asm dgemm_kernel_HASWELL
-  laggard inspect --profile run.lag                (what was executed)
-  laggard inspect liba.so --profile run.lag --asm my_loop")]
+  laggard inspect libc.so.6 libm.so.6   # side by side
+  laggard inspect --fn 'mem*' --sort vector libc.so.6
+  laggard inspect --profile run.lag   # code that was executed")]
 pub struct InspectArgs {
-    /// Libraries or programs: paths, or names that are looked up as the loader does
+    /// Libraries or programs: paths, or names that the dynamic loader finds
     #[arg(value_name = "LIB")]
     pub files: Vec<PathBuf>,
-    /// Look at the native code of a Python package too
+    /// Also inspect the native code of a Python package; repeatable
     #[arg(long, value_name = "PACKAGE")]
     pub python: Vec<String>,
-    /// Weigh by the samples of a recording: what was executed
+    /// Weight functions by the samples of a profile
     #[arg(long, value_name = "RUN")]
     pub profile: Option<PathBuf>,
-    /// Show only this
+    /// Show only files or only functions
     #[arg(long, value_enum, value_name = "WHAT")]
     pub by: Option<InspectBy>,
-    /// Only functions whose name fits, with `*` for anything; may be given again
+    /// Keep only functions that match GLOB; repeatable
     #[arg(long = "fn", value_name = "GLOB")]
     pub functions: Vec<String>,
-    /// Order of functions [default: size, or samples with --profile]
+    /// Sort order of functions [default: size, or samples with --profile]
     #[arg(long, value_enum, value_name = "ORDER")]
     pub sort: Option<InspectSort>,
-    /// Functions to show [default: 15]
+    /// Maximum rows per table [default: 15]
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
-    /// Show all functions
+    /// Show all rows of each table
     #[arg(long, conflicts_with = "top")]
     pub all: bool,
-    /// Show the instructions of a function, by name, pattern or address; may be given again
+    /// Disassemble a function, given by name, pattern or address; repeatable
     #[arg(long, value_name = "FUNCTION")]
     pub asm: Vec<String>,
-    /// With --asm: the bytes of instructions too
+    /// With --asm, also show instruction bytes
     #[arg(long, requires = "asm")]
     pub bytes: bool,
-    /// Where to.
+    /// Destination and format.
     #[command(flatten)]
     pub output: Output,
 }
 
-/// What `inspect` shows.
+/// Selection of tables of `inspect`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum InspectBy {
-    /// Files, without their functions
+    /// Properties of the files only
     File,
-    /// Functions, without facts about their files
+    /// Functions only
     Function,
 }
 
-/// An order of functions.
+/// Sort order of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum InspectSort {
-    /// The largest first
+    /// Largest first
     Size,
-    /// The greatest share of vector instructions first
+    /// Largest share of vector instructions first
     Vector,
-    /// The most samples first
+    /// Most samples first
     Samples,
     /// By name
     Name,
@@ -971,15 +954,15 @@ pub enum InspectSort {
 /// Arguments of `dump`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
-  laggard dump --pid 4242
-  laggard dump --pid 4242 --json
+  laggard dump --pid 4242          # needs a running process
+  laggard dump --pid 4242 --json   # needs a running process
 
-The innermost function comes first. The process is not stopped.")]
+The innermost frame is printed first. The process is not stopped.")]
 pub struct DumpArgs {
-    /// The process
+    /// Process ID
     #[arg(long, value_name = "PID")]
     pub pid: u32,
-    /// Print JSON (laggard.dump/1)
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -988,23 +971,23 @@ pub struct DumpArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   laggard doctor
-  laggard doctor --strict=blocks   (exit 1 when something cannot be done here)
-  laggard doctor -o doctor.md      (for an issue)")]
+  laggard doctor -o doctor.md   # for a bug report
+  laggard doctor --strict=blocks || echo 'some commands do not work here'")]
 pub struct DoctorArgs {
-    /// Exit 1 when anything is at least this bad
+    /// Exit with status 1 if a finding is at least this severe [default WHEN: costs]
     #[arg(long, value_enum, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "costs")]
     pub strict: Option<Strict>,
-    /// Where to.
+    /// Destination and format.
     #[command(flatten)]
     pub output: Output,
 }
 
-/// What trips `doctor --strict`.
+/// Lowest severity that fails `doctor --strict`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Strict {
-    /// Anything that costs or blocks
+    /// laggard works, but with less detail or more noise
     Costs,
-    /// Only what blocks
+    /// A command of laggard does not work
     Blocks,
 }
 
@@ -1013,18 +996,18 @@ fn phase_pattern(text: &str) -> Result<(String, String), String> {
         Some((name, pattern)) if !name.is_empty() && !pattern.is_empty() => {
             Ok((name.to_owned(), pattern.to_owned()))
         }
-        _ => Err("give it as NAME=PATTERN".into()),
+        _ => Err("expected NAME=PATTERN".into()),
     }
 }
 
-/// The command tree, for man pages and completions.
+/// Command definition, for man pages and completions.
 pub fn command() -> clap::Command {
     Cli::command()
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)] // a test fails by panicking
+    #![allow(clippy::unwrap_used)] // tests fail by panicking
 
     use super::*;
     use clap::FromArgMatches;
@@ -1038,7 +1021,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bench_is_asked_for() {
+    fn bench_arguments_are_parsed() {
         let args = bench(&["a", "b"]).unwrap();
         assert_eq!((args.sides.len(), args.effort.precision), (2, 0.01));
         assert_eq!(args.effort.timeout, Duration::from_secs(60));
@@ -1067,7 +1050,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_bench_arguments_are_rejected() {
         for args in [
             &["--fail-above", "5%", "a"][..],
             &["--fail-above", "x", "--baseline", "b", "a"],

@@ -1,4 +1,4 @@
-//! Recordings of two sides: narrowed alike, compared and shown.
+//! Filters, compares and reports the profiles of two sides.
 
 use crate::bench::TRIPPED;
 use crate::cli::{
@@ -18,29 +18,29 @@ use laggard_report::flame::Graph;
 use laggard_report::number::plural;
 use std::process::ExitCode;
 
-/// Rows of a table when nothing else is asked for.
+/// Default number of rows per table.
 const USUAL_ROWS: usize = 10;
 
-/// A recording and the file it is from.
+/// A profile with its path.
 pub(crate) struct Named {
     pub(crate) path: String,
     pub(crate) loaded: Loaded,
 }
 
-/// What two profiles differ in, and the tree of both.
+/// A comparison of two profiles, with its differential flame graph.
 pub(crate) struct Pair {
     pub(crate) comparison: ProfileComparison,
     pub(crate) graph: Graph,
 }
 
-/// Fails where two profiles have nothing in common that a picture could show: bytes and time, say.
+/// Fails if two profiles have different units, such as bytes and time.
 pub(crate) fn ensure_alike(a: &View, b: &View) -> anyhow::Result<()> {
     if a.unit() == b.unit() {
         return Ok(());
     }
     Err(failure::with_hint(
-        format!("A counts {} and B {}", a.event_name(), b.event_name()),
-        "choose an event that both have with --event; laggard compare shows shares of each".into(),
+        format!("A and B count different events: {} and {}", a.event_name(), b.event_name()),
+        "select an event of both with --event, or compare shares with laggard compare".into(),
     ))
 }
 
@@ -64,7 +64,7 @@ fn recording<'a>(path: &'a str, loaded: &'a Loaded) -> Recording<'a> {
     }
 }
 
-/// The comparison of two profiles as sections of a page.
+/// The comparison of two profiles as sections of an HTML page.
 pub(crate) fn section(pair: &Pair, files: [(&str, &Loaded); 2], views: [&View; 2]) -> String {
     let recordings = files.map(|(path, loaded)| [recording(path, loaded)]);
     let given = [0, 1].map(|side: usize| Given {
@@ -82,14 +82,14 @@ pub(crate) fn section(pair: &Pair, files: [(&str, &Loaded); 2], views: [&View; 2
     })
 }
 
-/// Compares; the exit code is that of the gate.
+/// Compares the sides. The exit status is that of `--fail-above`.
 pub(crate) fn run(
     args: &CompareArgs,
     places: &Places,
     printer: &Printer,
     mut sides: [Vec<Named>; 2],
 ) -> anyhow::Result<ExitCode> {
-    // Whoever names the interpreter wants to see it.
+    // Interpreter frames are not folded if a filter names the interpreter.
     let asked = args.lib.iter().chain(&args.function);
     if !asked.into_iter().any(|name| is_interpreters(name)) {
         for named in sides.iter_mut().flatten() {
@@ -140,7 +140,7 @@ fn shown(args: &CompareArgs) -> Shown {
     }
 }
 
-/// The samples that the flags keep. That one side has none is an answer; that neither has is none.
+/// Filters the samples. Fails only if no samples of either side match.
 fn narrowed<'a>(
     args: &CompareArgs,
     sides: &'a [Vec<Named>; 2],
@@ -164,11 +164,11 @@ fn narrowed<'a>(
                     is_found = true;
                     view
                 }
-                // An event is what is compared, not a part of it.
+                // Both sides must have the event.
                 Err(found) if found.what == "event" => return Err(missing(&found)),
                 Err(found) => {
                     first_missing.get_or_insert(found);
-                    // Nothing of what was recorded.
+                    // An empty view of this recording.
                     let event = flags.event.clone();
                     let none = Filter { event, from_ns: Some(u64::MAX), ..Filter::default() };
                     View::new(&named.loaded.profile, &none).map_err(|found| missing(&found))?
@@ -185,24 +185,21 @@ fn narrowed<'a>(
 fn scale(args: &CompareArgs, views: &[Vec<View>; 2]) -> anyhow::Result<Scale> {
     let flags = &args.samples;
     let is_call = flags.scale == Some(ScaleArg::Call) || flags.scale.is_none();
-    anyhow::ensure!(
-        flags.calls.is_none() || is_call,
-        "--calls is for --scale call: time of one call"
-    );
+    anyhow::ensure!(flags.calls.is_none() || is_call, "--calls requires --scale call");
     let is_time = views.iter().flatten().all(View::is_time);
     Ok(match (flags.scale, flags.calls) {
         (_, Some(calls)) => Scale::PerCall(calls.0),
         (None, None) => Scale::of(&views[0], &views[1]),
         (Some(ScaleArg::Call), None) => {
             return Err(failure::with_hint(
-                "--scale call needs to know the calls of each side".into(),
-                "give how often each recording calls what is compared: --calls 100,50".into(),
+                "--scale call needs the number of calls of each side".into(),
+                "give the number of calls in A and B, such as --calls 100,50".into(),
             ));
         }
         (Some(ScaleArg::Time), None) if !is_time => {
             return Err(failure::with_hint(
-                "--scale time needs samples of time, and these count something else".into(),
-                "choose an event with --event, or --scale weight, samples or share".into(),
+                "--scale time needs time samples, but these profiles count another event".into(),
+                "select an event with --event, or use --scale weight, samples or share".into(),
             ));
         }
         (Some(ScaleArg::Time), None) => Scale::Time,
@@ -222,7 +219,7 @@ fn keep_functions(comparison: &mut ProfileComparison, asked: &str) -> anyhow::Re
     Err(missing(&found))
 }
 
-/// What samples were narrowed to.
+/// Describes the filters.
 fn in_words(args: &CompareArgs, views: &[Vec<View>; 2]) -> String {
     let flags = &args.samples;
     let of = |word: &str, name: &Option<String>| {
@@ -230,19 +227,19 @@ fn in_words(args: &CompareArgs, views: &[Vec<View>; 2]) -> String {
     };
     let start_up: u64 = views.iter().flatten().map(|view| view.start_up.samples).sum();
     let hidden = (start_up > 0).then(|| {
-        format!("without {} of start-up (--start-up keeps them)", plural(start_up, "sample"))
+        format!("without {} (--start-up includes them)", plural(start_up, "start-up sample"))
     });
     let parts = [
-        of("below library", &args.lib),
+        of("under library", &args.lib),
         of("thread", &flags.thread),
-        of("program", &flags.comm),
+        of("process", &flags.comm),
         of("functions", &args.function),
         hidden,
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Whether B is slower by more than is allowed: all of it, or one of the functions asked for.
+/// Evaluates `--fail-above` for the whole of B, or for the functions selected by `--fn`.
 fn gate(
     args: &CompareArgs,
     comparison: &ProfileComparison,
@@ -250,8 +247,8 @@ fn gate(
 ) -> anyhow::Result<ExitCode> {
     if comparison.spread == Spread::Sampling {
         return Err(failure::with_hint(
-            "--fail-above needs at least two recordings of each side: one says nothing about how runs differ".into(),
-            "give several: laggard compare --fail-above 5% --a a1.lag a2.lag a3.lag --b b1.lag b2.lag b3.lag".into(),
+            "--fail-above needs at least two recordings per side to estimate the variation between runs".into(),
+            "give several recordings: laggard compare --fail-above 5% --a a1.lag a2.lag a3.lag --b b1.lag b2.lag b3.lag".into(),
         ));
     }
     let trips = |gap: &Gap| {
@@ -262,8 +259,8 @@ fn gate(
         Some(_) => comparison.functions.iter().any(|finding| trips(&finding.total)),
         None if comparison.scale == Scale::Share => {
             return Err(failure::with_hint(
-                "--fail-above has nothing to look at: both sides are 100 % of themselves".into(),
-                "name functions with --fn, or choose another --scale".into(),
+                "--fail-above cannot be applied to shares: both sides total 100 %".into(),
+                "select functions with --fn, or use another --scale".into(),
             ));
         }
         None => trips(&comparison.whole),

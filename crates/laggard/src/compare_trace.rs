@@ -1,4 +1,4 @@
-//! Two traces, or the ranks of two jobs: what of each is loaded, and what is shown of how they differ.
+//! Loads, compares and reports two traces, or the ranks of two jobs.
 
 use crate::cli::{BY_FUNCTION, BY_LIBRARY, CompareArgs, Format, TraceArgs};
 use crate::evidence::TraceFrom;
@@ -20,13 +20,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
 
-/// Rows of a table when nothing else is asked for.
+/// Default number of rows per table.
 const USUAL_ROWS: usize = 10;
 
-/// A file of a side.
+/// A trace of one side.
 pub(crate) type File = (PathBuf, TraceFrom);
 
-/// Compares, and shows it.
+/// Compares the sides. The exit status is that of `--fail-above`.
 pub(crate) fn run(
     args: &CompareArgs,
     places: &Places,
@@ -34,10 +34,10 @@ pub(crate) fn run(
     sides: [Vec<File>; 2],
 ) -> anyhow::Result<ExitCode> {
     if let Some(flag) = args.samples.given().next() {
-        bail!("{flag} is for recordings of samples; these are traces");
+        bail!("{flag} applies to profiles; these are traces");
     }
     for (flag, is_given) in [("--lib", args.lib.is_some()), ("--fn", args.function.is_some())] {
-        anyhow::ensure!(!is_given, "{flag} is for recordings and calls; these are traces");
+        anyhow::ensure!(!is_given, "{flag} applies to profiles and call traces; these are traces");
     }
     let by = by(args)?;
     let reading = Reading::new(&args.traces.trace)?;
@@ -53,7 +53,7 @@ pub(crate) fn run(
     let verdict = args.fail_above.map(|limit| gate(&comparison.whole, limit)).transpose()?;
     places.write(printer, |form, style| match form {
         Format::Text => show::text(&report, style),
-        // A program reads all of it, unless it asks for less.
+        // Machine-readable formats have all rows, unless `--top` is given.
         Format::Json => show::json(&CompareTrace { top: args.top, ..report }),
         Format::Csv => show::csv(&CompareTrace { top: args.top, ..report }),
         Format::Md => show::markdown(&report),
@@ -62,7 +62,7 @@ pub(crate) fn run(
     Ok(verdict.unwrap_or(ExitCode::SUCCESS))
 }
 
-/// Loads both sides; of a trace only what is compared is kept.
+/// Loads and compares both sides. Only the compared parts of a trace are kept in memory.
 fn load_and_compare(
     args: &CompareArgs,
     loader: &Loader,
@@ -71,7 +71,7 @@ fn load_and_compare(
 ) -> anyhow::Result<TraceComparison> {
     let phase = match &args.traces.trace.phase {
         Some(label) => Some(loader.phases.parse(label).with_context(|| {
-            format!("there is no phase {label}: name it with --phase-pattern {label}=PATTERN")
+            format!("unknown phase {label}: define it with --phase-pattern {label}=PATTERN")
         })?),
         None => None,
     };
@@ -86,7 +86,7 @@ fn load_and_compare(
     Ok(core::compare(given(&labels[0], &a), given(&labels[1], &b), by))
 }
 
-/// The page of two traces, or of the ranks of two jobs.
+/// The HTML page of two traces, or of the ranks of two jobs.
 pub(crate) fn page(
     files: [&Path; 2],
     sources: [TraceFrom; 2],
@@ -110,7 +110,7 @@ pub(crate) fn page(
     };
     let several = comparison.laps_ns.iter().any(|laps| laps.len() > 1);
     let distribution = Distribution {
-        title: format!("time of one {}", comparison.sides[0].marker.word()),
+        title: format!("Time per {}", comparison.sides[0].marker.word()),
         unit: "ns",
         sides: vec![side(0), side(1)],
     };
@@ -123,7 +123,7 @@ pub(crate) fn page(
     }))
 }
 
-/// Both sides at a time, each with half of the threads.
+/// Loads both sides in parallel, each with half of the threads.
 fn load_both(
     sides: [Vec<File>; 2],
     loader: &Loader,
@@ -132,7 +132,7 @@ fn load_both(
 ) -> anyhow::Result<[Vec<Run>; 2]> {
     let threads = (loader.options.threads / 2).max(1);
     let half = Loader { options: kineto::Options { threads, ..loader.options }, ..*loader };
-    // Two bars would overwrite each other.
+    // Two progress bars would overwrite each other.
     let quiet = Loader { printer: loader.printer.without_progress(), ..half };
     let [of_a, of_b] = sides;
     thread::scope(|scope| {
@@ -143,7 +143,7 @@ fn load_both(
     })
 }
 
-/// What is compared of the traces of a side.
+/// Loads the traces of one side.
 fn load(
     files: Vec<File>,
     loader: &Loader,
@@ -151,7 +151,7 @@ fn load(
     by: Option<By>,
 ) -> anyhow::Result<Vec<Run>> {
     let of = |trace: crate::trace::Trace, path: &Path, loader: &Loader| -> anyhow::Result<Run> {
-        let timeline = trace.timeline.as_ref().context("the tables are missing")?;
+        let timeline = trace.timeline.as_ref().context("the trace has no tables")?;
         let summary = loader.summary(&trace);
         let analysis = Analysis::new(timeline, loader.rules, loader.phases, phase);
         let run = Run::new(&analysis, &path.display().to_string(), summary, by);
@@ -166,11 +166,11 @@ fn load(
     }
     anyhow::ensure!(
         files.iter().all(is_file),
-        "several traces of one side cannot come through pipes: give files"
+        "cannot read several traces of one side from pipes: give files"
     );
     let paths: Vec<PathBuf> = files.into_iter().map(|(path, _)| path).collect();
     for (at, path) in paths.iter().enumerate() {
-        // The same numbers twice would look like twice the evidence.
+        // A duplicate would count as additional evidence.
         let is_again = paths[..at].contains(path);
         anyhow::ensure!(!is_again, "{} is given twice on one side", path.display());
     }
@@ -183,12 +183,12 @@ fn load(
     })
 }
 
-/// What the sides are called: as the user says, else by what tells them apart, device or file.
+/// The names of the sides: the given labels, the devices if they differ, or "A" and "B".
 fn labels(given: &[String], sides: [&[Run]; 2]) -> anyhow::Result<[String; 2]> {
     match given {
         [a, b] => return Ok([a.clone(), b.clone()]),
         [] => {}
-        _ => bail!("give --label twice: for A, and for B"),
+        _ => bail!("give --label twice: once for A and once for B"),
     }
     let device = |runs: &[Run]| {
         let gpus = |summary: &Summary| summary.about.gpus.first().map(|(name, _)| name.clone());
@@ -201,13 +201,13 @@ fn labels(given: &[String], sides: [&[Run]; 2]) -> anyhow::Result<[String; 2]> {
     Ok(["A".to_owned(), "B".to_owned()])
 }
 
-/// What a table is by.
+/// The value of `--by`.
 fn by(args: &CompareArgs) -> anyhow::Result<Option<By>> {
     match args.by.as_deref() {
         None => Ok(None),
         Some(word @ (BY_LIBRARY | BY_FUNCTION)) => {
             let words = By::ALL.map(By::word).join(", ");
-            bail!("--by {word} is for recordings of samples; these are traces: {words}")
+            bail!("--by {word} applies to profiles; traces support {words}")
         }
         Some(word) => Ok(By::ALL.into_iter().find(|by| by.word() == word)),
     }
@@ -223,17 +223,17 @@ fn shown(args: &CompareArgs, by: Option<By>) -> Shown {
     }
 }
 
-/// Trips when a lap of B takes longer than is allowed, and that can be told from noise.
+/// Evaluates `--fail-above`: fails if a step of B is significantly slower by more than the limit.
 fn gate(whole: &Finding, limit: f64) -> anyhow::Result<ExitCode> {
     if whole.sides.iter().any(|side| side.count == 0) {
         return Err(failure::with_hint(
-            "--fail-above has nothing to compare: a side has no device work".into(),
-            "record with the activity of the device: ProfilerActivity.CUDA".into(),
+            "--fail-above has nothing to compare: one side has no device operations".into(),
+            "record device activity: ProfilerActivity.CUDA".into(),
         ));
     }
     match whole.verdict {
         Verdict::SingleSample => Err(failure::with_hint(
-            "--fail-above needs steps, or kernels, that repeat: there is one value a side".into(),
+            "--fail-above needs repeated steps or kernels: there is one value per side".into(),
             "record several steps: torch.profiler.schedule(active=5, …)".into(),
         )),
         Verdict::Slower if whole.ratio.is_some_and(|ratio| ratio > 1.0 + limit) => {
@@ -243,18 +243,17 @@ fn gate(whole: &Finding, limit: f64) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// No work of the phase on either side: which phases there are.
+/// The error for a phase that neither side has, with the phases of both sides.
 fn without_phase(label: &str, sides: [&[Run]; 2]) -> anyhow::Error {
     let phases = |runs: &[Run]| {
         let rows = runs.iter().flat_map(|run| &run.summary.breakdowns);
         let rows = rows.filter(|breakdown| breakdown.by == By::Phase).flat_map(|found| &found.rows);
-        let words: Vec<String> =
-            rows.map(|row| format!("{} pieces of {}", row.count, row.name)).collect();
-        if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
+        let words: Vec<String> = rows.map(|row| format!("{} in {}", row.count, row.name)).collect();
+        if words.is_empty() { "none".to_owned() } else { words.join(", ") }
     };
     let [a, b] = sides.map(phases);
     failure::with_hint(
-        format!("neither trace has device work of the phase {label}: A has {a}; B has {b}"),
-        "name phases by their annotations: --phase-pattern NAME=PATTERN".into(),
+        format!("no device operations in phase {label}: A has {a}; B has {b}"),
+        "define phases by their annotations: --phase-pattern NAME=PATTERN".into(),
     )
 }

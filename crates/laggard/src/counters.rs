@@ -1,4 +1,4 @@
-//! Counters of `perf stat`: showing those of one run, or of two.
+//! Reports and compares `perf stat` counters.
 
 use crate::bench::USUAL_ROWS;
 use crate::cli::{CompareArgs, Format, ReportArgs};
@@ -22,7 +22,10 @@ pub(crate) fn report(
 ) -> anyhow::Result<()> {
     let of_others = args.samples.given().chain(args.calls.given()).next();
     if let Some(flag) = of_others.or(args.by.is_some().then_some("--by")) {
-        anyhow::bail!("{flag} shows a recording or a trace; {} has counters", path.display());
+        anyhow::bail!(
+            "{flag} applies to profiles and traces; {} has perf stat counters",
+            path.display()
+        );
     }
     let rows = if args.top.is_some() || args.all { top(args) } else { Some(USUAL_ROWS) };
     let report = CountersReport { counters, top: rows };
@@ -49,7 +52,7 @@ pub(crate) fn compare_two(
         ("--fail-above", args.fail_above.is_some()),
     ];
     if let Some((flag, _)) = given.iter().find(|(_, given)| *given) {
-        anyhow::bail!("{flag} is for recordings and benches; these are counters");
+        anyhow::bail!("{flag} does not apply to perf stat counters");
     }
     let [path_a, path_b] = args.paths();
     let comparison = compare(a, b);
@@ -69,12 +72,12 @@ pub(crate) fn compare_two(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Counters as sections of a page.
+/// The report as sections of an HTML page.
 pub(crate) fn section(counters: &Counters) -> String {
     show::html(&CountersReport { counters, top: None })
 }
 
-/// The same of two runs.
+/// The comparison of two runs as sections of an HTML page.
 pub(crate) fn section_of_two(a: (&str, &Counters), b: (&str, &Counters)) -> String {
     let comparison = compare(a.1, b.1);
     show_two::html(&CompareCounters {

@@ -1,4 +1,4 @@
-//! What a file holds, whatever wrote it: the one way by which verbs load one.
+//! Loads files of any supported kind. All verbs use it.
 
 use crate::bench;
 use crate::calls;
@@ -16,36 +16,36 @@ use laggard_formats::read::{dtruss, ffi, perf_stat};
 use laggard_symbols::FileSystem;
 use std::path::Path;
 
-/// A file, by what it holds.
+/// A loaded file, by kind.
 pub(crate) enum Evidence {
     /// Samples.
     Profile(Box<profile::Loaded>),
-    /// Traced calls.
+    /// A call trace.
     Calls(Box<calls::Loaded>),
-    /// Results of a benchmark.
+    /// Benchmark results.
     Bench(Box<Timings>),
-    /// Counters of a run.
+    /// `perf stat` counters.
     Counters(Box<Counters>),
-    /// What calls across a language border cost.
+    /// A result of `laggard ffi`.
     Ffi(Box<Ffi>),
-    /// A verdict, to be read.
+    /// A verdict of `laggard why`, not parsed yet.
     Why(Box<Source>),
-    /// A trace, or what its reader will say that it is.
+    /// A trace, or a file of unknown format, which the trace reader rejects.
     Trace(TraceFrom),
 }
 
-/// Where a trace is to be had.
+/// The source of a trace.
 pub(crate) enum TraceFrom {
-    /// In its file.
+    /// Its file.
     File,
-    /// Here: what is no file can be opened only once.
+    /// An open stream, which can be read only once.
     Stream(Source),
-    /// In memory already.
+    /// A trace in memory.
     Memory(Box<Trace>),
 }
 
 impl Evidence {
-    /// Loads a file; only a trace is left to its own reader.
+    /// Loads a file. Traces are only detected; `trace::Loader` loads them.
     pub(crate) fn load(path: &Path, printer: &Printer) -> anyhow::Result<Evidence> {
         let is_stream = path == Path::new("-");
         if !is_stream && path.is_file() && profile::is_run(path)? {
@@ -55,15 +55,15 @@ impl Evidence {
         let head = source.head();
         if head.starts_with(b"\x7fELF") {
             return Err(failure::with_hint(
-                format!("{} is a program or library", path.display()),
-                format!("see how it is built: laggard inspect {}", path.display()),
+                format!("{} is an executable or library", path.display()),
+                format!("show how it was built: laggard inspect {}", path.display()),
             ));
         }
         Ok(match kind_of(&head) {
             Kind::Lag if is_stream => {
                 return Err(failure::with_hint(
-                    "a recording of laggard cannot be read from standard input".into(),
-                    "give the file: laggard report FILE.lag".into(),
+                    "cannot read a .lag file from standard input".into(),
+                    "give the file instead: laggard report FILE.lag".into(),
                 ));
             }
             Kind::Profile(kind) => Evidence::Profile(Box::new(foreign(kind, source, printer)?)),
@@ -89,21 +89,21 @@ impl Evidence {
         })
     }
 
-    /// What it is, in a sentence.
+    /// The kind, for messages.
     pub(crate) fn words(&self) -> &'static str {
         match self {
-            Evidence::Profile(_) => "a recording",
-            Evidence::Calls(_) => "a record of calls",
-            Evidence::Bench(_) => "a bench",
-            Evidence::Counters(_) => "a file of counters",
-            Evidence::Ffi(_) => "a run of laggard ffi",
+            Evidence::Profile(_) => "a profile",
+            Evidence::Calls(_) => "a call trace",
+            Evidence::Bench(_) => "a benchmark",
+            Evidence::Counters(_) => "a file of perf stat counters",
+            Evidence::Ffi(_) => "a result of laggard ffi",
             Evidence::Why(_) => "a verdict",
-            Evidence::Trace(_) => "a trace, or nothing that laggard knows",
+            Evidence::Trace(_) => "a trace or a file of unknown format",
         }
     }
 }
 
-/// A profile of another program, with names for what it has only addresses of.
+/// Reads and symbolizes a profile of another tool.
 fn foreign(
     kind: ProfileKind,
     source: Source,
@@ -111,7 +111,7 @@ fn foreign(
 ) -> anyhow::Result<profile::Loaded> {
     let bar = printer.progress("reading", source.size());
     let mut found = read_profile(kind, source, &|bytes| bar.inc(bytes))?;
-    bar.set_message("naming");
+    bar.set_message("symbolizing");
     laggard_symbols::resolve(&mut found, &FileSystem);
     bar.finish_and_clear();
     Ok(profile::Loaded::new(found, vec![]))

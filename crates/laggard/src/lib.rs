@@ -1,7 +1,7 @@
 //! The command line of laggard: `main(args) -> ExitCode`.
 //!
-//! Exit codes: 0 fine, 1 gate tripped, 2 usage or tool error; `record` and `calls` give that of the
-//! program they ran, and 125 when they failed themselves.
+//! Exit status: 0 on success, 1 if a limit such as `--fail-above` is exceeded, 2 on errors.
+//! `record` and `calls` return the exit status of the program they run, or 125 if they fail.
 
 mod bench;
 pub mod block;
@@ -27,24 +27,32 @@ mod trace;
 pub use commands::package::Package;
 
 use clap::Parser;
-use cli::{Cli, Verb};
+use cli::{Cli, OVERVIEW, Talk, Verb};
 use printer::Printer;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Exit code of verbs that otherwise pass on that of another program.
+/// Exit status for errors in the command line.
+const USAGE: u8 = 2;
+
+/// Exit status for errors of verbs that otherwise return the exit status of another program.
 const TOOL_FAILED: u8 = 125;
 
-/// Exit code of work that the user has ended.
+/// Exit status after an interrupt by the user.
 const INTERRUPTED: u8 = 130;
 
-/// Runs the program with these arguments, of which the first is its name.
+/// Runs laggard with these arguments. The first is the name of the program.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     main_in(None, args)
 }
 
-/// The same within the Python package, which runs some verbs itself.
+/// Runs laggard as part of the Python package, which implements some of the verbs.
 pub fn main_in(package: Option<Package>, args: impl Iterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.collect();
+    if args.len() < 2 {
+        Printer::new(Talk::default()).note(OVERVIEW);
+        return ExitCode::from(USAGE);
+    }
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(help) => {

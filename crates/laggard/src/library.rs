@@ -1,7 +1,6 @@
-//! What the Python package calls in place of the command line: evidence that stays in memory, and
-//! what the verbs say of it.
+//! The API of the Python package: evidence in memory, and the output of verbs for it.
 //!
-//! Flags are those of the verbs, as words, so that both ways of asking mean the same.
+//! Options are passed as command-line arguments, so that they mean the same as for the verbs.
 
 use crate::calls;
 use crate::cli::{Cli, Color, Format, Talk, Verb};
@@ -33,7 +32,7 @@ pub use crate::cli::Format as Form;
 
 /// Evidence in memory.
 pub struct Loaded {
-    /// The file it is from; for what was just measured, a name in brackets.
+    /// The file; new measurements have a name in brackets.
     pub path: PathBuf,
     held: Held,
 }
@@ -51,9 +50,9 @@ enum Held {
 /// How to load a trace.
 #[derive(Clone, Debug)]
 pub struct Loading {
-    /// Use an index where there is one, and write one where there is none.
+    /// Whether to use and write an index.
     pub index: bool,
-    /// Threads to read with; none is all processors.
+    /// Number of threads; `None` uses all CPUs.
     pub threads: Option<u16>,
     /// A file of rules that classify kernels.
     pub rules: Option<PathBuf>,
@@ -65,7 +64,7 @@ pub fn load(path: &Path, loading: &Loading) -> anyhow::Result<Loaded> {
     if path.is_dir() {
         return Err(failure::with_hint(
             format!("{} is a directory", path.display()),
-            "load its files one by one, or see them side by side: laggard report DIRECTORY".into(),
+            "load its files one at a time, or report on all ranks: laggard report DIRECTORY".into(),
         ));
     }
     let held = match Evidence::load(path, &printer)? {
@@ -94,19 +93,19 @@ fn trace(
     })?;
     let loader = reading.loader(printer);
     let mut loaded = loader.take(path, from, Need::Tables)?;
-    // An index has a summary, which takes as long to make as a good part of the load.
+    // Only an index needs the summary, and computing it takes a good part of the loading time.
     let summary = loading.index.then(|| loader.summary(&loaded));
     loaded.ensure_whole()?;
     if let Some(summary) = &summary {
         loader.save(path, &loaded, summary);
     }
-    let timeline = loaded.timeline.take().context("the tables are missing")?;
+    let timeline = loaded.timeline.take().context("the trace has no tables")?;
     let rules = loading.rules.is_some().then(|| loader.rules.clone());
     Ok(tables::Trace::new(timeline, rules, Phases::default(), summary))
 }
 
 impl Loaded {
-    /// What it is, in a word.
+    /// The kind of evidence.
     pub fn kind(&self) -> &'static str {
         match &self.held {
             Held::Trace(_) => "trace",
@@ -132,7 +131,7 @@ impl Loaded {
         }
     }
 
-    /// What of the file could not be read, or had to be repaired.
+    /// Lost, skipped or repaired parts of the file, and warnings.
     pub fn losses(&self) -> Vec<String> {
         match &self.held {
             Held::Trace(trace) => {
@@ -147,14 +146,14 @@ impl Loaded {
         }
     }
 
-    /// What `laggard report` says of it, with these flags.
+    /// The output of `laggard report` with these flags.
     pub fn report(&self, form: Form, flags: &[String]) -> anyhow::Result<String> {
         if let Held::Why(found) = &self.held {
-            anyhow::ensure!(flags.is_empty(), "{} is for other evidence than a verdict", flags[0]);
+            anyhow::ensure!(flags.is_empty(), "{} does not apply to a verdict", flags[0]);
             return Ok(found.render(form, &Style::default()));
         }
         let Verb::Report(args) = parsed("report", flags, [&self.path])? else {
-            anyhow::bail!("report is no verb");
+            anyhow::bail!("expected the verb report");
         };
         let printer = quiet();
         let reading = Reading::new(&args.trace)?;
@@ -164,8 +163,7 @@ impl Loaded {
         })
     }
 
-    /// How another of its kind differs from it, as `laggard compare` says with these flags; and
-    /// whether the gate of the flags tripped.
+    /// The output of `laggard compare` with these flags, and whether `--fail-above` tripped.
     pub fn compare(
         &self,
         other: &Loaded,
@@ -173,7 +171,7 @@ impl Loaded {
         flags: &[String],
     ) -> anyhow::Result<(String, bool)> {
         let Verb::Compare(args) = parsed("compare", flags, [&self.path, &other.path])? else {
-            anyhow::bail!("compare is no verb");
+            anyhow::bail!("expected the verb compare");
         };
         let side = |side: &Loaded| -> anyhow::Result<_> {
             Ok(vec![(side.path.display().to_string(), side.evidence()?)])
@@ -188,27 +186,27 @@ impl Loaded {
         Ok((text, tripped))
     }
 
-    /// The page of it, as `laggard view` makes it.
+    /// The HTML page of `laggard view`.
     pub fn page(&self) -> anyhow::Result<String> {
         if let Held::Why(found) = &self.held {
             return Ok(found.page());
         }
         let Verb::View(args) = parsed("view", &[], [&self.path])? else {
-            anyhow::bail!("view is no verb");
+            anyhow::bail!("expected the verb view");
         };
         view::page_of(&self.path, self.evidence()?, &args, &quiet())
     }
 
-    /// The page of how another of its kind differs from it.
+    /// The HTML page of `laggard view` that compares `other` with this evidence.
     pub fn page_against(&self, other: &Loaded) -> anyhow::Result<String> {
         let Verb::View(args) = parsed("view", &[], [&self.path, &other.path])? else {
-            anyhow::bail!("view is no verb");
+            anyhow::bail!("expected the verb view");
         };
         let evidence = [self.evidence()?, other.evidence()?];
         view::page_of_two([&self.path, &other.path], evidence, &args, &quiet())
     }
 
-    /// As verbs take it.
+    /// Converts to the type that verbs use.
     fn evidence(&self) -> anyhow::Result<Evidence> {
         Ok(match &self.held {
             Held::Trace(trace) => {
@@ -228,53 +226,53 @@ impl Loaded {
             Held::Counters(counters) => Evidence::Counters(Box::new(Counters::clone(counters))),
             Held::Ffi(ffi) => Evidence::Ffi(Box::new(Ffi::clone(ffi))),
             Held::Why(_) => {
-                anyhow::bail!("{} is a verdict, which is not compared", self.path.display())
+                anyhow::bail!("cannot compare {}: it is a verdict", self.path.display())
             }
         })
     }
 }
 
-/// Times statements or commands against each other, as `laggard bench` does with these words.
+/// Runs `laggard bench` with these arguments.
 pub fn measure(words: &[String], progress: &mut dyn FnMut(&Progress)) -> anyhow::Result<Loaded> {
     let Verb::Bench(args) = parsed("bench", words, [])? else {
-        anyhow::bail!("bench is no verb");
+        anyhow::bail!("expected the verb bench");
     };
     let measured = laggard_probe::bench::measure(&bench::planned(&args)?, progress);
     let timings = measured.map_err(bench::explain)?;
     Ok(of_timings(timings))
 }
 
-/// What was measured, as evidence.
+/// Wraps timings as evidence.
 pub fn of_timings(timings: Timings) -> Loaded {
     Loaded { path: "[bench]".into(), held: Held::Bench(Arc::new(timings)) }
 }
 
-/// Says why the second of two sides lags, as `laggard why` does with these words.
+/// Runs `laggard why` with these arguments.
 pub fn judge(words: &[String]) -> anyhow::Result<Loaded> {
-    let Verb::Why(args) = parsed("why", words, [])? else { anyhow::bail!("why is no verb") };
+    let Verb::Why(args) = parsed("why", words, [])? else { anyhow::bail!("expected the verb why") };
     let found = why::found(&args, &quiet())?;
     Ok(Loaded { path: "[why]".into(), held: Held::Why(Box::new(found)) })
 }
 
-/// Says why the second of two sides lags that run in one process, from how they were timed and a
-/// recording of calls of each: its file, and how many calls.
+/// Explains why the second of two sides in this process is slower, from the timings of both and a
+/// recording of each: its file and the number of recorded calls.
 pub fn judge_here(timed: &Loaded, sampled: &[(PathBuf, u64); 2]) -> anyhow::Result<Loaded> {
-    let Held::Bench(timings) = &timed.held else { anyhow::bail!("these are no timings") };
+    let Held::Bench(timings) = &timed.held else { anyhow::bail!("expected benchmark timings") };
     let found = why::sampled(Timings::clone(timings), sampled, &quiet())?;
     Ok(Loaded { path: "[why]".into(), held: Held::Why(Box::new(found)) })
 }
 
-/// What went wrong with live processes, if that is what an error is about.
+/// The probe error in the chain, if there is one.
 pub fn of_probe(error: &anyhow::Error) -> Option<&laggard_probe::Error> {
     failure::of_probe(error)
 }
 
-/// What helps against an error, if anything is known to.
+/// The hint for an error, if one is known.
 pub fn hint(error: &anyhow::Error) -> Option<String> {
     failure::hint(error)
 }
 
-/// A verb with flags and files.
+/// Parses a verb with flags and files.
 fn parsed<const N: usize>(
     verb: &str,
     flags: &[String],
@@ -288,12 +286,12 @@ fn parsed<const N: usize>(
     Ok(Cli::try_parse_from(all)?.verb)
 }
 
-/// A printer that says nothing: a library does not write to the terminal.
+/// A printer without output: a library does not write to the terminal.
 fn quiet() -> Printer {
     Printer::new(Talk { color: Color::Never, quiet: true, verbose: false, no_progress: true })
 }
 
-/// What a verb writes, in one form.
+/// Captures the output of a verb in one format.
 fn captured(
     form: Form,
     write: impl FnOnce(&Places) -> anyhow::Result<()>,
@@ -304,7 +302,7 @@ fn captured(
 }
 
 impl Format {
-    /// The form with this name.
+    /// The format with this name.
     pub fn named(name: &str) -> Option<Format> {
         Some(match name {
             "text" => Format::Text,

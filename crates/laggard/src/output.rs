@@ -1,4 +1,4 @@
-//! Where results go: standard output, or a file that is not to be lost by accident.
+//! Writes results to standard output or to files, without overwriting other files by accident.
 
 use crate::cli::{Format, Output, ProfileForm};
 use crate::commands::record::ensure_writable;
@@ -11,25 +11,25 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
 
-/// Where a result goes, each place with its form.
+/// The outputs of a result, each with its format.
 pub(crate) struct Places<'a> {
     file: Option<(&'a Path, Format)>,
     stdout: Option<Format>,
     force: bool,
-    /// In place of standard output, for those who call us as a library.
+    /// Replaces standard output when used as a library.
     kept: Option<&'a RefCell<String>>,
 }
 
 impl<'a> Places<'a> {
-    /// A text that is kept and not shown.
+    /// Collects the text instead of printing it.
     pub(crate) fn kept(form: Format, text: &'a RefCell<String>) -> Places<'a> {
         Places { file: None, stdout: Some(form), force: false, kept: Some(text) }
     }
 }
 
 impl Output {
-    /// A file's suffix says its form; `--format` says what standard output shows, which is
-    /// nothing beside a file unless asked for.
+    /// The suffix of a file selects its format, `--format` that of standard output. With a file,
+    /// standard output is used only if `--format` is given too.
     pub(crate) fn places(&self) -> anyhow::Result<Places<'_>> {
         let asked = if self.json { Some(Format::Json) } else { self.format };
         let Some(path) = self.output.as_deref().filter(|path| *path != Path::new("-")) else {
@@ -40,21 +40,21 @@ impl Output {
             (Some(form), asked) => (form, asked),
             (None, Some(asked)) => (asked, None),
             (None, None) => {
-                bail!("cannot tell the form of {} by its suffix: give --format", path.display())
+                bail!("cannot infer a format from the suffix of {}: give --format", path.display())
             }
         };
         Ok(Places { file: Some((path, form)), stdout, force: self.force, kept: None })
     }
 }
 
-/// Where a result goes that may be a page too. Beside a page it is shown as well.
+/// The outputs of a result that may also be an HTML page. A page does not replace standard output.
 pub(crate) struct Destination<'a> {
     page: Option<&'a Path>,
     rest: Output,
 }
 
 impl Destination<'_> {
-    /// An error is that something is there already: known before anything is measured for nothing.
+    /// Fails if an output cannot be written, before any time is spent on measurements.
     pub(crate) fn of(output: &Output) -> anyhow::Result<Destination<'_>> {
         let is_page = |path: &&Path| profile::form_of(path) == Some(ProfileForm::Html);
         let page = output.output.as_deref().filter(is_page);
@@ -71,7 +71,7 @@ impl Destination<'_> {
         Ok(Destination { page, rest })
     }
 
-    /// Writes the page, if one is wanted, and the result in every other form that is.
+    /// Writes the page, if requested, and all other requested formats.
     pub(crate) fn write(
         &self,
         printer: &Printer,
@@ -101,8 +101,8 @@ fn form_of(path: &Path) -> Option<Format> {
 }
 
 impl Places<'_> {
-    /// Writes the result, which `render` gives in any form. Text for standard output is styled
-    /// for a terminal.
+    /// Writes the result, which `render` returns in any format. Only text on standard output is
+    /// styled.
     pub(crate) fn write(
         &self,
         printer: &Printer,
@@ -112,7 +112,7 @@ impl Places<'_> {
             anyhow::ensure!(!path.is_dir(), "cannot write {}: it is a directory", path.display());
             if !self.force && is_of_another_kind(path, form) {
                 bail!(
-                    "{} exists and is not a report of this form: give --force to overwrite it",
+                    "{} exists and is not a report of this format: use --force to overwrite it",
                     path.display()
                 );
             }
@@ -132,8 +132,8 @@ impl Places<'_> {
     }
 }
 
-/// Writes a file: a device or a pipe is written to, anything else is replaced once the text is
-/// whole, behind a link too.
+/// Writes a file. Devices and pipes are written in place. Regular files are replaced atomically, and
+/// links are followed.
 pub(crate) fn put(path: &Path, content: &[u8]) -> std::io::Result<()> {
     if path.exists() && !path.is_file() {
         return fs::write(path, content);
@@ -142,7 +142,7 @@ pub(crate) fn put(path: &Path, content: &[u8]) -> std::io::Result<()> {
     laggard_formats::atomic::write(&target, |out| out.write_all(content))
 }
 
-/// Whether a file is there that a report of this form would not replace but destroy.
+/// Whether a file exists that is not a report of this format.
 fn is_of_another_kind(path: &Path, form: Format) -> bool {
     const HEAD: u64 = 4096;
     if !path.exists() || !path.is_file() {
@@ -153,7 +153,7 @@ fn is_of_another_kind(path: &Path, form: Format) -> bool {
     if read.is_err() {
         return true;
     }
-    // The head may end in the middle of a character.
+    // The last character may be cut.
     let whole = match std::str::from_utf8(&head) {
         Err(error) if error.error_len().is_some() => return true,
         Err(error) => error.valid_up_to(),
@@ -163,35 +163,41 @@ fn is_of_another_kind(path: &Path, form: Format) -> bool {
     !text.is_empty() && !looks_like(&text, form)
 }
 
-/// Whether a text starts as a report of this form does.
+/// Whether the start of a text looks like a report of this format.
 fn looks_like(text: &str, form: Format) -> bool {
-    // A whole report has totals or ranks near its start, a single table its own heading.
+    // Headings near the start of full reports and of single tables.
     const HEADINGS: &[&str] = &[
         "Totals",
         "Ranks",
         "Device time by ",
-        "Kernels no rule caught",
+        "Unclassified kernels",
         "Quality",
         "Samples ",
         "Sampling",
         "Files",
         "Build of ",
         "Functions by ",
-        "Code of ",
+        "Disassembly of ",
         "Calls ",
-        "Functions by gap",
+        "Self time by ",
+        "Self cost by ",
+        "Total time by ",
+        "Total cost by ",
+        "Call tree",
+        "Callers of ",
+        "Callees of ",
         "Sides",
-        "A call",
+        "Time per call",
         "Changes",
-        "Where device time goes",
+        "Device time per ",
         "Operations by class",
-        "What is behind each class",
+        "Kernels, operators and Python lines by class",
         "Kernels only in ",
         "Bindings by cost",
         "Controls",
     ];
-    // These begin many a line of other people's texts: only as a whole line they are ours.
-    const WHOLE_LINES: &[&str] = &["Why", "Layers", "Fusion", "Same kernels"];
+    // Too common as prefixes, so these must be whole lines.
+    const WHOLE_LINES: &[&str] = &["Why", "Layers", "Fusion", "Kernels in A and B"];
     const TABLES: &[&str] = &[
         "name,class,count,",
         "rank,file,",
@@ -239,7 +245,7 @@ mod tests {
     use laggard_report::compare_trace::{CompareTrace, Shown, csv, json, markdown, text};
 
     #[test]
-    fn a_comparison_of_traces_may_be_overwritten_by_another() {
+    fn trace_comparisons_may_be_overwritten() {
         let comparison = TraceComparison::default();
         let parts = [Shown::Layers, Shown::Fusion, Shown::Stacks];
         let tables = By::ALL.map(Shown::Table);

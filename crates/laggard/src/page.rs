@@ -1,4 +1,4 @@
-//! Pages: what each kind of evidence shows in a browser.
+//! HTML pages of profiles and benchmarks.
 
 use crate::bench::SEED;
 use crate::cli::{NarrowArgs, TimeArgs};
@@ -11,10 +11,10 @@ use laggard_report::flame::Graph;
 use laggard_report::page::{Distribution, MOST_FRAMES, Page, Times, html, of_samples};
 use laggard_report::profile::{self, ProfileReport, Shown};
 
-/// Rows of a page's tables: a page is scrolled, and its tables are sorted by a click.
+/// Rows per table. Pages can be scrolled and their tables sorted, so more rows are useful.
 pub(crate) const ROWS: usize = 50;
 
-/// The page of a profile. The interpreter's glue is left out of its flame graph, unless asked for.
+/// The page of a profile. Interpreter frames are folded in its flame graph, unless requested.
 pub(crate) fn of_profile(
     loaded: &mut Loaded,
     (narrow, time): (&NarrowArgs, &TimeArgs),
@@ -43,7 +43,7 @@ pub(crate) fn of_profile(
     Ok(of_view(&view, title, report))
 }
 
-/// The page of a view, with what the report says of it.
+/// The page of a view, with the report as HTML.
 pub(crate) fn of_view(view: &View, title: &str, report: String) -> String {
     let (whole, stacks) = Graph::of_view(view, title);
     let (graph, numbers) = whole.pruned(0.0, MOST_FRAMES);
@@ -58,7 +58,7 @@ pub(crate) fn of_view(view: &View, title: &str, report: String) -> String {
     })
 }
 
-/// The page of a bench.
+/// The page of a benchmark.
 pub(crate) fn of_bench(timings: &Timings, title: &str) -> String {
     let comparisons = compare(timings, SEED);
     let report = BenchReport { timings, comparisons: &comparisons, top: None };
@@ -71,7 +71,7 @@ pub(crate) fn of_bench(timings: &Timings, title: &str) -> String {
     })
 }
 
-/// How long the calls of each case took, on each side.
+/// The distributions of call times, per case and side.
 pub(crate) fn distributions(timings: &Timings) -> Vec<Distribution> {
     let case = |case: &laggard_core::model::timings::Case| Distribution {
         title: bench::label(case),

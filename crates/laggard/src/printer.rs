@@ -1,4 +1,4 @@
-//! The only place that writes to the terminal. Standard output is data, standard error is talk.
+//! The only module that writes to the terminal: data to standard output, messages to standard error.
 
 use crate::cli::{Color, Talk};
 use anstyle::{AnsiColor, Style};
@@ -6,7 +6,7 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal, Write};
 
-/// Writes results, warnings and progress as the user asked for them.
+/// Writes results, messages and progress according to the global flags.
 #[derive(Clone, Copy)]
 pub(crate) struct Printer {
     talk: Talk,
@@ -15,7 +15,7 @@ pub(crate) struct Printer {
 }
 
 impl Printer {
-    /// A printer for these flags.
+    /// Creates a printer for these flags.
     pub(crate) fn new(talk: Talk) -> Printer {
         let wanted = |terminal: bool| match talk.color {
             Color::Always => true,
@@ -33,18 +33,18 @@ impl Printer {
         }
     }
 
-    /// Whether standard output may have colours.
+    /// Whether to use colours on standard output.
     pub(crate) fn colors_stdout(&self) -> bool {
         self.stdout_color
     }
 
-    /// Columns of the terminal, if standard output is one.
+    /// The width of the terminal, if standard output is one.
     pub(crate) fn width(&self) -> Option<usize> {
         let (width, _) = io::stdout().is_terminal().then(terminal_size::terminal_size)??;
         Some(usize::from(width.0))
     }
 
-    /// Whether more is to be said.
+    /// Whether `--verbose` was given.
     pub(crate) fn is_verbose(&self) -> bool {
         self.talk.verbose
     }
@@ -54,35 +54,35 @@ impl Printer {
         self.bytes(text.as_bytes())
     }
 
-    /// Writes data to standard output that need not be text.
+    /// Writes binary data to standard output.
     pub(crate) fn bytes(&self, data: &[u8]) -> anyhow::Result<()> {
         let mut out = io::stdout().lock();
         let written = out.write_all(data).and_then(|()| out.flush());
         written.context("cannot write to standard output")
     }
 
-    /// Something the user should know; not an error.
+    /// Prints a warning, unless `--quiet` was given.
     pub(crate) fn warning(&self, text: &str) {
         if !self.talk.quiet {
             self.line("warning", AnsiColor::Yellow, text);
         }
     }
 
-    /// Something the user may want to know.
+    /// Prints a notice, unless `--quiet` was given.
     pub(crate) fn note(&self, text: &str) {
         if !self.talk.quiet {
             say(format_args!("{text}"));
         }
     }
 
-    /// Something for those who ask for more.
+    /// Prints a notice if `--verbose` was given.
     pub(crate) fn detail(&self, text: &str) {
         if self.talk.verbose {
             say(format_args!("{text}"));
         }
     }
 
-    /// What failed and why, and what helps.
+    /// Prints an error with its causes and a hint.
     pub(crate) fn error(&self, error: &anyhow::Error, hint: Option<&str>) {
         self.line("error", AnsiColor::Red, &error.to_string());
         for cause in error.chain().skip(1) {
@@ -103,14 +103,14 @@ impl Printer {
         say(format_args!("{style}{word}:{style:#} {text}"));
     }
 
-    /// The same printer without progress bars, for work that runs side by side.
+    /// A printer without progress bars, for parallel work.
     pub(crate) fn without_progress(mut self) -> Printer {
         self.talk.no_progress = true;
         self
     }
 
-    /// A line that says what is being done; drawn when it is told something and at no other time,
-    /// so that nothing is measured but what is measured.
+    /// A progress line that is redrawn only when its message changes, so that drawing does not
+    /// disturb measurements.
     pub(crate) fn steps(&self) -> ProgressBar {
         let bar = self.progress("", None);
         if let Ok(style) = ProgressStyle::with_template("{msg}") {
@@ -119,7 +119,7 @@ impl Printer {
         bar
     }
 
-    /// A bar for reading this many bytes; hidden unless standard error is a terminal.
+    /// A progress bar for reading this many bytes. Hidden unless standard error is a terminal.
     pub(crate) fn progress(&self, what: &str, bytes: Option<u64>) -> ProgressBar {
         let shown = io::stderr().is_terminal() && !self.talk.no_progress && !self.talk.quiet;
         let bar = ProgressBar::with_draw_target(
@@ -143,8 +143,8 @@ impl Printer {
     }
 }
 
-/// Writes a line to standard error. Nobody listening there is no reason to fail, nor to panic as
-/// `eprintln` does.
+/// Writes a line to standard error. Ignores errors, such as a closed pipe, where `eprintln` would
+/// panic.
 fn say(line: std::fmt::Arguments) {
     let _ = io::stderr().lock().write_fmt(format_args!("{line}\n"));
 }

@@ -1,4 +1,4 @@
-//! Recordings: what kind of file is one, loading it, and writing it in any format.
+//! Detects and loads recordings, and writes profiles in all formats.
 
 use crate::cli::ProfileForm;
 use crate::failure;
@@ -15,26 +15,25 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// A recording, and what of it could not be read.
+/// A loaded profile, with its losses.
 pub(crate) struct Loaded {
     pub(crate) profile: Profile,
     pub(crate) losses: Vec<String>,
 }
 
-/// Whether a file is a recording, or was one before it was damaged. An index is an error that
-/// says what to give instead.
+/// Whether a file is a recording, possibly damaged. Fails for an index of a trace.
 pub(crate) fn is_run(path: &Path) -> anyhow::Result<bool> {
     match lag::format_of(path) {
         Some(format) if format.starts_with("laggard.index/") => Err(failure::with_hint(
             format!("{} is the index of a trace, not a trace or a recording", path.display()),
-            format!("give the trace: laggard report {}", path.with_extension("").display()),
+            format!("give the trace instead: laggard report {}", path.with_extension("").display()),
         )),
         Some(_) => Ok(true),
         None => Ok(is_damaged_run(path)),
     }
 }
 
-/// Whether a file starts like ours without a manifest that holds.
+/// Whether a file starts like a recording but has no valid manifest.
 fn is_damaged_run(path: &Path) -> bool {
     let mut head = vec![];
     let read = |file: File| file.take(1024).read_to_end(&mut head);
@@ -44,16 +43,16 @@ fn is_damaged_run(path: &Path) -> bool {
         && head.windows(RUN_SCHEMA.len()).any(|text| text == RUN_SCHEMA.as_bytes())
 }
 
-/// Loads a run of either kind, with what of it could not be read.
+/// Loads a recording or call trace, with its losses.
 pub(crate) fn load_run(path: &Path) -> anyhow::Result<(Run, Vec<String>)> {
     if !path.exists() {
-        // The operating system says it best.
+        // Returns the error of the operating system.
         File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
     }
     if !is_run(path)? {
         return Err(failure::with_hint(
             format!("{} is not a recording", path.display()),
-            "give a .lag file that laggard record or laggard calls wrote".into(),
+            "give a .lag file written by laggard record or laggard calls".into(),
         ));
     }
     let (run, losses) = lag::read_run(path)?;
@@ -61,30 +60,30 @@ pub(crate) fn load_run(path: &Path) -> anyhow::Result<(Run, Vec<String>)> {
 }
 
 impl Loaded {
-    /// A recording to look at: worker threads stand under the calls they work for.
+    /// Prepares a profile for display: attaches worker threads to the calls they work for.
     pub(crate) fn new(mut profile: Profile, losses: Vec<String>) -> Loaded {
         join_workers(&mut profile);
         Loaded { profile, losses }
     }
 }
 
-/// The tables that a report begins with.
+/// The default tables of a report.
 pub(crate) fn usual_tables(view: &View) -> Vec<Totals> {
     let usual = [By::Library, By::Function, By::PythonLine];
     let mut tables: Vec<Totals> = usual.into_iter().map(|by| totals(view, by)).collect();
-    // A program without Python has nothing to say by line of it.
+    // Omitted for programs without Python.
     let has_python = |table: &Totals| table.rows.iter().any(|row| !row.of.is_empty());
     tables.retain(|table| table.by != By::PythonLine || has_python(table));
     tables
 }
 
-/// Fails where a filter keeps nothing, which no picture and no file can show.
+/// Fails if no samples match the filters.
 pub(crate) fn ensure_some(view: &View) -> anyhow::Result<()> {
-    anyhow::ensure!(view.whole.samples > 0, "no samples are left: widen what is kept");
+    anyhow::ensure!(view.whole.samples > 0, "no samples match the filters");
     Ok(())
 }
 
-/// What a profile is called: the command that was recorded, or the file.
+/// The title of a profile: the recorded command, or the file.
 pub(crate) fn name_of(profile: &Profile, file: &Path) -> String {
     match profile.about.command.join(" ") {
         command if command.is_empty() => file.display().to_string(),
@@ -92,7 +91,7 @@ pub(crate) fn name_of(profile: &Profile, file: &Path) -> String {
     }
 }
 
-/// What was asked for and is not there, with what is.
+/// The error for a missing item, with the available ones as hint.
 pub(crate) fn missing(missing: &Missing) -> anyhow::Error {
     const MOST: usize = 20;
     let visible = |name: &String| laggard_report::escape::visible(name);
@@ -100,11 +99,11 @@ pub(crate) fn missing(missing: &Missing) -> anyhow::Error {
     if missing.there.len() > MOST {
         there.push("…".into());
     }
-    let there = if there.is_empty() { "there are none".to_owned() } else { there.join(", ") };
-    failure::with_hint(missing.to_string(), format!("what there is: {there}"))
+    let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
+    failure::with_hint(missing.to_string(), format!("available: {there}"))
 }
 
-/// The format that a file's name asks for.
+/// The format selected by the suffix of a file.
 pub fn form_of(path: &Path) -> Option<ProfileForm> {
     let name = path.file_name()?.to_str()?.to_lowercase();
     let forms = [
@@ -127,12 +126,12 @@ pub fn form_of(path: &Path) -> Option<ProfileForm> {
     forms.into_iter().find(|(suffix, _)| name.ends_with(suffix)).map(|(_, form)| form)
 }
 
-/// Writes a profile in a format, whole or not at all.
+/// Writes a profile atomically.
 pub fn write_profile(profile: &Profile, path: &Path, form: ProfileForm) -> anyhow::Result<()> {
     write_view(&View::whole(profile), path, form)
 }
 
-/// The same of what a view keeps; a recording is always written whole.
+/// Writes the samples of a view. A `.lag` recording is always written without filters.
 pub(crate) fn write_view(view: &View, path: &Path, form: ProfileForm) -> anyhow::Result<()> {
     if form == ProfileForm::Lag {
         return Ok(lag::write_profile(path, view.profile)?);
@@ -142,7 +141,7 @@ pub(crate) fn write_view(view: &View, path: &Path, form: ProfileForm) -> anyhow:
     output::put(path, &content).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The content of a file of this format, compressed where that is asked for or always done.
+/// The content of a file of this format. pprof is always compressed.
 pub(crate) fn content(view: &View, form: ProfileForm, is_gz: bool) -> anyhow::Result<Vec<u8>> {
     let content = render(view, form)?;
     let is_gz = is_gz || form == ProfileForm::Pprof;
@@ -154,7 +153,7 @@ fn render(view: &View, form: ProfileForm) -> anyhow::Result<Vec<u8>> {
     let title = if command.is_empty() { "profile" } else { &command };
     let mut out = vec![];
     match form {
-        ProfileForm::Lag => bail!("a recording can only be written to a file"),
+        ProfileForm::Lag => bail!("cannot write a .lag recording to standard output"),
         ProfileForm::Svg => out = svg(&Graph::of_view(view, title).0, title).into_bytes(),
         ProfileForm::Html => out = page::of_view(view, title, String::new()).into_bytes(),
         ProfileForm::Collapsed => write::collapsed(view, &mut out)?,
@@ -167,14 +166,13 @@ fn render(view: &View, form: ProfileForm) -> anyhow::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Fails where a file is in the place that is not of this format, so that nothing is lost by
-/// accident.
+/// Fails if the file exists and has another format, so that nothing is overwritten by accident.
 pub fn ensure_replaceable(path: &Path, form: ProfileForm, force: bool) -> anyhow::Result<()> {
     anyhow::ensure!(!path.is_dir(), "cannot write {}: it is a directory", path.display());
     if force || !path.is_file() || is_of_form(path, form) {
         return Ok(());
     }
-    bail!("{} exists and is not of this format: give --force to overwrite it", path.display())
+    bail!("{} exists and has another format: use --force to overwrite it", path.display())
 }
 
 fn is_of_form(path: &Path, form: ProfileForm) -> bool {
@@ -187,7 +185,7 @@ fn is_of_form(path: &Path, form: ProfileForm) -> bool {
         Ok(Bytes::Mapped(map)) => map[..map.len().min(HEAD)].to_vec(),
         Ok(Bytes::Stream(stream)) => {
             let mut head = vec![];
-            // What could be unpacked before any damage is enough to tell.
+            // Ignores errors: the bytes decompressed so far are enough.
             let _ = stream.take(HEAD as u64).read_to_end(&mut head);
             head
         }
@@ -206,13 +204,13 @@ fn is_of_form(path: &Path, form: ProfileForm) -> bool {
             }
             ProfileForm::Firefox => starts("{\"counters\":[],\"libs\":["),
             ProfileForm::Pprof => is_pprof(&head),
-            // Not just any trace: others have theirs in the same format.
+            // Other tools write Chrome traces too; these are the keys that laggard writes first.
             ProfileForm::Chrome => starts("{\"displayTimeUnit\":\"ms\",\"otherData\":{\"event\":"),
             ProfileForm::Csv => starts("time_ns,pid,tid,process,thread,event,"),
         }
 }
 
-/// Whether the first line is a stack and a number.
+/// Whether the first line ends with a number, as in collapsed stacks.
 fn is_collapsed(text: &str) -> bool {
     let line = text.lines().next().unwrap_or_default();
     line.rsplit_once(' ').is_some_and(|(_, number)| number.parse::<u64>().is_ok())

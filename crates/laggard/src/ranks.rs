@@ -1,4 +1,4 @@
-//! Loading the ranks of a job: in parallel, as many at a time as memory allows.
+//! Loads the ranks of a job in parallel, limited by available memory.
 
 use crate::trace::{Loader, Need};
 use anyhow::{Context, bail};
@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex};
 use std::thread;
 
-/// Memory that a trace takes while it is loaded, by its size on disk: a compressed one is about
-/// 15 times as large when unpacked, and tables take a fifth of that.
+/// Estimates the memory for loading a trace from its file size. Compressed traces are about 15 times
+/// larger when decompressed, and the tables take a fifth of the text.
 fn estimate(path: &Path) -> u64 {
     let size = path.metadata().map_or(0, |meta| meta.len());
     let compressed = path.extension().is_some_and(|suffix| suffix == "gz" || suffix == "zst");
     if compressed { size * 3 } else { size / 5 }
 }
 
-/// Half of the memory that is free, or 2 GB where that is not known.
+/// Half of the available memory, or 2 GB if unknown.
 fn budget() -> u64 {
     let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let kilobytes = |line: &str| {
@@ -27,13 +27,13 @@ fn budget() -> u64 {
 
 /// A file to load.
 pub(crate) struct Given {
-    /// Where it is.
     pub(crate) path: PathBuf,
-    /// Whether the user named it, and not just its directory: then it must be a trace.
+    /// Whether the user named the file itself. It must then be a trace; other files of a directory
+    /// are skipped with a warning.
     pub(crate) by_name: bool,
 }
 
-/// The files that were given; a directory stands for the traces in it.
+/// Expands the given paths. A directory stands for the traces in it.
 pub(crate) fn files(given: &[PathBuf]) -> anyhow::Result<Vec<Given>> {
     let mut files = vec![];
     for path in given {
@@ -53,7 +53,7 @@ pub(crate) fn files(given: &[PathBuf]) -> anyhow::Result<Vec<Given>> {
         }
         anyhow::ensure!(
             !inside.is_empty(),
-            "there is no trace (*.json, *.json.gz, *.json.zst) in {}",
+            "no trace (*.json, *.json.gz, *.json.zst) in {}",
             path.display()
         );
         inside.sort();
@@ -62,23 +62,23 @@ pub(crate) fn files(given: &[PathBuf]) -> anyhow::Result<Vec<Given>> {
     Ok(files)
 }
 
-/// What is under way.
+/// State shared by the workers.
 struct Shared<T> {
     next: usize,
     running: usize,
     memory: u64,
-    /// By the file's place.
+    /// Results with the position of their file.
     loaded: Vec<(usize, T)>,
     failure: Option<anyhow::Error>,
 }
 
-/// Loads all ranks and puts them side by side. Only a summary is kept of each.
+/// Loads all ranks for a report. Only a summary of each is kept.
 pub(crate) fn load(files: &[Given], loader: &Loader) -> anyhow::Result<Ranks> {
     Ok(side_by_side(load_each(files, loader, rank)?))
 }
 
-/// Makes something of each file, in the order of files; what is no trace is left out, unless it was
-/// named.
+/// Calls `of` for each file and returns the results in the order of files. Files that are not traces
+/// are skipped, unless the user named them.
 pub(crate) fn load_each<T: Send>(
     files: &[Given],
     loader: &Loader,
@@ -88,7 +88,7 @@ pub(crate) fn load_each<T: Send>(
     let (shared, changed) = (Mutex::new(start), Condvar::new());
     let budget = budget();
     let workers = loader.options.threads.min(files.len()).max(1);
-    // Each worker reads with one thread: ranks are many, and side by side they need no joining.
+    // Ranks are loaded in parallel, so each worker gets only its share of the threads.
     let alone = Loader {
         options: laggard_formats::read::kineto::Options {
             threads: (loader.options.threads / workers).max(1),
@@ -123,7 +123,7 @@ pub(crate) fn load_each<T: Send>(
             match loaded {
                 Ok(loaded) => state.loaded.push((place, loaded)),
                 Err(error) if !file.by_name && is_no_trace(&error) => {
-                    loader.printer.warning(&format!("left out: {error}"));
+                    loader.printer.warning(&format!("skipped: {error}"));
                 }
                 Err(error) => {
                     let what = format!("cannot load {}", file.path.display());
@@ -153,7 +153,7 @@ fn is_no_trace(error: &anyhow::Error) -> bool {
 
 fn rank(file: &Path, loader: &Loader) -> anyhow::Result<Rank> {
     let trace = loader.load(file, Need::Tables)?;
-    let timeline = trace.timeline.as_ref().context("the tables are missing")?;
+    let timeline = trace.timeline.as_ref().context("the trace has no tables")?;
     let summary = loader.summary(&trace);
     let arrivals = arrivals(&Analysis::new(timeline, loader.rules, loader.phases, None));
     trace.ensure_whole()?;

@@ -1,16 +1,16 @@
-//! From the command line to what is measured: sides, cases and how long.
+//! Converts command-line arguments to sides, cases and limits of a measurement.
 
 use crate::cli::{EachSideArgs, EffortArgs, Parameter, Set, SidesArgs};
 use anyhow::{Context, ensure};
 use laggard_probe::bench::{CasePlan, Limits, Rounds, Runs, SidePlan, WarmUp};
 use std::ffi::OsString;
 
-/// Sides that have a letter.
+/// Maximum number of sides, which are named by letters.
 const MOST_SIDES: usize = 26;
-/// Cases beyond which a scan is a mistake.
+/// Maximum number of cases. More are probably a mistake.
 const MOST_CASES: usize = 1000;
 
-/// The sides of these texts, by letter.
+/// Creates a side for each text, named by letter.
 pub(crate) fn sides(texts: &[String], shared: &SidesArgs) -> anyhow::Result<Vec<SidePlan>> {
     ensure!(texts.len() <= MOST_SIDES, "at most {MOST_SIDES} sides can be measured");
     let mut sides = vec![];
@@ -27,7 +27,7 @@ pub(crate) fn sides(texts: &[String], shared: &SidesArgs) -> anyhow::Result<Vec<
     Ok(sides)
 }
 
-/// Gives sides what the command line says of them.
+/// Applies the options of individual sides.
 pub(crate) fn set(sides: &mut [SidePlan], each: &EachSideArgs) -> anyhow::Result<()> {
     for side in &mut *sides {
         side.python = each.python.clone().or(side.python.take());
@@ -39,7 +39,11 @@ pub(crate) fn set(sides: &mut [SidePlan], each: &EachSideArgs) -> anyhow::Result
     for (number, (python, env, dir, threads)) in of.into_iter().enumerate() {
         let is_given = python.is_some() || !env.is_empty() || dir.is_some() || threads.is_some();
         let Some(side) = sides.get_mut(number) else {
-            ensure!(!is_given, "there is no side {} to be set", letter(number));
+            ensure!(
+                !is_given,
+                "cannot set options of side {0}: side {0} is missing",
+                letter(number)
+            );
             continue;
         };
         side.python = python.clone().or(side.python.take());
@@ -48,9 +52,9 @@ pub(crate) fn set(sides: &mut [SidePlan], each: &EachSideArgs) -> anyhow::Result
         side.threads = threads.map(u32::from).or(side.threads);
     }
     for setting in &each.set {
-        let side = sides
-            .get_mut(setting.side)
-            .with_context(|| format!("there is no side {} to be set", letter(setting.side)))?;
+        let side = sides.get_mut(setting.side).with_context(|| {
+            format!("cannot set options of side {0}: side {0} is missing", letter(setting.side))
+        })?;
         match setting.what.clone() {
             Set::Name(name) => side.name = name,
             Set::Python(python) => side.python = Some(python),
@@ -66,14 +70,14 @@ fn letter(side: usize) -> char {
     char::from(b'A' + side as u8)
 }
 
-/// The words of a command line, by the rules of a shell for quotes and nothing else.
+/// Splits a command line. Only the quoting rules of a shell apply.
 pub(crate) fn words(line: &str) -> anyhow::Result<Vec<OsString>> {
-    let words = shlex::split(line).with_context(|| format!("quotes do not match in {line:?}"))?;
-    ensure!(!words.is_empty(), "a side has no command");
+    let words = shlex::split(line).with_context(|| format!("unbalanced quotes in {line:?}"))?;
+    ensure!(!words.is_empty(), "the command of a side is empty");
     Ok(words.into_iter().map(OsString::from).collect())
 }
 
-/// One case for every combination of the parameters' values.
+/// Creates a case for each combination of parameter values.
 pub(crate) fn scans(parameters: &[Parameter]) -> anyhow::Result<Vec<CasePlan>> {
     let mut cases = vec![CasePlan::default()];
     for parameter in parameters {
@@ -87,12 +91,12 @@ pub(crate) fn scans(parameters: &[Parameter]) -> anyhow::Result<Vec<CasePlan>> {
                 })
             })
             .collect();
-        ensure!(cases.len() <= MOST_CASES, "more than {MOST_CASES} cases to measure");
+        ensure!(cases.len() <= MOST_CASES, "the parameters give more than {MOST_CASES} cases");
     }
     Ok(cases)
 }
 
-/// How long and how exactly, for so many cases.
+/// The limits of a measurement with this number of cases.
 pub(crate) fn limits(effort: &EffortArgs, cases: usize) -> Limits {
     Limits {
         time: effort.time * cases.max(1) as u32,

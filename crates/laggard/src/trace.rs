@@ -1,4 +1,4 @@
-//! Loading a trace: by its index when there is a good one, from its text otherwise.
+//! Loads traces, from a valid index if there is one, otherwise from the JSON text.
 
 use crate::cli::TraceArgs;
 use crate::evidence::TraceFrom;
@@ -15,21 +15,21 @@ use laggard_formats::read::kineto;
 use laggard_formats::{Error, Source};
 use std::path::{Path, PathBuf};
 
-/// How to load.
+/// Loads traces.
 pub(crate) struct Loader<'a> {
-    /// Use and write indexes.
+    /// Whether to use and write indexes.
     pub(crate) index: bool,
-    /// How to read the text.
+    /// Options of the text reader.
     pub(crate) options: kineto::Options,
     /// Rules that classify kernels.
     pub(crate) rules: &'a Rules,
-    /// Phases to look for.
+    /// Phases to detect.
     pub(crate) phases: &'a Phases,
-    /// Where to talk.
+    /// For messages and progress.
     pub(crate) printer: Printer,
 }
 
-/// How traces are to be read, as flags say.
+/// Options for loading traces, from the command line.
 pub(crate) struct Reading {
     index: bool,
     options: kineto::Options,
@@ -38,13 +38,13 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// By these flags.
+    /// Reads the options, and the rules file if one is given.
     pub(crate) fn new(args: &TraceArgs) -> anyhow::Result<Reading> {
         let rules = |path: &PathBuf| {
             let text = std::fs::read_to_string(path)
                 .with_context(|| format!("cannot read {}", path.display()))?;
             Rules::with_user(&text)
-                .with_context(|| format!("cannot use the rules of {}", path.display()))
+                .with_context(|| format!("cannot use the rules in {}", path.display()))
         };
         let mut options = kineto::Options::default();
         if let Some(threads) = args.threads {
@@ -58,7 +58,7 @@ impl Reading {
         })
     }
 
-    /// The loader that reads like this.
+    /// Creates a loader with these options.
     pub(crate) fn loader(&self, printer: &Printer) -> Loader<'_> {
         Loader {
             index: self.index,
@@ -70,35 +70,34 @@ impl Reading {
     }
 }
 
-/// What a report needs of a trace.
+/// The parts of a trace that a report needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// The summary will do.
+    /// Only the summary.
     Summary,
-    /// The tables too.
+    /// The summary and the tables.
     Tables,
 }
 
 /// A loaded trace.
 pub(crate) struct Trace {
-    /// By the built-in rules and phases; `None` when it must be made from the tables.
+    /// Summary with the built-in rules and phases; `None` if it must be computed from the tables.
     pub(crate) summary: Option<Summary>,
-    /// `None` when only a summary was needed and an index had it.
+    /// `None` if only the summary was needed and the index had it.
     pub(crate) timeline: Option<Timeline>,
-    /// What the index is to be bound to, when one is to be written.
+    /// Identity of the trace, if an index is to be written.
     unsaved: Option<Binding>,
-    /// The index that the tables are mapped from.
+    /// The index from which the tables are mapped.
     index: Option<Box<RunFile>>,
 }
 
 impl Trace {
-    /// A trace that is in memory already, with a summary by the built-in rules and phases.
+    /// Wraps a trace in memory, with a summary by the built-in rules and phases.
     pub(crate) fn in_memory(timeline: Timeline, summary: Summary) -> Trace {
         Trace { summary: Some(summary), timeline: Some(timeline), unsaved: None, index: None }
     }
 
-    /// Fails when the index that the tables lie in was cut short meanwhile, so that what was made
-    /// of them means nothing.
+    /// Fails if the mapped index was truncated meanwhile, which makes all results invalid.
     pub(crate) fn ensure_whole(&self) -> Result<(), Error> {
         self.index.as_ref().map_or(Ok(()), |index| index.ensure_whole())
     }
@@ -116,14 +115,14 @@ impl Loader<'_> {
             match lag::find(path, binding) {
                 Index::Missing => {}
                 Index::Unusable(place, why) => {
-                    self.printer.note(&format!("index {} is not used: {why}", place.display()))
+                    self.printer.note(&format!("ignoring index {}: {why}", place.display()))
                 }
                 Index::Fresh(file) => match self.by_index(file, need, binding) {
                     Ok(trace) => {
                         self.printer.detail("loaded from the index");
                         return Ok(trace);
                     }
-                    Err(error) => self.printer.note(&format!("index is not used: {error:#}")),
+                    Err(error) => self.printer.note(&format!("ignoring the index: {error:#}")),
                 },
             }
         }
@@ -131,7 +130,7 @@ impl Loader<'_> {
         Ok(Trace { summary: None, timeline: Some(timeline), unsaved: binding, index: None })
     }
 
-    /// A trace, wherever it is to be had.
+    /// Loads a trace from any source.
     pub(crate) fn take(&self, path: &Path, from: TraceFrom, need: Need) -> anyhow::Result<Trace> {
         match from {
             TraceFrom::File => self.load(path, need),
@@ -140,7 +139,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Loads a trace that can be read only once, and so has no index.
+    /// Loads a trace from a stream, without an index.
     pub(crate) fn of_stream(&self, source: Source) -> anyhow::Result<Trace> {
         let timeline = self.read(source)?;
         Ok(Trace { summary: None, timeline: Some(timeline), unsaved: None, index: None })
@@ -156,7 +155,7 @@ impl Loader<'_> {
         if !self.phases.user.is_empty() {
             link(&mut timeline, self.phases);
         }
-        // A summary by other built-in rules, of another version of this program, is made anew.
+        // Another version of laggard may have other built-in rules, so the summary is recomputed.
         let unsaved = summary.is_none().then(|| binding.clone());
         Ok(Trace { summary, timeline: Some(timeline), unsaved, index: Some(file) })
     }
@@ -174,16 +173,15 @@ impl Loader<'_> {
         Ok(timeline)
     }
 
-    /// Writes the index of a trace that was read from its text. It costs nothing but itself when
-    /// it cannot be written.
+    /// Writes the index of a trace that was read from text. A failure is only a warning.
     pub(crate) fn save(&self, path: &Path, trace: &Trace, summary: &Summary) {
         let (Some(binding), Some(timeline), true) =
             (&trace.unsaved, &trace.timeline, self.is_usual())
         else {
             return;
         };
-        let saved = Binding::of(path).context("the trace is gone").and_then(|now| {
-            anyhow::ensure!(now == *binding, "the trace has changed meanwhile");
+        let saved = Binding::of(path).context("the trace no longer exists").and_then(|now| {
+            anyhow::ensure!(now == *binding, "the trace changed while it was read");
             Ok(lag::save(path, timeline, summary, self.rules.fingerprint(), binding)?)
         });
         match saved {

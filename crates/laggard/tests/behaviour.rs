@@ -1,5 +1,4 @@
-//! How the program behaves among others: pipes, terminals, files that go away, places that cannot
-//! be written.
+//! Behaviour with pipes, terminals, missing files and unwritable directories.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -13,7 +12,7 @@ use std::process::Stdio;
 const BY_PHASE: [&str; 4] = ["report", "--no-index", "--by", "phase"];
 
 #[test]
-fn standard_input_is_read_plain_and_compressed() {
+fn reads_plain_and_compressed_standard_input() {
     let place = Place::with(&["amd-native.json", "one-member.json.gz"]);
     let expected = place.data(&["report", "--no-index", "amd-native.json"]);
     for name in
@@ -26,11 +25,15 @@ fn standard_input_is_read_plain_and_compressed() {
         assert_eq!(first, "-", "{name}");
         assert_eq!(rest, expected.split_once('\n').unwrap().1, "{name}");
     }
-    assert_eq!(place.names(), ["amd-native.json", "one-member.json.gz"], "an index of a stream");
+    assert_eq!(
+        place.names(),
+        ["amd-native.json", "one-member.json.gz"],
+        "a stream must have no index"
+    );
 }
 
 #[test]
-fn standard_input_may_come_slowly_and_in_small_pieces() {
+fn reads_standard_input_in_small_chunks() {
     let place = Place::with(&["traps/several-gpus.json"]);
     let expected = place.data(&["report", "--no-index", "several-gpus.json"]);
     let mut child = place
@@ -50,7 +53,7 @@ fn standard_input_may_come_slowly_and_in_small_pieces() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_failure() {
+fn closed_stdout_is_not_a_failure() {
     let place = Place::with(&["decode.json"]);
     for args in [&["report", "--all", "decode.json"][..], &["report", "--help"], &["index"]] {
         let mut child =
@@ -63,7 +66,7 @@ fn a_reader_that_goes_away_is_no_failure() {
 }
 
 #[test]
-fn nobody_listening_to_talk_is_no_failure() {
+fn closed_stderr_is_not_a_failure() {
     let place = Place::with(&["decode.json"]);
     for (args, code) in
         [(&["-v", "report", "decode.json"][..], 0), (&["report", "missing.json"], 2)]
@@ -78,7 +81,7 @@ fn nobody_listening_to_talk_is_no_failure() {
 }
 
 #[test]
-fn data_goes_to_standard_output_and_talk_to_standard_error() {
+fn writes_data_to_stdout_and_messages_to_stderr() {
     let place = Place::with(&["decode.json"]);
     let quiet = place.run(&["report", "--json", "decode.json"]);
     assert_eq!((quiet.code, quiet.stderr.as_str()), (Some(0), ""));
@@ -96,10 +99,9 @@ fn data_goes_to_standard_output_and_talk_to_standard_error() {
     assert_eq!(fs::read_to_string(place.path("out.json")).unwrap(), quiet.stdout);
 }
 
-/// Whether the program colours its results and its errors, by flag and environment, when both go
-/// to a pipe.
+/// Both outputs are pipes: only `--color always` enables colours.
 #[test]
-fn colours_are_for_those_who_ask() {
+fn colours_in_pipes_only_on_request() {
     let place = Place::with(&["decode.json"]);
     let coloured = |args: &[&str], variables: &[(&str, &str)]| {
         let run = |more: &[&str]| {
@@ -122,9 +124,9 @@ fn colours_are_for_those_who_ask() {
     assert!(!json.contains('\x1b'));
 }
 
-/// The same on a terminal, which `script` makes where there is one.
+/// The terminal is provided by `script`, if it is installed.
 #[test]
-fn colours_on_a_terminal_heed_the_environment() {
+fn colours_on_terminals_respect_the_environment() {
     let place = Place::with(&["decode.json"]);
     let coloured = |arguments: &str, variables: &[(&str, &str)]| {
         let mut command = std::process::Command::new("script");
@@ -138,7 +140,7 @@ fn colours_on_a_terminal_heed_the_environment() {
         let output = command.output().ok().filter(|output| output.status.success())?;
         Some(String::from_utf8(output.stdout).unwrap().contains("\x1b["))
     };
-    // The progress bar has escapes of its own.
+    // The progress bar writes escape sequences too.
     let Some(plain) = coloured("--no-progress", &[]) else { return };
     assert!(plain);
     assert_eq!(coloured("--no-progress", &[("NO_COLOR", "1")]), Some(false));
@@ -149,14 +151,14 @@ fn colours_on_a_terminal_heed_the_environment() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_told() {
+fn reports_unreadable_files() {
     let place = Place::with(&["decode.json"]);
     fs::remove_file(place.path("decode.json")).unwrap();
     let gone = place.run(&["report", "decode.json"]);
     assert_eq!(gone.code, Some(2));
     assert!(gone.stderr.starts_with("error: cannot "), "{}", gone.stderr);
     assert!(gone.stderr.contains("caused by: No such file"), "{}", gone.stderr);
-    // A file that may be opened but not read, for root too.
+    // This file can be opened but not read, even by root.
     if cfg!(target_os = "linux") {
         let unreadable = place.run(&["report", "/proc/self/mem"]);
         assert_eq!(unreadable.code, Some(2), "{unreadable:?}");
@@ -166,9 +168,9 @@ fn a_file_that_cannot_be_read_is_told() {
 }
 
 #[test]
-fn what_cannot_be_written_is_told() {
+fn reports_unwritable_outputs() {
     let place = Place::with(&["decode.json"]);
-    // A file where a directory would have to be: root cannot write there either.
+    // The parent is a file, so that even root cannot write there.
     let nowhere = place.run(&["report", "--no-index", "decode.json", "-o", "decode.json/out.json"]);
     assert_eq!((nowhere.code, nowhere.stdout.as_str()), (Some(2), ""));
     assert!(nowhere.stderr.starts_with("error: cannot write decode.json/out.json"));
@@ -184,7 +186,7 @@ fn what_cannot_be_written_is_told() {
 
 #[cfg(unix)]
 #[test]
-fn a_read_only_directory_is_told() {
+fn reports_read_only_directories() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::with(&["decode.json"]);
     let closed = place.path("closed");
@@ -193,7 +195,7 @@ fn a_read_only_directory_is_told() {
     let binds = fs::write(closed.join("probe"), "").is_err();
     let ran = place.run(&["report", "--no-index", "decode.json", "-o", "closed/out.json"]);
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
-    // Permissions do not bind root.
+    // Permissions do not apply to root.
     if binds {
         assert_eq!(ran.code, Some(2));
         assert!(ran.stderr.contains("caused by: Permission denied"), "{}", ran.stderr);
@@ -203,15 +205,15 @@ fn a_read_only_directory_is_told() {
 
 #[cfg(unix)]
 #[test]
-fn devices_and_links_are_written_through() {
+fn writes_to_devices_and_through_links() {
     use std::os::unix::fs::FileTypeExt;
     let place = Place::with(&["decode.json"]);
     let expected = place.data(&[&BY_PHASE[..], &["decode.json"]].concat());
-    // A pipe with a name stands for any device, and is no loss if it were replaced.
+    // A named pipe stands for any device. Replacing it by mistake does no harm.
     let pipe = place.path("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let args = [&BY_PHASE[..], &["decode.json", "--format", "text", "-o", "pipe"]].concat();
-    // Open both ways, so that neither side waits for the other.
+    // Opened for reading and writing, so that neither side blocks.
     let mut opened = File::options().read(true).write(true).open(&pipe).unwrap();
     let mut child = place.command(&args).stderr(Stdio::piped()).spawn().unwrap();
     let ended = (0..1000).find_map(|_| {
@@ -221,7 +223,7 @@ fn devices_and_links_are_written_through() {
     if ended.is_none() {
         child.kill().unwrap();
     }
-    assert_eq!(ended.and_then(|status| status.code()), Some(0), "none: it hangs");
+    assert_eq!(ended.and_then(|status| status.code()), Some(0), "none: the program hangs");
     assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo(), "the pipe was replaced");
     let mut text = vec![0; 1 << 16];
     let length = opened.read(&mut text).unwrap();
@@ -234,9 +236,9 @@ fn devices_and_links_are_written_through() {
     assert_eq!(fs::read_to_string(place.path("target.txt")).unwrap(), expected);
 }
 
-/// What is in the way of `-o`, the form asked for, and whether it is replaced.
+/// Each case has the content of the existing file, its name, and whether `-o` replaces it.
 #[test]
-fn only_files_of_the_same_kind_are_overwritten() {
+fn overwrites_only_files_of_the_same_kind() {
     let place = Place::with(&["decode.json"]);
     let long = format!("{{\"text\": \"{}ä\"}}", "a".repeat(4085));
     let letters = "ä".repeat(3000);
@@ -276,7 +278,7 @@ fn only_files_of_the_same_kind_are_overwritten() {
 }
 
 #[test]
-fn names_with_spaces_and_odd_letters_are_fine() {
+fn accepts_file_names_with_spaces_and_unicode() {
     let place = Place::with(&[]);
     let name = "Spur 1 – \u{e4}\u{1f600}.json";
     fs::copy(fixtures().join("decode.json"), place.path(name)).unwrap();
@@ -288,9 +290,9 @@ fn names_with_spaces_and_odd_letters_are_fine() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn doctor_describes_any_machine() {
+fn doctor_works_on_any_machine() {
     let place = Place::with(&[]);
-    // Without version managers, which take long to answer.
+    // A short PATH avoids slow version managers such as pyenv.
     let run = |args: &[&str]| {
         let mut command = place.command(&["doctor"]);
         Ran::from(command.args(args).env("PATH", "/usr/bin:/bin").output().unwrap())
@@ -302,7 +304,7 @@ fn doctor_describes_any_machine() {
     };
     let text = data(&[]);
     assert!(text.starts_with("laggard record "), "{text}");
-    let groups = ["Sampling", "Python", "Counters", "Noise", "Room"];
+    let groups = ["Sampling", "Python", "Counters", "Noise", "Resources"];
     let found: Vec<&str> = text.lines().filter(|line| groups.contains(line)).collect();
     assert_eq!(found, groups);
     let json: serde_json::Value = serde_json::from_str(&data(&["--json"])).unwrap();
@@ -317,11 +319,11 @@ fn doctor_describes_any_machine() {
     for id in ["trigger", "perf_event_paranoid", "hardware_counters", "load", "shared_memory"] {
         assert!(checks.iter().any(|check| check["id"] == id), "{id}");
     }
-    // A gate trips by what is found, and the answer is the same.
+    // `--strict` changes only the exit status.
     let blocks = run(&["--strict=blocks", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&blocks.stdout).unwrap();
     assert_eq!(blocks.code, Some(i32::from(json["worst"] == "blocks")));
-    // Its own report is overwritten, another's file is not.
+    // It overwrites its own reports but no other files.
     for form in ["doctor.txt", "doctor.md", "doctor.csv", "doctor.json"] {
         data(&["-o", form]);
         data(&["-o", form]);

@@ -1,5 +1,5 @@
-//! `laggard bench` and `laggard why` on real interpreters and commands: what is measured, and what a
-//! user is told when a side does not do what it should. How long anything takes decides nothing.
+//! `laggard bench` and `laggard why` with real interpreters and commands: results and error messages.
+//! No test depends on how long anything takes.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -16,7 +16,7 @@ fn bench(place: &Place, args: &[&str]) -> Ran {
 }
 
 #[test]
-fn sides_are_measured_in_turns_and_kept_whole() {
+fn measures_sides_and_writes_a_benchmark() {
     let place = Place::with(&[]);
     let ran = bench(
         &place,
@@ -28,7 +28,7 @@ fn sides_are_measured_in_turns_and_kept_whole() {
     assert_eq!(bench["schema"], "laggard.bench/1");
     let series = bench["cases"][0]["series"].as_array().unwrap();
     assert_eq!(series.len(), 2);
-    // The file can be shown and compared, with itself no change is found.
+    // Compared with itself, the benchmark shows no change.
     assert!(place.data(&["report", "b.json"]).contains("n = 6 rounds"));
     let same =
         place.command(&["compare", "--fail-above", "5%", "b.json", "b.json"]).output().unwrap();
@@ -36,7 +36,7 @@ fn sides_are_measured_in_turns_and_kept_whole() {
 }
 
 #[test]
-fn a_baseline_is_a_gate() {
+fn compares_with_a_baseline() {
     let place = Place::with(&[]);
     let quick = bench(&place, &["-o", "b.json", "sum(range(10))"]);
     assert_eq!(quick.code, Some(0), "{}", quick.stderr);
@@ -48,7 +48,7 @@ fn a_baseline_is_a_gate() {
 }
 
 #[test]
-fn parameters_make_cases() {
+fn runs_a_case_per_parameter_combination() {
     let place = Place::with(&[]);
     let ran = bench(&place, &["--json", "--param", "n=1,10", "--param", "m=2,3", "n * m", "m * n"]);
     let bench: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -62,30 +62,30 @@ fn bench_commands(place: &Place) -> Ran {
 }
 
 #[test]
-fn what_is_wrong_with_a_side_is_said_with_its_name() {
+fn reports_failing_sides_by_name() {
     let place = Place::with(&[]);
-    for (args, said) in [
+    for (args, expected) in [
         (&["1 + 1", "1 + 2"][..], "sides A and B give different results"),
         (&["1", "import no_such_module_at_all"], "side B failed in"),
         (&["1", "1 +"], "side B is not valid Python"),
         (&["1", "import os; os.kill(os.getpid(), 11)"], "side B was killed by signal 11"),
-        (&["1", "import os; os._exit(3)"], "side B ended with code 3"),
+        (&["1", "import os; os._exit(3)"], "side B exited with status 3"),
         (&["--timeout", "1s", "1", "while True: pass"], "side B did not finish"),
         (&["--commands", "true", "no-such-program-at-all"], "side B cannot start"),
-        (&["--commands", "true", "false"], "side B ended with code 1"),
+        (&["--commands", "true", "false"], "side B exited with status 1"),
         (&["--b-python", "no-such-python", "1", "1"], "side B cannot start"),
-        (&["--b-env", "X=1", "1"], "there is no side B to be set"),
-        (&["--commands", "true 'x", "true"], "quotes do not match"),
+        (&["--b-env", "X=1", "1"], "cannot set options of side B: side B is missing"),
+        (&["--commands", "true 'x", "true"], "unbalanced quotes"),
     ] {
         let all: Vec<&str> = [&["bench", "--rounds", "6", "--warmup", "1"], args].concat();
         let ran = Ran::from(place.command(&all).output().unwrap());
         assert_eq!(ran.code, Some(2), "{args:?}: {}{}", ran.stdout, ran.stderr);
-        assert!(ran.stderr.contains(said), "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(expected), "{args:?}: {}", ran.stderr);
     }
 }
 
 #[test]
-fn why_names_what_a_loop_in_python_costs() {
+fn why_blames_a_python_loop_on_the_interpreter() {
     let place = Place::with(&[]);
     let setup = "x = list(range(3000))\ndef loop(x):\n  total = 0\n  for i in x: total = total + i\n  return total";
     let args =
@@ -102,7 +102,7 @@ fn why_names_what_a_loop_in_python_costs() {
     }
     let page = std::fs::read_to_string(place.path("why.html")).unwrap();
     assert!(page.starts_with("<!doctype html>") && page.contains("B lags A"));
-    // A file that is no page of ours stays.
+    // Other HTML files are not overwritten.
     std::fs::write(place.path("mine.html"), "<p>mine").unwrap();
     let args = ["why", "-o", "mine.html", "1", "1"];
     let ran = Ran::from(place.command(&args).output().unwrap());

@@ -1,6 +1,5 @@
-//! Blocks of running processes, sampled from the inside. A user must get whole stacks of threads
-//! that were there before and of those that came later, and the process must go on as if nothing
-//! had been.
+//! Recording blocks of running processes. Stacks of threads started before and during the block must
+//! be complete, and the process must continue undisturbed.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(clippy::unwrap_used, clippy::print_stderr)] // a test fails by panicking
 
@@ -23,7 +22,7 @@ const SIGTRAP: usize = 0;
 const OVERFLOW: usize = 1;
 const TIMER: usize = 2;
 
-/// A place with the agent in it.
+/// A temporary directory with the agent.
 struct Place(tempfile::TempDir);
 
 impl Place {
@@ -37,7 +36,7 @@ impl Place {
         self.0.path().join(name)
     }
 
-    /// Runs a scenario of the subject.
+    /// Runs a scenario of `subjects/probe/block.py`.
     fn run(&self, python: &Path, scenario: &str, trigger: usize, flags: &[&str]) -> ExitStatus {
         let subject = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../subjects/probe/block.py");
         let mut command = Command::new(python);
@@ -46,13 +45,13 @@ impl Place {
         command.status().unwrap()
     }
 
-    /// The profile of a block that ended, or whose process did: the driver then takes its time.
+    /// The profile of a finished block. If the process died, the driver writes it with a delay.
     fn profile(&self, name: &str) -> Profile {
         const PATIENCE: Duration = Duration::from_secs(60);
         let began = Instant::now();
         loop {
             match read_run(&self.path(name)) {
-                // Finished ones say what recorded them.
+                // The method is set when the recording is finished.
                 Ok((Run::Profile(profile), _)) if !profile.about.method.is_empty() => {
                     return profile;
                 }
@@ -63,7 +62,7 @@ impl Place {
     }
 }
 
-/// Stacks as names, outermost first; a Python frame has its line.
+/// Function names of all stacks, outermost first. Python frames have a line number.
 fn stacks(profile: &Profile) -> Vec<Vec<String>> {
     let name = |frame: u32| {
         let frame = &profile.frames[frame as usize];
@@ -81,14 +80,13 @@ fn stacks(profile: &Profile) -> Vec<Vec<String>> {
     profile.samples.iter().map(|sample| stack(sample.stack)).collect()
 }
 
-/// Functions that are in any stack, without their lines.
+/// All functions in the stacks, without line numbers.
 fn functions(profile: &Profile) -> BTreeSet<String> {
     let bare = |name: String| name.split(':').next().unwrap().to_owned();
     stacks(profile).into_iter().flatten().map(bare).collect()
 }
 
-/// Whether nearly all stacks reach the program's or the thread's first frame, and nearly all Python
-/// frames fit.
+/// Asserts that nearly all stacks are complete and nearly all Python frames match native frames.
 fn assert_whole(profile: &Profile, which: &str) {
     let cut = profile.samples.iter().filter(|sample| sample.state & state::CUT != 0).count();
     let quality = &profile.quality;
@@ -97,7 +95,7 @@ fn assert_whole(profile: &Profile, which: &str) {
     assert!(quality.mismatched * 20 <= quality.with_python, "{which}: {quality:?}");
 }
 
-/// Each interpreter to test with, once a version.
+/// Runs a check with one interpreter of each version.
 fn each_python(mut check: impl FnMut(&Path, &str)) {
     let list = std::env::var_os("LAGGARD_PYTHONS").filter(|list| !list.is_empty());
     let all = list.map_or_else(|| vec!["python3".into()], |l| std::env::split_paths(&l).collect());
@@ -113,7 +111,7 @@ fn each_python(mut check: impl FnMut(&Path, &str)) {
 }
 
 #[test]
-fn threads_are_found_before_and_in_a_block() {
+fn samples_threads_started_before_and_in_a_block() {
     each_python(|python, version| {
         for trigger in [SIGTRAP, OVERFLOW, TIMER] {
             let place = Place::new();
@@ -137,7 +135,7 @@ fn threads_are_found_before_and_in_a_block() {
 }
 
 #[test]
-fn threads_that_wait_are_seen_by_the_wall_clock() {
+fn wall_clock_samples_waiting_threads() {
     each_python(|python, version| {
         let place = Place::new();
         assert!(place.run(python, "waits", SIGTRAP, &["--clock", "wall"]).success());
@@ -153,7 +151,7 @@ fn threads_that_wait_are_seen_by_the_wall_clock() {
 }
 
 #[test]
-fn a_block_has_no_other_inside() {
+fn rejects_nested_blocks() {
     each_python(|python, version| {
         let place = Place::new();
         assert!(place.run(python, "nested", SIGTRAP, &[]).success(), "{version}");
@@ -163,7 +161,7 @@ fn a_block_has_no_other_inside() {
 }
 
 #[test]
-fn forked_processes_are_not_sampled() {
+fn does_not_sample_forked_processes() {
     each_python(|python, version| {
         for trigger in [SIGTRAP, OVERFLOW, TIMER] {
             let place = Place::new();
@@ -178,35 +176,35 @@ fn forked_processes_are_not_sampled() {
 }
 
 #[test]
-fn handlers_of_the_program_are_its_own() {
+fn preserves_signal_handlers_of_the_program() {
     each_python(|python, version| {
         let place = Place::new();
         let status = place.run(python, "faults", SIGTRAP, &[]);
-        assert_eq!(status.signal(), Some(11), "{version}: its own fault ends it");
+        assert_eq!(status.signal(), Some(11), "{version}: must die of its own fault");
         let profile = place.profile("faults.lag");
         assert_whole(&profile, version);
         let seen = functions(&profile);
         assert!(seen.contains("in_main") && seen.contains("in_careful"), "{version}: {seen:?}");
         let fatal = place.profile("fatal.lag");
         assert!(functions(&fatal).contains("in_main"), "{version}");
-        assert!(fatal.quality.warnings[0].contains("before its block did"), "{version}");
+        assert!(fatal.quality.warnings[0].contains("before the recorded block ended"), "{version}");
     });
 }
 
 #[test]
-fn threads_that_block_signals_are_counted() {
+fn warns_about_threads_that_block_signals() {
     each_python(|python, version| {
         let place = Place::new();
         assert!(place.run(python, "blocked", SIGTRAP, &[]).success(), "{version}");
         let profile = place.profile("blocked.lag");
         assert_whole(&profile, version);
         let warnings = profile.quality.warnings.join("\n");
-        assert!(warnings.contains("block the signal of samples"), "{version}: {warnings}");
+        assert!(warnings.contains("block the sampling signal"), "{version}: {warnings}");
     });
 }
 
 #[test]
-fn a_process_that_dies_leaves_its_samples() {
+fn keeps_samples_of_a_killed_process() {
     each_python(|python, version| {
         let place = Place::new();
         assert_eq!(place.run(python, "killed", SIGTRAP, &[]).signal(), Some(9), "{version}");
@@ -217,7 +215,7 @@ fn a_process_that_dies_leaves_its_samples() {
 }
 
 #[test]
-fn blocks_may_begin_and_end_while_threads_work() {
+fn starts_and_stops_blocks_while_threads_run() {
     each_python(|python, version| {
         let place = Place::new();
         assert!(place.run(python, "many", SIGTRAP, &[]).success(), "{version}");
@@ -225,7 +223,7 @@ fn blocks_may_begin_and_end_while_threads_work() {
 }
 
 #[test]
-fn kernels_of_blas_are_found_below_their_line() {
+fn finds_blas_kernels_below_their_python_line() {
     each_python(|python, version| {
         let has_numpy = Command::new(python).args(["-c", "import numpy"]).output().unwrap();
         if !has_numpy.status.success() {
@@ -243,13 +241,13 @@ fn kernels_of_blas_are_found_below_their_line() {
         let kernels: Vec<_> = stacks.iter().filter(is_kernel).collect();
         let under = kernels.iter().filter(|stack| has_line(stack)).count();
         assert!(under > 0, "{version}: {} kernels", kernels.len());
-        // Threads of BLAS that were there before have no Python, and are whole too.
+        // BLAS threads started before the block have complete stacks without Python frames.
         let mine = profile.samples.iter().map(|sample| sample.thread).collect::<BTreeSet<_>>();
         assert!(mine.len() == 1 || under < kernels.len(), "{version}");
     });
 }
 
-/// Works until it is told to stop.
+/// Burns CPU time until `is_over` returns true.
 #[inline(never)]
 fn work_of_a_thread(is_over: &dyn Fn() -> bool) -> u64 {
     let mut sum = 0u64;
@@ -267,7 +265,7 @@ fn for_a_while() -> impl Fn() -> bool {
 }
 
 #[test]
-fn a_rust_program_records_itself() {
+fn records_a_block_of_a_rust_program() {
     let place = Place::new();
     let wanted = Wanted::to(place.path("own.lag"));
     let laggard = [OsString::from(LAGGARD)];
@@ -291,36 +289,36 @@ fn a_rust_program_records_itself() {
     assert!(sampled.len() >= 2, "old and new: {sampled:?}");
     assert!(profile.about.user_ns > 0 && profile.about.duration_ns > 0);
 
-    // A driver that fails says why, one that is none does not hold us up.
+    // Errors of the driver are reported. A program that is not a driver does not block the start.
     let nowhere = Wanted::to(place.path("no/such/directory.lag"));
     let error = start(&nowhere, &laggard).unwrap_err().to_string();
-    assert!(error.contains("there is no directory"), "{error}");
+    assert!(error.contains("no such directory"), "{error}");
     let error = start(&wanted, &[OsString::from("/bin/true")]).unwrap_err();
     assert!(matches!(error, Error::Driver(_)), "{error}");
     let error = start(&wanted, &[OsString::from("/no/such/program")]).unwrap_err();
     assert!(matches!(error, Error::Start { .. }), "{error}");
 
-    // A recording that is dropped is written too.
+    // A dropped recording is written too.
     let dropped = Wanted { rate: 499.0, ..Wanted::to(place.path("dropped.lag")) };
     drop(start(&dropped, &laggard).unwrap());
     assert_eq!(place.profile("dropped.lag").about.rate, 499.0);
 }
 
 #[test]
-fn a_process_that_laggard_runs_is_not_recorded_again() {
+fn rejects_blocks_in_a_recorded_process() {
     let place = Place::new();
-    // A test of its own, in a process with the variable of such a run.
+    // Runs the ignored test below with the environment of a recorded process.
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "refused_in_this_environment", "--ignored", "--nocapture"]);
+    command.args(["--exact", "prints_the_refusal_in_this_environment", "--ignored", "--nocapture"]);
     let output = command.env("LAGGARD_RING", place.path("none")).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.contains("by `laggard record`"), "{said}");
 }
 
-/// Run by the test above.
+/// Started by the test above.
 #[test]
-#[ignore = "needs the environment of a run of `laggard record`"]
-fn refused_in_this_environment() {
+#[ignore = "needs the environment of `laggard record`"]
+fn prints_the_refusal_in_this_environment() {
     let place = Place::new();
     let error = start(&Wanted::to(place.path("a.lag")), &[LAGGARD.into()]).unwrap_err();
     eprintln!("{error}");

@@ -1,5 +1,4 @@
-//! Programs with their calls traced from the command line: counts are exact, exit codes pass
-//! through, and a comparison names what only one side calls.
+//! `laggard calls`: exact counts, exit statuses, and comparisons of call traces.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(clippy::unwrap_used)] // a test fails by panicking
@@ -27,7 +26,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// A place with a program `app` and its library.
+/// A working directory with the program `app` and its library.
 fn place() -> Place {
     let place = Place::with(&[]);
     let compile = |source: &str, name: &str, out: &str, flags: &[&str]| {
@@ -52,11 +51,11 @@ fn json(place: &Place, args: &[&str]) -> Value {
 }
 
 #[test]
-fn calls_are_counted_exactly_and_their_caller_is_named() {
+fn counts_calls_exactly_and_names_the_caller() {
     let place = place();
     let ran = traced(&place, "run.lag", &["7"]);
     assert_eq!(ran.code, Some(7), "{}", ran.stderr);
-    assert!(ran.stderr.contains("100,000 calls of 1 function"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("100,000 calls to 1 function"), "{}", ran.stderr);
     let report = json(&place, &["report", "--json", "run.lag"]);
     assert_eq!(report["schema"], "laggard.calls/1");
     let function = &report["tables"]["function"]["rows"][0];
@@ -81,7 +80,7 @@ fn calls_are_counted_exactly_and_their_caller_is_named() {
 }
 
 #[test]
-fn a_comparison_names_what_only_one_side_calls() {
+fn compare_lists_functions_called_by_one_side() {
     let place = place();
     assert_eq!(traced(&place, "a.lag", &["0"]).code, Some(0));
     assert_eq!(traced(&place, "b.lag", &["0", "more"]).code, Some(0));
@@ -93,24 +92,20 @@ fn a_comparison_names_what_only_one_side_calls() {
     assert_eq!(row("add_one")["only_in"], Value::Null);
     assert_eq!(row("add_one")["count_ratio"], 1.0);
     let text = place.data(&["compare", "a.lag", "b.lag"]);
-    assert!(text.contains("Only B calls") && !text.contains("Only A calls"), "{text}");
+    assert!(text.contains("Only called by B") && !text.contains("Only called by A"), "{text}");
 }
 
 #[test]
-fn a_library_that_was_not_there_is_said_with_what_was() {
+fn lists_loaded_libraries_if_none_matches() {
     let place = place();
     let ran = place.run(&["calls", "--lib", "openblas", "-o", "no.lag", "--", "./app", "3"]);
     assert_eq!(ran.code, Some(3));
-    assert!(
-        ran.stderr.contains("nothing that was loaded matches --lib openblas"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains("no loaded library matches --lib openblas"), "{}", ran.stderr);
     assert!(ran.stderr.contains("libtraced.so"), "{}", ran.stderr);
 }
 
 #[test]
-fn values_of_arguments_are_shown() {
+fn reports_argument_values() {
     let place = place();
     let args = ["calls", "--fn", "add_*", "--args", "1", "-o", "run.lag", "--", "./app", "0", "x"];
     assert_eq!(place.run(&args).code, Some(0));
@@ -122,7 +117,7 @@ fn values_of_arguments_are_shown() {
 }
 
 #[test]
-fn the_default_name_has_the_program_in_it() {
+fn default_output_contains_the_program_name() {
     let place = place();
     assert_eq!(place.run(&["calls", "--", "./app"]).code, Some(0));
     let names = place.names();

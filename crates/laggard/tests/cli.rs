@@ -1,7 +1,7 @@
-//! What the program says, word for word: the transcripts in `tests/cmd`.
+//! Runs the transcripts in `tests/cmd`.
 //!
-//! They run in a copy of the project's fixtures. `TRYCMD=overwrite cargo test --release -p laggard
-//! --test cli` writes them anew; `...` stands for any lines.
+//! They run in a copy of the fixtures. `TRYCMD=overwrite cargo test --release -p laggard --test cli`
+//! updates them; `...` stands for any lines.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -14,9 +14,9 @@ use laggard_samples::{bench, calls, profile};
 use std::path::Path;
 
 #[test]
-fn transcripts_are_what_the_program_says() {
+fn transcripts_match() {
     let root = tempfile::tempdir().unwrap();
-    // Below the directory, so that neither caches nor indexes get into the listings.
+    // A subdirectory, so that the cache directory does not appear in listings.
     let here = root.path().join("here");
     common::copy(&common::fixtures(), &here);
     std::fs::create_dir(here.join("nothing")).unwrap();

@@ -1,5 +1,5 @@
-//! Recordings of two sides, from the command line: what differs is named first, gaps add up, and what
-//! one side alone reaches is said.
+//! `laggard compare` of recordings: the largest difference comes first, differences add up, and
+//! functions of one side only are listed.
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(clippy::unwrap_used, clippy::print_stderr)] // a test fails by panicking
@@ -10,7 +10,8 @@ use common::Place;
 use serde_json::Value;
 use std::process::Command;
 
-/// Work in functions of known names; how much of `slow` is given, and `extra` is only there on demand.
+/// Burns CPU time in known functions. The first argument is the work of `slow`; a second one enables
+/// `extra`.
 const PROGRAM: &str = r#"
 #include <stdlib.h>
 volatile unsigned long sink;
@@ -25,7 +26,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// A place with the program in two builds.
+/// A working directory with the program under two names.
 fn place() -> Place {
     let place = Place::with(&[]);
     std::fs::write(place.path("app.c"), PROGRAM).unwrap();
@@ -53,7 +54,7 @@ fn sum_of_self_gaps(found: &Value, rows: &str) -> f64 {
 }
 
 #[test]
-fn what_differs_is_named_first_and_gaps_add_up() {
+fn ranks_differences_that_add_up() {
     let place = place();
     record(&place, "a.lag", &["./app", "60"]);
     record(&place, "b.lag", &["./app-2.1", "240", "more"]);
@@ -76,7 +77,7 @@ fn what_differs_is_named_first_and_gaps_add_up() {
     let text = place.data(&["compare", "a.lag", "b.lag"]);
     let first = text.lines().next().unwrap();
     assert!(first.starts_with("B takes ") && first.contains("x the CPU time of A"), "{text}");
-    assert!(text.contains("in slow of app"), "{text}");
+    assert!(text.contains("in slow (app)"), "{text}");
     let only = place.data(&["compare", "--only", "b", "a.lag", "b.lag"]);
     assert!(only.contains("Only in B") && only.contains("extra"), "{only}");
     assert!(!only.contains("steady") && !only.contains("Only in A"), "{only}");
@@ -88,7 +89,7 @@ fn what_differs_is_named_first_and_gaps_add_up() {
 }
 
 #[test]
-fn several_recordings_have_verdicts_and_a_gate() {
+fn several_recordings_allow_verdicts_and_fail_above() {
     let place = place();
     for run in 1..=3 {
         record(&place, &format!("a{run}.lag"), &["./app", "60"]);
@@ -110,11 +111,11 @@ fn several_recordings_have_verdicts_and_a_gate() {
     assert_eq!(same.code, Some(0), "{}{}", same.stdout, same.stderr);
     let one = place.run(&["compare", "--fail-above", "5%", "a1.lag", "b1.lag"]);
     assert_eq!(one.code, Some(2));
-    assert!(one.stderr.contains("at least two recordings of each side"), "{}", one.stderr);
+    assert!(one.stderr.contains("at least two recordings per side"), "{}", one.stderr);
 }
 
 #[test]
-fn functions_of_python_are_aligned_between_scripts() {
+fn aligns_python_functions_between_scripts() {
     let place = Place::with(&[]);
     let program = |loops: u32| {
         format!(
@@ -124,7 +125,7 @@ fn functions_of_python_are_aligned_between_scripts() {
     std::fs::write(place.path("before.py"), program(60_000)).unwrap();
     std::fs::write(place.path("after.py"), program(240_000)).unwrap();
     if Command::new("python3").arg("-c").arg("").status().is_err() {
-        eprintln!("skipped: there is no Python");
+        eprintln!("skipped: Python is not installed");
         return;
     }
     record(&place, "a.lag", &["python3", "before.py"]);

@@ -1,5 +1,4 @@
-//! Two traces from the command line: the verdict first, in every form; gates, labels, phases, ranks, and
-//! what is refused.
+//! `laggard compare` of traces: all formats, `--fail-above`, labels, phases, ranks and errors.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -21,7 +20,7 @@ fn json(place: &Place, args: &[&str]) -> Value {
     serde_json::from_str(&place.data(args)).unwrap()
 }
 
-/// A number anywhere in it must be one, or null: no NaN and no infinity is JSON.
+/// Asserts that all numbers are finite, and counts them.
 fn numbers(value: &Value, seen: &mut usize) {
     match value {
         Value::Number(number) => {
@@ -35,7 +34,7 @@ fn numbers(value: &Value, seen: &mut usize) {
 }
 
 #[test]
-fn the_verdict_comes_first_in_every_form() {
+fn prints_the_verdict_first_in_every_format() {
     let place = place(Planted::SlowClass, 8);
     let text = place.data(&["compare", "a.json", "b.json"]);
     assert!(text.starts_with("B lags A: "), "{text}");
@@ -58,14 +57,14 @@ fn the_verdict_comes_first_in_every_form() {
     let csv = place.data(&["compare", "--by", "kernel", "--format", "csv", "a.json", "b.json"]);
     assert!(csv.contains("kernel,\"void flash"), "{csv}");
     let markdown = place.data(&["compare", "--format", "md", "a.json", "b.json"]);
-    assert!(markdown.contains("## Why") && markdown.contains("| gap"), "{markdown}");
-    // From the indexes that the first run wrote, the answer is the same.
+    assert!(markdown.contains("## Why") && markdown.contains("| diff."), "{markdown}");
+    // The result is the same with the indexes written by the first run.
     assert!(place.names().contains(&"a.json.lag".to_owned()));
     assert_eq!(json(&place, &["compare", "--json", "--no-index", "a.json", "b.json"]), found);
 }
 
 #[test]
-fn a_gate_trips_on_what_is_beyond_it_and_detectable() {
+fn fail_above_trips_on_detectable_regressions() {
     let slow = place(Planted::SlowClass, 8);
     // The step lags by 3 %.
     assert_eq!(slow.run(&["compare", "--fail-above", "1%", "a.json", "b.json"]).code, Some(1));
@@ -76,7 +75,7 @@ fn a_gate_trips_on_what_is_beyond_it_and_detectable() {
 }
 
 #[test]
-fn sides_are_called_by_their_labels_or_devices() {
+fn names_sides_by_label_or_device() {
     let place = place(Planted::Vendors, 6);
     let text = place.data(&["compare", "a.json", "b.json"]);
     assert!(text.contains("AMD Instinct MI300X") && text.contains("NVIDIA H100"), "{text}");
@@ -89,7 +88,7 @@ fn sides_are_called_by_their_labels_or_devices() {
 }
 
 #[test]
-fn one_phase_is_compared_by_itself() {
+fn compares_a_single_phase() {
     let place = place(Planted::PhaseMix, 20);
     let found = json(&place, &["compare", "--json", "--phase", "decode", "a.json", "b.json"]);
     assert_eq!(found["phase"], "decode");
@@ -104,12 +103,12 @@ fn one_phase_is_compared_by_itself() {
     assert!(!classes.contains(&"Attention (Prefill)"), "{classes:?}");
     let none = place.run(&["compare", "--phase", "backward", "a.json", "b.json"]);
     assert_eq!(none.code, Some(2));
-    assert!(none.stderr.contains("neither trace has device work of the phase backward"));
+    assert!(none.stderr.contains("no device operations in phase backward"));
     assert!(none.stderr.contains("prefill") && none.stderr.contains("decode"), "{}", none.stderr);
 }
 
 #[test]
-fn ranks_of_two_jobs_are_compared_one_by_one_and_as_a_whole() {
+fn compares_ranks_of_two_jobs() {
     let place = Place::with(&[]);
     for side in ["before", "after"] {
         std::fs::create_dir(place.path(side)).unwrap();
@@ -136,7 +135,7 @@ fn ranks_of_two_jobs_are_compared_one_by_one_and_as_a_whole() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_said() {
+fn rejects_inputs_that_cannot_be_compared() {
     let place = place(Planted::Nothing, 1);
     let cut = std::fs::read_to_string(place.path("a.json")).unwrap();
     std::fs::write(place.path("cut.json"), &cut[..cut.len() / 2]).unwrap();
@@ -145,10 +144,10 @@ fn what_cannot_be_compared_is_said() {
     std::fs::write(place.path("other.json"), "{\"a\": 1}").unwrap();
     for (args, expected) in [
         (&["compare", "a.json", "other.json"][..], "other.json is not a PyTorch trace"),
-        (&["compare", "--scale", "time", "a.json", "b.json"], "--scale is for recordings"),
-        (&["compare", "--fn", "x", "a.json", "b.json"], "--fn is for recordings"),
-        (&["compare", "--by", "library", "a.json", "b.json"], "--by library is for recordings"),
-        (&["compare", "--phase", "lunch", "a.json", "b.json"], "there is no phase lunch"),
+        (&["compare", "--scale", "time", "a.json", "b.json"], "--scale applies to profiles"),
+        (&["compare", "--fn", "x", "a.json", "b.json"], "--fn applies to profiles"),
+        (&["compare", "--by", "library", "a.json", "b.json"], "--by library applies to profiles"),
+        (&["compare", "--phase", "lunch", "a.json", "b.json"], "unknown phase lunch"),
         (&["compare", "--layers", "--fusion", "a.json", "b.json"], "cannot be used with"),
         (&["compare", "a.json", "missing.json"], "missing.json"),
     ] {
@@ -159,7 +158,7 @@ fn what_cannot_be_compared_is_said() {
 }
 
 #[test]
-fn a_page_of_two_traces_is_written() {
+fn writes_an_html_page_of_two_traces() {
     let place = place(Planted::Fused, 6);
     place.data(&["view", "-o", "two.html", "a.json", "b.json"]);
     let page = std::fs::read_to_string(place.path("two.html")).unwrap();

@@ -1,5 +1,5 @@
-//! The FFI suite from the command line: what is built and kept, what is left out and why, what is
-//! measured. How long a call takes decides nothing. All bindings are tested in tests/python/test_ffi.py.
+//! `laggard ffi`: builds, caching, skipped bindings and measurements. No test depends on how long a
+//! call takes. All bindings are tested in tests/python/test_ffi.py.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Little, so that it is over soon.
+/// Keeps measurements short.
 const FEW: [&str; 4] = ["--iterations", "2000", "--launches", "2"];
 
 fn place() -> Place {
@@ -33,10 +33,10 @@ fn cache(place: &Place) -> PathBuf {
     place.cache().with_file_name("ffi")
 }
 
-/// The program in this place, with variables of its environment.
+/// Runs the program with additional environment variables.
 fn run_with(place: &Place, args: &[&str], env: &[(&str, &str)]) -> Ran {
     let mut command = place.command(args);
-    // A bench of cargo's own has them set.
+    // Cargo sets some of these for tests.
     for name in ["CC", "CXX", "CARGO", "RUSTC"] {
         command.env_remove(name);
     }
@@ -52,7 +52,7 @@ fn json(ran: &Ran) -> Value {
     serde_json::from_str(&ran.stdout).unwrap()
 }
 
-/// A program of ours that stands in for a compiler.
+/// Writes a script that runs instead of the compiler.
 fn compiler(place: &Place, name: &str, script: &str) -> String {
     let path = place.path(name);
     fs::write(&path, format!("#!/bin/sh\n{script}\nexec cc \"$@\"\n")).unwrap();
@@ -60,7 +60,7 @@ fn compiler(place: &Place, name: &str, script: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// A module that is there instead of the real one.
+/// Writes a Python module that shadows the real one.
 fn module(place: &Place, name: &str, text: &str) -> String {
     let directory = place.path("modules");
     fs::create_dir_all(&directory).unwrap();
@@ -74,7 +74,7 @@ fn unfinished(place: &Place) -> Vec<String> {
 }
 
 #[test]
-fn what_is_built_once_is_not_built_again() {
+fn caches_builds() {
     let place = place();
     let python = &pythons()[0];
     let build = ["ffi", "build", "--bindings", "capi,ctypes", "--python", python];
@@ -83,13 +83,13 @@ fn what_is_built_once_is_not_built_again() {
     assert_eq!(first.stdout.matches("  built: ").count(), 6, "{}", first.stdout);
     assert!(first.stdout.contains("$ cc -O3 -march=native -mtune=native -g1 -fno-omit-frame-pointer -fvisibility=hidden -fPIC -Wall -Wextra"), "{}", first.stdout);
     let there = names(&cache(&place));
-    // A compiler that says its version and does nothing else.
+    // A compiler that prints its version and otherwise fails.
     let lazy =
         compiler(&place, "lazy", "case \"$*\" in *--version*) exec cc --version;; esac; exit 7");
     let second = run_with(&place, &build, &[("CC", "cc"), ("RUSTFLAGS", "-C opt-level=0")]);
-    assert_eq!(second.stdout.matches("was built before").count(), 6, "{}", second.stdout);
+    assert_eq!(second.stdout.matches("  cached: ").count(), 6, "{}", second.stdout);
     assert_eq!(names(&cache(&place)), there);
-    // What is damaged is built again.
+    // Damaged builds are rebuilt.
     let broken = names(&cache(&place)).into_iter().find(|name| name.starts_with("capi-")).unwrap();
     for file in names(&cache(&place).join(&broken)) {
         if file.starts_with("bench_capi.cpython") {
@@ -98,24 +98,24 @@ fn what_is_built_once_is_not_built_again() {
     }
     let mended = ran(&place, &build);
     assert_eq!(mended.stdout.matches("  built: ").count(), 1, "{}", mended.stdout);
-    // Another compiler makes something else, or as here nothing.
+    // The cache depends on the compiler.
     let other = run_with(&place, &build, &[("CC", &lazy)]);
     assert_eq!(other.code, Some(2));
-    assert!(other.stdout.contains("left out: lazy failed"), "{}", other.stdout);
+    assert!(other.stdout.contains("skipped: lazy failed"), "{}", other.stdout);
     let cleared = ran(&place, &["ffi", "clear"]);
     assert!(cleared.stderr.starts_with("removed "), "{}", cleared.stderr);
     assert!(!cache(&place).exists());
 }
 
 #[test]
-fn every_binding_gives_the_same_and_has_its_figures() {
+fn measures_all_bindings() {
     let place = place();
     let python = &pythons()[0];
     let mut args = vec!["ffi", "--bindings", "ctypes", "--json", "--quick", "--python", python];
     args.extend(FEW);
     let found = json(&ran(&place, &args));
     assert_eq!(found["schema"], "laggard.ffi/1");
-    assert_eq!(found["floor"], "capi", "it is measured whatever is asked for");
+    assert_eq!(found["floor"], "capi", "the floor must always be measured");
     assert_eq!(found["warnings"].as_array().unwrap().len(), 1, "{}", found["warnings"]);
     assert!(found["warnings"][0].as_str().unwrap().contains("PyDLL never releases the GIL"));
     let cells = found["cells"].as_array().unwrap();
@@ -134,7 +134,7 @@ fn every_binding_gives_the_same_and_has_its_figures() {
     assert_eq!(found["crossovers"].as_array().unwrap().len(), 3);
     let ratio = |cell: &&Value| cell["who"] == "capi" && cell["ratio"]["middle"] != 1.0;
     assert_eq!(cells.iter().filter(|cell| cell["size"].is_null()).find(ratio), None);
-    // The null control is the same code in both builds, so what it differs by is no cost.
+    // The null control is the same code in both builds, so any difference is noise.
     let differences = found["differences"].as_array().unwrap();
     let nulls: Vec<&Value> = differences.iter().filter(|of| of["who"] == "null").collect();
     assert!(nulls.len() > 20, "{}", nulls.len());
@@ -142,10 +142,10 @@ fn every_binding_gives_the_same_and_has_its_figures() {
 }
 
 #[test]
-fn a_binding_that_gives_another_result_is_not_timed() {
+fn does_not_time_bindings_with_wrong_results() {
     let place = place();
     let python = &pythons()[0];
-    // One compiler adds a little to a sum, but only for the C API.
+    // This compiler adds 1 to a sum, for the C API binding only.
     let wrong = compiler(
         &place,
         "wrong",
@@ -156,7 +156,7 @@ fn a_binding_that_gives_another_result_is_not_timed() {
     args.extend(FEW);
     let found = json(&run_with(&place, &args, &[("CC", &wrong)]));
     let text = found["warnings"].to_string();
-    assert!(text.contains("gives 667 where capi gives 668"), "{text}");
+    assert!(text.contains("returns 667 where capi returns 668"), "{text}");
     let has_times = |cell: &&Value| !cell["launches"].as_array().unwrap().is_empty();
     let cells = found["cells"].as_array().unwrap();
     let timed = |category: &str, who: &str| {
@@ -167,7 +167,7 @@ fn a_binding_that_gives_another_result_is_not_timed() {
 }
 
 #[test]
-fn what_is_missing_is_said_with_what_helps() {
+fn skips_bindings_with_missing_tools_and_prints_hints() {
     let place = place();
     let python = &pythons()[0];
     let pybind11 = "__version__ = '3'\ndef get_include(): return '/nonexistent'\n";
@@ -187,22 +187,22 @@ fn what_is_missing_is_said_with_what_helps() {
     let code = check(
         "ctypes,pybind11",
         &no_cpp,
-        &["left out: there is no C++ compiler", "hint: install one"],
+        &["skipped: no C++ compiler found", "hint: install a C++ compiler"],
     );
-    assert_eq!(code, Some(0), "what is there is built");
+    assert_eq!(code, Some(0), "available bindings must be built");
     let code = check(
         "pybind11",
         &[nothing],
-        &["left out: c++ failed: bench_pybind11.cpp", "hint: c++ -std=c++17"],
+        &["skipped: c++ failed: bench_pybind11.cpp", "hint: c++ -std=c++17"],
     );
-    assert_eq!(code, Some(2), "nothing is");
-    check("pyo3", &[("CARGO", "/nonexistent")], &["left out: there is no cargo"]);
-    check("capi,ctypes", &[("CC", "/nonexistent")], &["left out: there is no C compiler"]);
+    assert_eq!(code, Some(2), "nothing can be built");
+    check("pyo3", &[("CARGO", "/nonexistent")], &["skipped: cargo not found"]);
+    check("capi,ctypes", &[("CC", "/nonexistent")], &["skipped: no C compiler found"]);
     let modules = module(&place, "nanobind", "raise ImportError('not here')");
     check(
         "nanobind",
         &[("PYTHONPATH", &modules)],
-        &["has no package nanobind", "-m pip install nanobind"],
+        &["package nanobind is not installed", "-m pip install nanobind"],
     );
     let no_headers = "import sysconfig\nreal = sysconfig.get_paths\nsysconfig.get_paths = lambda *a: dict(real(*a), include='/nonexistent', platinclude='/nonexistent')\n";
     let modules = module(&place, "sitecustomize", no_headers);
@@ -210,9 +210,9 @@ fn what_is_missing_is_said_with_what_helps() {
     check(
         "capi,ctypes",
         &env,
-        &["has no headers: there is no /nonexistent/Python.h", "apt-get install python3-dev"],
+        &["has no headers: /nonexistent/Python.h does not exist", "apt-get install python3-dev"],
     );
-    // Without the floor, the fastest kind of what is left is held against.
+    // Without the C API binding, the next binding is the reference.
     let mut args = vec![
         "ffi",
         "--bindings",
@@ -228,7 +228,7 @@ fn what_is_missing_is_said_with_what_helps() {
     let found = json(&run_with(&place, &args, &env));
     assert_eq!(found["floor"], "ctypes-pydll");
     assert!(
-        found["warnings"].to_string().contains("ratios are to ctypes-pydll"),
+        found["warnings"].to_string().contains("ratios are relative to ctypes-pydll"),
         "{}",
         found["warnings"]
     );
@@ -236,14 +236,14 @@ fn what_is_missing_is_said_with_what_helps() {
     let ran = run_with(&place, &args, &[("CC", "/nonexistent")]);
     assert_eq!(ran.code, Some(2));
     assert!(
-        ran.stderr.starts_with("error: no binding could be built: capi: there is no C compiler"),
+        ran.stderr.starts_with("error: no binding could be built: capi: no C compiler found"),
         "{}",
         ran.stderr
     );
 }
 
 #[test]
-fn an_interrupted_build_leaves_nothing_half_built() {
+fn interrupted_builds_leave_no_partial_results() {
     let place = place();
     let python = &pythons()[0];
     let slow = compiler(
@@ -254,7 +254,7 @@ fn an_interrupted_build_leaves_nothing_half_built() {
     for signal in ["-INT", "-KILL"] {
         let args = ["ffi", "build", "--profile", "fast", "--bindings", "capi", "--python", python];
         let mut command = place.command(&args);
-        // As a terminal does it: the whole group gets the signal, the compiler too.
+        // Like a terminal, send the signal to the whole process group, including the compiler.
         let mut child = command.env("CC", &slow).process_group(0).spawn().unwrap();
         let has_begun = || {
             let all = unfinished(&place).into_iter();
@@ -278,11 +278,11 @@ fn an_interrupted_build_leaves_nothing_half_built() {
         &["ffi", "build", "--profile", "fast", "--bindings", "capi", "--python", python],
     );
     assert!(built.stdout.contains("  built: "), "{}{}", built.stdout, built.stderr);
-    assert!(unfinished(&place).is_empty(), "what others left is removed");
+    assert!(unfinished(&place).is_empty(), "leftovers must be removed");
 }
 
 #[test]
-fn a_function_of_ones_own_is_held_against_the_floor() {
+fn compares_a_user_function_with_the_floor() {
     let place = place();
     let python = &pythons()[0];
     let text = "class Box:\n  def get(a, b): return a + b\ndef none(): pass\ndef one(x): return len(x)\ndef raises(): 1 / 0\n";
@@ -307,26 +307,26 @@ fn a_function_of_ones_own_is_held_against_the_floor() {
     assert!(said.starts_with("mymodule:none takes ") && said.contains("x the floor"), "{said}");
     let with_setup = measure("mymodule:one", &["--setup", "x = [1, 2]", "--args", "x"]);
     assert_eq!(with_setup.code, Some(0), "{}", with_setup.stderr);
-    // A name of the user's is not mistaken for the function.
+    // Names defined in the set-up code do not shadow the function.
     let setup = "def f(x): raise ValueError('not this one')\ndef _(): pass";
     let found = json(&measure("mymodule:one", &["--setup", setup, "--args", "([],)", "--json"]));
-    assert_eq!(found["profiles"].as_array().unwrap().len(), 1, "it is built as it is");
+    assert_eq!(found["profiles"].as_array().unwrap().len(), 1, "one profile");
     let check = |function: &str, args: &[&str], expected: &str| {
         let ran = measure(function, args);
         assert_eq!(ran.code, Some(2), "{function}");
         assert!(ran.stderr.contains(expected), "{expected} is not in {}", ran.stderr);
     };
     check("nowhere:f", &[], "No module named 'nowhere'");
-    check("nowhere:f", &[], "hint: the module is looked for as Python does");
+    check("nowhere:f", &[], "hint: set PYTHONPATH");
     check("mymodule:nothing", &[], "has no attribute 'nothing'");
     check("mymodule:raises", &[], "ZeroDivisionError");
     check("mymodule:one", &[], "missing 1 required positional argument");
     check("mymodule:one", &["--args", "(1,"], "error: --args (1, is not valid Python: SyntaxError");
-    check("mymodule", &[], "give it as MODULE:NAME");
+    check("mymodule", &[], "expected MODULE:NAME");
 }
 
 #[test]
-fn a_binding_alone_can_be_recorded() {
+fn runs_a_single_binding_for_recording() {
     let place = place();
     let python = &pythons()[0];
     let alone = ["ffi", "run", "ctypes", "--python", python, "--iterations", "3000"];
@@ -336,7 +336,7 @@ fn a_binding_alone_can_be_recorded() {
     assert!(
         lines.len() == 2
             && lines[0].starts_with("noop ")
-            && lines[0].ends_with("ns a call, with the loop"),
+            && lines[0].ends_with("ns per call, including the loop"),
         "{lines:?}"
     );
     let program = env!("CARGO_BIN_EXE_laggard");
@@ -348,17 +348,18 @@ fn a_binding_alone_can_be_recorded() {
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let report = ran(&place, &["report", "--json", "--all", "run.lag"]);
     assert_eq!(report.code, Some(0), "{}", report.stderr);
-    assert!(report.stdout.contains("bl_call_many"), "C is seen: {}", done.stderr);
-    assert!(report.stdout.contains("<lambda>"), "and the Python that it calls");
+    assert!(report.stdout.contains("bl_call_many"), "no C function: {}", done.stderr);
+    assert!(report.stdout.contains("<lambda>"), "no Python callback");
     let cannot =
         ran(&place, &["ffi", "run", "ctypes-pydll", "--categories", "nogil", "--python", python]);
-    assert!(cannot.stderr.contains("ctypes-pydll cannot do nogil: PyDLL"), "{}", cannot.stderr);
+    let expected = "ctypes-pydll does not support nogil: PyDLL";
+    assert!(cannot.stderr.contains(expected), "{}", cannot.stderr);
     let wrong = ran(&place, &["ffi", "run", "ctypes", "--profile", "both", "--python", python]);
     assert!(wrong.stderr.contains("give one profile"), "{}", wrong.stderr);
 }
 
 #[test]
-fn why_takes_two_bindings() {
+fn why_compares_two_bindings() {
     let place = place();
     let python = &pythons()[0];
     let why =
@@ -376,15 +377,15 @@ fn why_takes_two_bindings() {
         assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{args:?}: {}", ran.stderr);
     };
     check(&["capi", "capi", "noop"], "A and B are the same binding");
-    check(&["capi", "ctypes", "add_*"], "add_* is several categories");
+    check(&["capi", "ctypes", "add_*"], "add_* matches several categories");
     check(
         &["capi", "ctypes-pydll", "nogil"],
-        "ctypes-pydll cannot do nogil: PyDLL never releases the GIL",
+        "ctypes-pydll does not support nogil: PyDLL never releases the GIL",
     );
 }
 
 #[test]
-fn pythons_stand_side_by_side() {
+fn compares_python_versions() {
     let place = place();
     let all = pythons();
     let [newest, .., oldest] = &all[..] else { return };
@@ -401,7 +402,7 @@ fn pythons_stand_side_by_side() {
     args.extend(FEW);
     let shown = ran(&place, &args);
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
-    assert!(shown.stdout.contains("Pythons, side by side"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("Comparison of Python versions"), "{}", shown.stdout);
     assert_eq!(shown.stderr.matches("warning").count(), 0, "{}", shown.stderr);
     let found = json(&ran(&place, &[&args[..], &["--json"]].concat()));
     let versions: Vec<&str> = found["pythons"]
@@ -420,34 +421,31 @@ fn pythons_stand_side_by_side() {
 }
 
 #[test]
-fn wrong_words_are_told_before_anything_is_built() {
+fn rejects_invalid_arguments_before_building() {
     let place = place();
     let check = |args: &[&str], expected: &str| {
         let ran = ran(&place, &[&["ffi"], args].concat());
         assert_eq!(ran.code, Some(2), "{args:?}");
         assert!(ran.stderr.contains(expected), "{args:?}: {}", ran.stderr);
     };
-    check(
-        &["--bindings", "swig"],
-        "error: there is no binding swig\n\nhint: bindings are capi, cython",
-    );
-    check(&["--categories", "nope"], "error: there is no category nope");
-    check(&["--python", "9.99"], "error: there is no program python9.99");
-    check(&["--python", "/nonexistent/python"], "error: there is no file /nonexistent/python");
-    check(&["--python", "/bin/true"], "does not answer as Python does");
-    check(&["--python", "/bin/false"], "does not run");
+    check(&["--bindings", "swig"], "error: unknown binding swig\n\nhint: bindings: capi, cython");
+    check(&["--categories", "nope"], "error: no category matches nope");
+    check(&["--python", "9.99"], "error: program python9.99 not found");
+    check(&["--python", "/nonexistent/python"], "error: file /nonexistent/python not found");
+    check(&["--python", "/bin/true"], "/bin/true is not a Python interpreter");
+    check(&["--python", "/bin/false"], "cannot run /bin/false");
     check(
         &["--cpus", "4000", "--bindings", "ctypes", "--categories", "noop"],
         "cannot run on CPU 4000",
     );
-    check(&["-o", "x.pdf"], "cannot tell the form of x.pdf");
-    check(&["-o", "nowhere/x.json"], "there is no directory nowhere");
-    check(&["-o", "nowhere/x.html"], "there is no directory nowhere");
+    check(&["-o", "x.pdf"], "cannot infer a format from the suffix of x.pdf");
+    check(&["-o", "nowhere/x.json"], "no such directory: nowhere");
+    check(&["-o", "nowhere/x.html"], "no such directory: nowhere");
     fs::write(place.path("mine.html"), "my diary").unwrap();
     check(&["-o", "mine.html"], "mine.html");
     assert_eq!(fs::read_to_string(place.path("mine.html")).unwrap(), "my diary");
     fs::write(place.path("file"), "").unwrap();
-    check(&["build", "--to", "somewhere"], "--to takes one profile and one interpreter");
+    check(&["build", "--to", "somewhere"], "--to requires one profile and one interpreter");
     let python = &pythons()[0];
     check(
         &["build", "--profile", "fast", "--bindings", "ctypes", "--python", python, "--to", "file"],
@@ -457,7 +455,7 @@ fn wrong_words_are_told_before_anything_is_built() {
 }
 
 #[test]
-fn reports_come_in_every_form() {
+fn writes_every_format() {
     let place = place();
     let python = &pythons()[0];
     let mut args = vec![
@@ -472,13 +470,13 @@ fn reports_come_in_every_form() {
     ];
     args.extend(FEW);
     for (file, starts, has) in [
-        ("f.txt", "noop through capi: ", "What instrumented builds cost over fast ones"),
+        ("f.txt", "noop through capi: ", "Cost of instrumented builds relative to fast builds"),
         ("f.md", "## noop through capi: ", "| rank |"),
         ("f.csv", "category,group,size,binding,", "sum_double,buffers,262144,C to C,fast"),
         ("f.html", "<!doctype html>", "<polyline"),
         ("f.json", "{\n  \"schema\": \"laggard.ffi/1\"", "\"crossing\": "),
     ] {
-        // Twice, as a result of the same kind may be overwritten.
+        // Twice, because a file of the same kind may be overwritten.
         for _ in 0..2 {
             let ran = ran(&place, &[&args[..], &["-o", file]].concat());
             assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -490,7 +488,7 @@ fn reports_come_in_every_form() {
 }
 
 #[test]
-fn a_run_that_was_kept_is_shown_again() {
+fn reports_saved_results() {
     let place = place();
     let python = &pythons()[0];
     let mut args =
@@ -513,7 +511,7 @@ fn a_run_that_was_kept_is_shown_again() {
         (&a["builds"], &a["facts"], &a["command"]),
         (&b["builds"], &b["facts"], &b["command"])
     );
-    // What was rounded once stays as it is.
+    // Rounded values do not change again.
     fs::write(place.path("again.json"), &again.stdout).unwrap();
     assert_eq!(ran(&place, &["report", "--json", "again.json"]).stdout, again.stdout);
     let text = ran(&place, &["report", "--all", "run.json"]).stdout;
@@ -524,10 +522,10 @@ fn a_run_that_was_kept_is_shown_again() {
         let ran = ran(&place, args);
         assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{args:?}: {}", ran.stderr);
     };
-    check(&["compare", "run.json", "again.json"], "run.json is a run of laggard ffi");
-    check(&["report", "--by", "library", "run.json"], "run.json is a run of laggard ffi");
+    check(&["compare", "run.json", "again.json"], "run.json is a result of laggard ffi");
+    check(&["report", "--by", "library", "run.json"], "run.json is a result of laggard ffi");
     for (from, to, expected) in [
-        ("\"who\": \"capi\"", "\"who\": \"swig\"", "it has no binding \"swig\""),
+        ("\"who\": \"capi\"", "\"who\": \"swig\"", "it refers to an unknown binding \"swig\""),
         ("\"cells\": [", "\"sells\": [", "missing field `cells`"),
         ("\"calls\": 1,", "\"calls\": -1,", "invalid value"),
     ] {
@@ -535,11 +533,11 @@ fn a_run_that_was_kept_is_shown_again() {
         check(&["report", "bad.json"], expected);
     }
     fs::write(place.path("bad.json"), &first[..first.len() / 2]).unwrap();
-    check(&["view", "bad.json"], "bad.json is not a run of laggard ffi: EOF");
+    check(&["view", "bad.json"], "bad.json is not a result of laggard ffi: EOF");
 }
 
 #[test]
-fn what_is_put_into_a_directory_is_of_one_profile() {
+fn build_to_replaces_the_other_profile() {
     let place = place();
     let python = &pythons()[0];
     for profile in ["fast", "instrumented"] {
@@ -558,7 +556,7 @@ fn what_is_put_into_a_directory_is_of_one_profile() {
 }
 
 #[test]
-fn two_interpreters_of_one_version_share_what_is_built() {
+fn interpreters_of_one_version_share_builds() {
     let place = place();
     let python = &pythons()[0];
     let ask = "import sys; print(sys.executable)";
@@ -584,6 +582,6 @@ fn two_interpreters_of_one_version_share_what_is_built() {
         other,
     ];
     let done = ran(&place, &args);
-    assert_eq!(done.stdout.matches("left out").count(), 0, "{}", done.stdout);
+    assert_eq!(done.stdout.matches("skipped: ").count(), 0, "{}", done.stdout);
     assert!(unfinished(&place).is_empty());
 }

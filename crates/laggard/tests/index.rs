@@ -1,5 +1,4 @@
-//! The index beside a trace: it makes later loads faster and never changes an answer, whatever
-//! becomes of it.
+//! Indexes of traces: they make later loads faster and never change a report, even if damaged.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -15,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_64;
 const TRACE: &str = "nvidia-native.json";
 const INDEX: &str = "nvidia-native.json.lag";
 
-/// Reports that need the summary only, and the tables too.
+/// Two reports that need only the summary, and two that need the tables too.
 const REPORTS: [&[&str]; 4] = [
     &["report", TRACE],
     &["report", "--json", TRACE],
@@ -27,20 +26,20 @@ fn no_index(report: &[&'static str]) -> Vec<&'static str> {
     [report, &["--no-index"]].concat()
 }
 
-/// Asserts that an answer by way of a doubtful index is right, with at most one line about it.
-/// Returns whether the index was used.
+/// Asserts that a report is correct, with at most one message about the index. Returns whether the
+/// index was used.
 fn check(place: &Place, report: &[&str], expected: &str, what: &str) -> bool {
     let ran = place.run(report);
     assert_eq!(ran.code, Some(0), "{what}: {}", ran.stderr);
-    assert!(ran.stdout == expected, "{what}: another answer for {report:?}");
+    assert!(ran.stdout == expected, "{what}: wrong output of {report:?}");
     if !ran.stderr.is_empty() {
         assert_eq!(ran.stderr.lines().count(), 1, "{what}: {}", ran.stderr);
-        assert!(ran.stderr.contains("is not used: "), "{what}: {}", ran.stderr);
+        assert!(ran.stderr.starts_with("ignoring "), "{what}: {}", ran.stderr);
     }
     ran.stderr.is_empty()
 }
 
-/// Changes the text of an index's manifest, with a checksum that holds.
+/// Changes the manifest of an index and updates its checksum.
 fn change_manifest(index: &Path, from: &str, to: &str) {
     assert_eq!(from.len(), to.len());
     let mut bytes = fs::read(index).unwrap();
@@ -57,11 +56,11 @@ fn change_manifest(index: &Path, from: &str, to: &str) {
 }
 
 #[test]
-fn the_second_load_uses_what_the_first_wrote() {
+fn second_load_uses_the_index() {
     for report in REPORTS {
         let place = Place::with(&[TRACE]);
         let expected = place.data(&no_index(report));
-        assert_eq!(place.names(), [TRACE], "--no-index wrote one");
+        assert_eq!(place.names(), [TRACE], "--no-index wrote an index");
         let verbose = [&["-v"], report].concat();
         let (first, second) = (place.run(&verbose), place.run(&verbose));
         assert_eq!(first.stderr, format!("wrote index {INDEX}\n"));
@@ -73,7 +72,7 @@ fn the_second_load_uses_what_the_first_wrote() {
 }
 
 #[test]
-fn every_report_by_index_is_the_fresh_one() {
+fn reports_are_equal_with_and_without_index() {
     for name in [TRACE, "decode.json", "three-members.json.gz", "ranks/rank1.json"] {
         let place = Place::with(&[name]);
         let trace = Path::new(name).file_name().unwrap().to_str().unwrap();
@@ -96,12 +95,12 @@ fn every_report_by_index_is_the_fresh_one() {
         }
         let own = ["report", trace, "--phase-pattern", "mine=*", "--by", "phase"];
         let expected = place.data(&[&own[..], &["--no-index"]].concat());
-        assert!(place.data(&own) == expected, "{name}: phases of the user");
+        assert!(place.data(&own) == expected, "{name}: user-defined phases");
     }
 }
 
 #[test]
-fn no_index_does_not_look_at_one() {
+fn no_index_ignores_an_existing_index() {
     let place = Place::with(&[TRACE]);
     fs::write(place.path(INDEX), b"\xff\xff\xff\xff, and nothing behind").unwrap();
     let ran = place.run(&["-v", "report", "--no-index", TRACE]);
@@ -110,9 +109,9 @@ fn no_index_does_not_look_at_one() {
 }
 
 #[test]
-fn a_changed_trace_is_loaded_again() {
+fn reloads_a_changed_trace() {
     for report in REPORTS {
-        // Where a name of one letter is changed to another: in the head, the middle, the tail.
+        // Changes a digit at the start, in the middle, or near the end.
         for part in 0..3 {
             let place = Place::with(&[TRACE]);
             place.data(report);
@@ -126,10 +125,10 @@ fn a_changed_trace_is_loaded_again() {
             File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
             let expected = place.data(&no_index(report));
             let ran = place.run(report);
-            assert!(ran.stdout == expected, "part {part}: an answer of the old trace");
+            assert!(ran.stdout == expected, "part {part}: report of the old trace");
             assert_eq!(
                 ran.stderr,
-                format!("index {INDEX} is not used: the trace has changed since\n"),
+                format!("ignoring index {INDEX}: the trace has changed\n"),
                 "part {part}"
             );
             assert!(check(&place, report, &expected, "the index was not written again"));
@@ -138,7 +137,7 @@ fn a_changed_trace_is_loaded_again() {
 }
 
 #[test]
-fn another_size_or_time_is_another_trace() {
+fn reloads_a_trace_with_another_size_or_mtime() {
     let place = Place::with(&[TRACE]);
     let report = ["report", TRACE];
     place.data(&report);
@@ -151,7 +150,7 @@ fn another_size_or_time_is_another_trace() {
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
     File::options().write(true).open(place.path(TRACE)).unwrap().set_modified(later).unwrap();
     assert!(!check(&place, &report, &longer, "later"));
-    // A copy that keeps its time is the same trace, wherever it lies.
+    // A moved trace with the same mtime keeps its index.
     fs::create_dir(place.path("moved")).unwrap();
     for name in [TRACE, INDEX] {
         fs::rename(place.path(name), place.path("moved").join(name)).unwrap();
@@ -161,7 +160,7 @@ fn another_size_or_time_is_another_trace() {
 }
 
 #[test]
-fn a_damaged_index_never_changes_an_answer() {
+fn damaged_indexes_never_change_a_report() {
     let place = Place::with(&[TRACE]);
     let reports = [REPORTS[0], REPORTS[2]];
     let expected = reports.map(|report| place.data(report));
@@ -172,7 +171,7 @@ fn a_damaged_index_never_changes_an_answer() {
     let places = if quick { 30 } else { 120 };
     for i in 0..places {
         let mut bytes = whole.clone();
-        // Evenly over the file, and as often over its first bytes.
+        // Half of the damages are spread over the file, half over its first bytes.
         let span = if i % 2 == 0 { whole.len() } else { 10_000 };
         let at = (span * i / places + rng.below(50) as usize).min(whole.len() - 1);
         let what = match i % 5 {
@@ -196,7 +195,10 @@ fn a_damaged_index_never_changes_an_answer() {
                 used += 1;
             } else {
                 refused += 1;
-                assert!(fs::read(place.path(INDEX)).unwrap() == whole, "{what}: not made again");
+                assert!(
+                    fs::read(place.path(INDEX)).unwrap() == whole,
+                    "{what}: index not rewritten"
+                );
             }
         }
     }
@@ -205,7 +207,7 @@ fn a_damaged_index_never_changes_an_answer() {
 }
 
 #[test]
-fn an_empty_index_is_replaced() {
+fn replaces_an_empty_index() {
     let place = Place::with(&[TRACE]);
     let expected = place.data(REPORTS[0]);
     fs::write(place.path(INDEX), "").unwrap();
@@ -214,7 +216,7 @@ fn an_empty_index_is_replaced() {
 }
 
 #[test]
-fn a_foreign_file_in_its_place_is_left_alone() {
+fn keeps_a_foreign_file_with_the_name_of_the_index() {
     let place = Place::with(&[TRACE]);
     let expected = place.data(&no_index(REPORTS[0]));
     fs::write(place.path(INDEX), "my own notes").unwrap();
@@ -229,7 +231,7 @@ fn a_foreign_file_in_its_place_is_left_alone() {
 }
 
 #[test]
-fn a_run_file_of_another_kind_is_left_alone() {
+fn keeps_run_files_of_other_kinds() {
     let place = Place::with(&[TRACE]);
     let expected = place.data(REPORTS[0]);
     change_manifest(&place.path(INDEX), "laggard.index/1", "laggard.sampl/1");
@@ -240,7 +242,7 @@ fn a_run_file_of_another_kind_is_left_alone() {
     place.data(&["index", "--clear", "recording.lag"]);
     assert!(fs::read(place.path(INDEX)).unwrap() == before);
     assert!(fs::read(place.path("recording.lag")).unwrap() == before);
-    // Nor is one that is too damaged to say what it is, unless it is named.
+    // Damaged files of unknown kind are removed only if named.
     fs::write(place.path("recording.lag"), &before[..300]).unwrap();
     place.data(&["index", "--clear"]);
     assert_eq!(fs::read(place.path("recording.lag")).unwrap().len(), 300);
@@ -249,7 +251,7 @@ fn a_run_file_of_another_kind_is_left_alone() {
 }
 
 #[test]
-fn an_index_of_another_version_is_made_again() {
+fn rewrites_an_index_of_another_version() {
     let place = Place::with(&[TRACE]);
     let expected = place.data(REPORTS[0]);
     let whole = fs::read(place.path(INDEX)).unwrap();
@@ -259,14 +261,14 @@ fn an_index_of_another_version_is_made_again() {
     assert_eq!(
         ran.stderr,
         format!(
-            "index {INDEX} is not used: its format is laggard.index/9, this program reads laggard.index/1\n"
+            "ignoring index {INDEX}: its format is laggard.index/9, but this version reads laggard.index/1\n"
         )
     );
     assert!(fs::read(place.path(INDEX)).unwrap() == whole);
 }
 
 #[test]
-fn a_summary_by_other_rules_is_made_anew() {
+fn recomputes_a_summary_of_other_rules() {
     let place = Place::with(&[TRACE]);
     let expected = place.data(REPORTS[0]);
     let index = place.path(INDEX);
@@ -282,7 +284,7 @@ fn a_summary_by_other_rules_is_made_anew() {
 }
 
 #[test]
-fn rules_of_the_user_neither_use_nor_change_the_summary() {
+fn user_rules_neither_use_nor_change_the_summary() {
     let place = Place::with(&[TRACE]);
     let expected = place.data(REPORTS[0]);
     let whole = fs::read(place.path(INDEX)).unwrap();
@@ -298,9 +300,9 @@ fn rules_of_the_user_neither_use_nor_change_the_summary() {
 }
 
 #[test]
-fn the_cache_directory_serves_where_nothing_can_be_written() {
+fn falls_back_to_the_cache_directory() {
     let place = Place::with(&[TRACE]);
-    // A directory in the index's place: even root cannot put a file there.
+    // A directory with the name of the index: even root cannot write there.
     fs::create_dir(place.path(INDEX)).unwrap();
     let first = place.run(&["-v", "report", TRACE]);
     assert_eq!(first.code, Some(0), "{}", first.stderr);
@@ -309,7 +311,7 @@ fn the_cache_directory_serves_where_nothing_can_be_written() {
     let second = place.run(&["-v", "report", TRACE]);
     assert_eq!(second.stderr, "loaded from the index\n");
     assert!(first.stdout == second.stdout);
-    // The cache knows traces by their whole path: another of the same name gets no index of this.
+    // The cache distinguishes traces by their full path.
     fs::create_dir(place.path("other")).unwrap();
     fs::copy(fixtures().join("decode.json"), place.path("other").join(TRACE)).unwrap();
     fs::create_dir(place.path("other").join(INDEX)).unwrap();
@@ -321,7 +323,7 @@ fn the_cache_directory_serves_where_nothing_can_be_written() {
 }
 
 #[test]
-fn no_place_at_all_costs_the_index_only() {
+fn unwritable_cache_only_loses_the_index() {
     let place = Place::with(&[TRACE]);
     let expected = place.data(&no_index(REPORTS[0]));
     fs::create_dir(place.path(INDEX)).unwrap();
@@ -336,10 +338,10 @@ fn no_place_at_all_costs_the_index_only() {
 
 #[cfg(unix)]
 #[test]
-fn a_full_disk_costs_the_index_only() {
+fn full_disk_only_loses_the_index() {
     let place = Place::with(&[TRACE]);
     let expected = place.data(&no_index(REPORTS[0]));
-    // No file may grow beyond this many kilobytes; the index needs about 60.
+    // Limits the file size in kilobytes; the index needs about 60.
     for kilobytes in [0, 4, 30] {
         let mut command = Command::new("bash");
         let line = format!("trap '' XFSZ; ulimit -f {kilobytes}; exec \"$0\" \"$@\"");
@@ -356,11 +358,11 @@ fn a_full_disk_costs_the_index_only() {
 }
 
 #[test]
-fn many_at_once_agree_and_leave_one_index() {
+fn concurrent_runs_agree_and_leave_one_index() {
     let place = Place::with(&[TRACE]);
     let expected = place.data(&no_index(REPORTS[1]));
     for round in 0..4 {
-        // From nothing, from a good index, from a damaged one.
+        // Without an index, with a valid one, with a damaged one, and without one again.
         match round {
             2 => fs::write(place.path(INDEX), b"\xff\xff\xff\xff").unwrap(),
             3 => fs::remove_file(place.path(INDEX)).unwrap(),
@@ -374,7 +376,7 @@ fn many_at_once_agree_and_leave_one_index() {
         for child in children {
             let ran = Ran::from(child.wait_with_output().unwrap());
             assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-            assert!(ran.stdout == expected, "round {round}: another answer");
+            assert!(ran.stdout == expected, "round {round}: wrong output");
         }
         assert_eq!(place.names(), [TRACE, INDEX], "round {round}");
         let ran = place.run(&[&["-v"], REPORTS[1]].concat());
@@ -383,7 +385,7 @@ fn many_at_once_agree_and_leave_one_index() {
 }
 
 #[test]
-fn ranks_have_an_index_each() {
+fn each_rank_has_an_index() {
     let place = Place::with(&["ranks/rank0.json", "ranks/rank1.json", "ranks/rank2.json"]);
     let expected = place.data(&["report", "--no-index", "."]);
     assert_eq!(place.data(&["report", "."]), expected);
@@ -396,7 +398,7 @@ fn ranks_have_an_index_each() {
 }
 
 #[test]
-fn indexes_are_listed_with_what_is_wrong_and_the_right_ones_removed() {
+fn lists_and_clears_indexes() {
     let place = Place::with(&[]);
     let traces = ["good.json", "changed.json", "damaged.json", "gone.json", "cached.json"];
     fs::create_dir(place.path("cached.json.lag")).unwrap();
@@ -429,9 +431,9 @@ fn indexes_are_listed_with_what_is_wrong_and_the_right_ones_removed() {
         format!("cache of {}", fs::canonicalize(place.path("cached.json")).unwrap().display());
     let problem = |name: &str, problem: &str| (name.to_owned(), Some(problem.to_owned()));
     let stale = vec![
-        problem("changed.json.lag", "the trace has changed since"),
-        problem("damaged.json.lag", "it does not start with a manifest"),
-        problem("gone.json.lag", "the trace is gone"),
+        problem("changed.json.lag", "the trace has changed"),
+        problem("damaged.json.lag", "the manifest is missing"),
+        problem("gone.json.lag", "the trace no longer exists"),
     ];
     let mut all = stale.clone();
     all.extend([(cached.clone(), None), ("good.json.lag".to_owned(), None)]);
@@ -440,7 +442,7 @@ fn indexes_are_listed_with_what_is_wrong_and_the_right_ones_removed() {
     assert_eq!(listed(&["--stale"]), stale);
     assert_eq!(listed(&[".", "good.json", "good.json.lag", "cached.json"]), all, "listed twice");
     let text = place.data(&["index"]);
-    assert!(text.contains("gone.json.lag  (the trace is gone)"), "{text}");
+    assert!(text.contains("gone.json.lag  (the trace no longer exists)"), "{text}");
     assert!(text.contains("found 5 indexes, "), "{text}");
 
     assert_eq!(listed(&["--stale", "--clear"]), stale);

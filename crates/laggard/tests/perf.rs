@@ -1,6 +1,7 @@
-//! `record` through perf, and `dump`: of real programs, where this machine has what they need.
+//! `laggard record --backend perf` and `laggard dump` with real programs. Skipped if this machine
+//! lacks what they need.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#![allow(clippy::unwrap_used, clippy::print_stderr)] // a test fails by panicking and says what it skips
+#![allow(clippy::unwrap_used, clippy::print_stderr)] // tests panic on failure and print skips
 
 use laggard_core::model::profile::Profile;
 use laggard_formats::lag::{Run, read_run};
@@ -20,17 +21,17 @@ fn stderr(output: &Output) -> String {
 fn profile(path: &Path) -> Profile {
     match read_run(path).unwrap() {
         (Run::Profile(profile), losses) if losses.is_empty() => profile,
-        _ => panic!("{} is no whole profile", path.display()),
+        _ => panic!("{} is not a complete profile", path.display()),
     }
 }
 
-/// Whether perf can record here; says so when not.
+/// Whether perf can record on this machine. Prints a notice if not.
 fn has_perf() -> bool {
     let mut trial = Command::new("perf");
     trial.args(["record", "-q", "-e", "cpu-clock", "-o", "/dev/null", "--", "true"]);
     let works = trial.output().is_ok_and(|output| output.status.success());
     if !works {
-        eprintln!("skipped: perf is not installed or may not record");
+        eprintln!("skipped: perf is not installed or not permitted");
     }
     works
 }
@@ -38,7 +39,7 @@ fn has_perf() -> bool {
 const LOOP: &str = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; exit 7";
 
 #[test]
-fn a_recording_through_perf_is_like_any_other() {
+fn records_with_perf() {
     if !has_perf() {
         return;
     }
@@ -50,11 +51,11 @@ fn a_recording_through_perf_is_like_any_other() {
     let profile = profile(&directory.path().join("run.lag"));
     assert!(!profile.samples.is_empty());
     let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().collect();
-    assert_eq!(left.len(), 1, "perf's own file is removed: {left:?}");
+    assert_eq!(left.len(), 1, "perf.data was not removed: {left:?}");
 }
 
 #[test]
-fn failures_of_perf_say_what_helps() {
+fn perf_failures_have_hints() {
     if !has_perf() {
         return;
     }
@@ -66,12 +67,12 @@ fn failures_of_perf_say_what_helps() {
         assert!(said.contains(expected) && !said.contains("panicked"), "{words:?}: {said}");
     };
     check(&["record", "--backend", "perf", "--event", "nosuch", "--", "true"], "perf list");
-    check(&["record", "--pid", "2147483646"], "there is no process 2147483646");
-    check(&["record", "--backend", "perf", "--gil", "--", "true"], "cannot be had together");
+    check(&["record", "--pid", "2147483646"], "process 2147483646 does not exist");
+    check(&["record", "--backend", "perf", "--gil", "--", "true"], "cannot be combined");
 }
 
 #[test]
-fn a_running_process_is_watched_and_left_alone() {
+fn records_a_running_process() {
     if !has_perf() {
         return;
     }
@@ -82,13 +83,13 @@ fn a_running_process_is_watched_and_left_alone() {
     let words = ["record", "--pid", &pid, "--duration", "300ms", "-o", "run.lag"];
     let output = laggard(&words, directory.path());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert_eq!(busy.0.try_wait().unwrap(), None, "it runs on");
+    assert_eq!(busy.0.try_wait().unwrap(), None, "the process must keep running");
     let profile = profile(&directory.path().join("run.lag"));
     assert!(profile.threads.iter().all(|thread| thread.pid == busy.0.id()));
     assert!(!profile.samples.is_empty());
 }
 
-/// A program that ends with the test.
+/// A child process that is killed when dropped.
 struct Running(Child);
 
 impl Drop for Running {
@@ -109,7 +110,7 @@ threading.Thread(target=spins_in_here, daemon=True).start()
 sleeps_in_here()
 ";
 
-/// All CPythons of known versions that there are.
+/// All installed CPython interpreters of supported versions.
 fn pythons() -> Vec<PathBuf> {
     let mut found = vec![];
     let pyenv = Command::new("pyenv").arg("root").output().ok();
@@ -131,10 +132,10 @@ fn pythons() -> Vec<PathBuf> {
 }
 
 #[test]
-fn dump_shows_every_thread_of_every_python() {
+fn dump_shows_all_threads_for_every_python_version() {
     let pythons = pythons();
     if pythons.is_empty() {
-        eprintln!("skipped: there is no Python");
+        eprintln!("skipped: Python is not installed");
     }
     for python in pythons {
         let mut command = Command::new(&python);
@@ -144,7 +145,7 @@ fn dump_shows_every_thread_of_every_python() {
         BufReader::new(running.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let pid = running.0.id().to_string();
         let output = laggard(&["dump", "--pid", &pid, "--json"], Path::new("."));
-        if stderr(&output).contains("may not be read") {
+        if stderr(&output).contains("cannot read the memory of process") {
             eprintln!("skipped: {}", stderr(&output));
             return;
         }
@@ -168,11 +169,11 @@ fn dump_shows_every_thread_of_every_python() {
 }
 
 #[test]
-fn dump_of_a_program_without_python_says_so() {
+fn dump_reports_a_program_without_python() {
     let running = Running(Command::new("sleep").arg("600").spawn().unwrap());
     let pid = running.0.id().to_string();
     let output = laggard(&["dump", "--pid", &pid], Path::new("."));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(text.contains("no Python in it"), "{text}{}", stderr(&output));
+    assert!(text.contains("not a Python process"), "{text}{}", stderr(&output));
     assert_eq!(laggard(&["dump", "--pid", "2147483646"], Path::new(".")).status.code(), Some(2));
 }

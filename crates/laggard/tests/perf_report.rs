@@ -1,13 +1,13 @@
-//! Recordings of perf, as `laggard report` and as `perf report` read them.
+//! Compares `laggard report` of perf recordings with `perf report`.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#![allow(clippy::unwrap_used, clippy::print_stderr)] // a test fails by panicking and says what it skips
+#![allow(clippy::unwrap_used, clippy::print_stderr)] // tests panic on failure and print skips
 
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Two processes with work in functions of known names, one of which is recursive.
+/// Two processes that burn CPU time in known functions, one of them recursive.
 const PROGRAM: &str = "
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -38,7 +38,7 @@ fn recorded(directory: &Path, flags: &[&str]) -> Option<PathBuf> {
     let mut compile = Command::new("cc");
     compile.args(["-O2", "-g", "-fno-omit-frame-pointer", "-o"]).arg(&program).arg(&source);
     if !works(&mut compile) {
-        eprintln!("skipped: there is no C compiler");
+        eprintln!("skipped: no C compiler found");
         return None;
     }
     let data = directory.join("perf.data");
@@ -46,16 +46,16 @@ fn recorded(directory: &Path, flags: &[&str]) -> Option<PathBuf> {
     record.args(["record", "-q", "-e", "cpu-clock:u", "-F", "1999"]).args(flags).arg("-o");
     record.arg(&data).arg("--").arg(&program);
     if !works(&mut record) {
-        eprintln!("skipped: perf cannot record here");
+        eprintln!("skipped: perf cannot record on this machine");
         return None;
     }
     Some(data)
 }
 
-/// Total and self in percent, and samples of its own, by function.
+/// Total and self percentages and self samples, by function.
 type Rows = BTreeMap<String, (f64, f64, u64)>;
 
-/// perf shows versions of symbols, and its own choice among several names of one function.
+/// Normalizes symbol names: perf prints symbol versions and may choose another alias.
 fn plain(name: &str) -> String {
     name.split('@').next().unwrap_or_default().trim_start_matches('_').to_owned()
 }
@@ -111,7 +111,7 @@ fn perfs(data: &Path, flags: &[&str]) -> Rows {
 }
 
 #[test]
-fn functions_and_percentages_are_those_of_perf_in_each_call_graph_mode() {
+fn agrees_with_perf_report_in_each_call_graph_mode() {
     let modes: [&[&str]; 4] = [
         &[],
         &["--call-graph", "fp"],
@@ -125,7 +125,7 @@ fn functions_and_percentages_are_those_of_perf_in_each_call_graph_mode() {
         let ours = ours(&data, &["--no-inline"]);
         let perfs = perfs(&data, &[if has_stacks { "--children" } else { "--no-children" }]);
         for name in ["leaf", "again", "middle", "outer", "inlines", "main"] {
-            // Without a call graph, what never was innermost is not seen.
+            // Without a call graph, only innermost functions are sampled.
             let Some(&(total, own, samples)) = perfs.get(name) else {
                 assert!(!has_stacks, "{mode:?}: perf does not know {name}");
                 continue;
@@ -134,14 +134,14 @@ fn functions_and_percentages_are_those_of_perf_in_each_call_graph_mode() {
                 panic!("{mode:?}: {name} is missing: {ours:?}");
             };
             assert_eq!(our_samples, samples, "{mode:?}: samples in {name} itself");
-            // perf rounds to a hundredth.
+            // perf rounds to 0.01 %.
             assert!((our_own - own).abs() < 0.0051, "{mode:?}: {name}: self {our_own} and {own}");
             if has_stacks {
                 let off = (our_total - total).abs();
                 assert!(off < 0.0051, "{mode:?}: {name}: total {our_total} and {total}");
             }
         }
-        // Those of the libraries too, as far as both call them the same.
+        // Library functions too, if both tools use the same name.
         for (name, (_, own, _)) in &perfs {
             if let Some((_, our_own, _)) = ours.get(name) {
                 assert!((our_own - own).abs() < 0.0051, "{mode:?}: {name}: {our_own} and {own}");
@@ -151,14 +151,14 @@ fn functions_and_percentages_are_those_of_perf_in_each_call_graph_mode() {
 }
 
 #[test]
-fn a_program_that_is_gone_is_named_from_the_cache_of_perf() {
+fn symbolizes_a_deleted_program_from_the_build_id_cache() {
     let directory = tempfile::tempdir().unwrap();
     let Some(data) = recorded(directory.path(), &["--call-graph", "fp"]) else { return };
     let mut keep = Command::new("perf");
     keep.args(["buildid-cache", "--add"]).arg(directory.path().join("program"));
     keep.env("HOME", directory.path());
     if !works(&mut keep) {
-        eprintln!("skipped: perf keeps no cache here");
+        eprintln!("skipped: perf cannot use its build-id cache");
         return;
     }
     std::fs::remove_file(directory.path().join("program")).unwrap();
@@ -167,13 +167,13 @@ fn a_program_that_is_gone_is_named_from_the_cache_of_perf() {
         report.args(["report", "--by", "function", "--all", "--format", "csv"]).arg(&data);
         String::from_utf8(report.env("HOME", home).output().unwrap().stdout).unwrap()
     };
-    assert!(!names(Path::new("/nowhere")).contains("leaf,"), "the file is gone");
+    assert!(!names(Path::new("/nowhere")).contains("leaf,"), "the program was deleted");
     let cached = names(directory.path());
     assert!(cached.contains("leaf,program"), "{cached}");
 }
 
 #[test]
-fn inlined_functions_are_told_unless_that_is_not_wanted() {
+fn reports_inlined_functions_unless_disabled() {
     let directory = tempfile::tempdir().unwrap();
     let Some(data) = recorded(directory.path(), &["--call-graph", "dwarf,16384"]) else { return };
     let with = ours(&data, &[]);
@@ -181,6 +181,6 @@ fn inlined_functions_are_told_unless_that_is_not_wanted() {
     assert!(with.keys().any(|name| name.starts_with("squared")), "{with:?}");
     assert!(!without.keys().any(|name| name.contains("squared")));
     let (before, after) = (with["inlines"], without["inlines"]);
-    assert!((before.0 - after.0).abs() < 1e-9, "with all it calls it takes the same");
-    assert!(after.1 > before.1, "what was inlined is its own now");
+    assert!((before.0 - after.0).abs() < 1e-9, "total time must not change");
+    assert!(after.1 > before.1, "self time must include inlined functions");
 }

@@ -1,6 +1,5 @@
-//! `laggard record` among real users and accidents: ordinary rights, kills, full disks, programs
-//! that cannot be measured. What a user must never lose is the program's exit code and what was
-//! recorded so far.
+//! `laggard record` under adverse conditions: unprivileged users, kills, full disks, unsupported
+//! programs. The exit status of the program and the samples recorded so far must never be lost.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(clippy::unwrap_used, clippy::print_stderr)] // a test fails by panicking
 
@@ -14,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The number of the user `nobody`.
+/// User id of `nobody`.
 const NOBODY: u32 = 65534;
 
-/// Works in a function of known name and line for about as many seconds of CPU time as its first
-/// argument says, then leaves with 7.
+/// Burns CPU time in a known function and line, for the number of seconds in its first argument, then
+/// exits with status 7.
 const PROGRAM: &str = "\
 import os, signal, sys, time; open('pid', 'w').write(str(os.getpid()))
 signal.signal(signal.SIGINT, signal.default_int_handler)  # not so from a shell's background
@@ -33,21 +32,21 @@ open('done', 'w').close()
 sys.exit(7)
 ";
 
-/// A place with the program in it.
+/// A working directory with the program.
 fn place() -> Place {
     let place = Place::with(&[]);
     fs::write(place.path("burn.py"), PROGRAM).unwrap();
     place
 }
 
-/// An interpreter of the system, which everybody may run.
+/// A system interpreter that every user may run.
 fn python() -> Option<&'static str> {
     let all = ["/usr/bin/python3", "/usr/local/bin/python3", "python3"];
     let found = all.into_iter().find(|python| {
         as_nobody(python).args(["-c", ""]).status().is_ok_and(|status| status.success())
     });
     if found.is_none() {
-        eprintln!("skipped: there is no Python that another user may run");
+        eprintln!("skipped: no Python that another user may run");
     }
     found
 }
@@ -56,7 +55,7 @@ fn am_root() -> bool {
     fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
-/// A command with an ordinary user's rights: `nobody`'s for root, our own otherwise.
+/// A command without privileges: it runs as `nobody` if the test runs as root.
 fn as_nobody(program: impl AsRef<Path>) -> Command {
     let program = program.as_ref();
     if !am_root() {
@@ -68,11 +67,11 @@ fn as_nobody(program: impl AsRef<Path>) -> Command {
     command
 }
 
-/// Gives all of a place to the ordinary user, with a copy of laggard that this user may run.
+/// Gives the working directory to `nobody`, with a copy of laggard that this user may run.
 fn hand_over(place: &Place) -> PathBuf {
     let laggard = place.path("laggard");
-    // By another process: one that another test forks just now would have our copy open for
-    // writing for a moment, and a file that is being written cannot be run.
+    // Copied by another process: a child forked by a concurrent test could inherit a file open for
+    // writing, and executing the copy would then fail with "text file busy".
     let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_laggard")).arg(&laggard).status();
     assert!(copied.unwrap().success());
     if am_root() {
@@ -96,22 +95,22 @@ fn run(command: &mut Command) -> Ran {
     Ran::from(command.output().unwrap())
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(60), "waited in vain: {what}");
+        assert!(start.elapsed() < Duration::from_secs(60), "timed out waiting for {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// Sends a signal to a process, or to a group by its negative number. Shells differ in how.
+/// Sends a signal to a process, or to a group by its negative id. Uses Python because shells differ.
 fn signal(python: &str, number: u32, whom: &str) {
     let line = format!("import os; os.kill({whom}, {number})");
     assert!(Command::new(python).args(["-c", &line]).status().unwrap().success(), "{line}");
 }
 
-/// Starts a recording of the program in a process group of its own.
+/// Starts a recording of the program in a new process group.
 fn start(place: &Place, python: &str, seconds: &str) -> Child {
     place
         .command(&["record", "-o", "run.lag", "--duration", "30", "--", python, "burn.py", seconds])
@@ -122,7 +121,7 @@ fn start(place: &Place, python: &str, seconds: &str) -> Child {
         .unwrap()
 }
 
-/// Stacks of a recording that have the program's function, and all of them.
+/// The number of stacks with the function of the program, and of all stacks.
 fn stacks(place: &Place) -> (usize, usize) {
     place.data(&["convert", "run.lag", "run.folded", "--force"]);
     let text = fs::read_to_string(place.path("run.folded")).unwrap();
@@ -133,7 +132,7 @@ fn stacks(place: &Place) -> (usize, usize) {
 }
 
 #[test]
-fn an_ordinary_user_records_python() {
+fn unprivileged_user_records_python() {
     let Some(python) = python() else { return };
     let place = place();
     let laggard = hand_over(&place);
@@ -146,11 +145,11 @@ fn an_ordinary_user_records_python() {
     let (right, all) = stacks(&place);
     assert!(right > 0, "none of {all}");
     let cache = place.cache().parent().unwrap().join("agents");
-    assert_eq!(common::names(&cache).len(), 1, "the agent is kept for the next time");
+    assert_eq!(common::names(&cache).len(), 1, "the agent must be cached");
 }
 
 #[test]
-fn a_cache_that_cannot_be_written_is_no_obstacle() {
+fn records_with_an_unwritable_cache() {
     let Some(python) = python() else { return };
     let place = place();
     let temporary = place.path("temporary");
@@ -172,11 +171,11 @@ fn a_cache_that_cannot_be_written_is_no_obstacle() {
 }
 
 #[test]
-fn a_killed_recording_can_be_read_and_leaves_nothing() {
+fn killed_recording_is_readable_and_leaves_no_files() {
     let Some(python) = python() else { return };
     let place = place();
     let mut laggard = start(&place, python, "4");
-    wait_for("a recording that grows", || place.path("run.lag").exists());
+    wait_for("samples", || place.path("run.lag").exists());
     let ring = format!("/dev/shm/laggard-{}-0.ring", laggard.id());
     let was_there = Path::new(&ring).exists();
     laggard.kill().unwrap();
@@ -185,7 +184,7 @@ fn a_killed_recording_can_be_read_and_leaves_nothing() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("warning: the recording was not finished"), "{}", ran.stdout);
     assert!(ran.stdout.contains("burn_here"), "{}", ran.stdout);
-    // Nobody takes its samples any more: the program does not mind.
+    // The program continues although nobody reads its samples.
     wait_for("the end of the program", || place.path("done").exists());
     assert_eq!(place.run(&["record", "-o", "again.lag", "--", "true"]).code, Some(0));
     assert!(was_there && !Path::new(&ring).exists(), "{ring}");
@@ -194,7 +193,7 @@ fn a_killed_recording_can_be_read_and_leaves_nothing() {
 }
 
 #[test]
-fn a_killed_program_leaves_its_samples() {
+fn keeps_samples_of_a_killed_program() {
     let Some(python) = python() else { return };
     let place = place();
     let laggard = start(&place, python, "60");
@@ -209,9 +208,9 @@ fn a_killed_program_leaves_its_samples() {
 }
 
 #[test]
-fn an_interrupt_ends_the_program_and_keeps_its_samples() {
+fn interrupt_ends_the_program_and_keeps_its_samples() {
     let Some(python) = python() else { return };
-    // To both, as a terminal sends it, and to laggard alone, as a script may.
+    // To the whole group, like a terminal, and to laggard alone, like a script.
     for to_group in [true, false] {
         let place = place();
         let laggard = start(&place, python, "60");
@@ -228,7 +227,7 @@ fn an_interrupt_ends_the_program_and_keeps_its_samples() {
 }
 
 #[test]
-fn a_full_disk_is_said_and_loses_no_older_recording() {
+fn full_disk_fails_and_keeps_the_older_recording() {
     if !am_root() {
         eprintln!("skipped: only root may mount a small file system");
         return;
@@ -237,8 +236,8 @@ fn a_full_disk_is_said_and_loses_no_older_recording() {
     let place = place();
     fs::create_dir(place.path("small")).unwrap();
     assert_eq!(place.run(&["record", "-o", "old.lag", "--", "true"]).code, Some(0));
-    // In a name space of its own, so that nothing stays mounted. The run is long enough that the
-    // recording is tried to be written while the program runs.
+    // In a separate mount namespace, so that nothing stays mounted. The program runs long enough for
+    // laggard to write samples meanwhile.
     let line = "
         mount -t tmpfs -o size=64k laggard small || exit 99
         cp old.lag small/run.lag && cat /dev/zero > small/filler 2> /dev/null
@@ -259,18 +258,18 @@ fn a_full_disk_is_said_and_loses_no_older_recording() {
         (Some(0), "code 125\nfiller\nrun.lag\n"),
         "{ran:?}"
     );
-    assert!(ran.stderr.contains("error: cannot keep the recording"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("error: cannot write the recording"), "{}", ran.stderr);
     assert!(ran.stderr.contains("No space left on device"), "{}", ran.stderr);
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused_before_it_runs() {
+fn rejects_unsupported_programs_before_running_them() {
     let place = place();
     let program = |name: &str, content: &[u8], mode: u32| {
         fs::write(place.path(name), content).unwrap();
         fs::set_permissions(place.path(name), Permissions::from_mode(mode)).unwrap();
     };
-    // The head of a 64-bit program for this machine without a dynamic linker.
+    // The ELF header of a 64-bit program for this machine without a dynamic linker.
     let mut elf = [0u8; 64];
     elf[..5].copy_from_slice(b"\x7fELF\x02");
     elf[18] = 62;
@@ -278,22 +277,23 @@ fn what_cannot_be_measured_is_refused_before_it_runs() {
     elf[4] = 1;
     program("small", &elf, 0o755);
     program("plain", b"#!/bin/sh\n", 0o644);
-    let check = |name: &str, says: &str| {
-        // By itself, record would go through perf where the agent cannot.
+    let check = |name: &str, expected: &str| {
+        // Without --backend agent, record would fall back to perf.
         let ran = place.run(&["record", "--backend", "agent", "-o", "run.lag", "--", name]);
         assert_eq!(ran.code, Some(125), "{name}: {}", ran.stderr);
-        assert!(ran.stderr.starts_with("error: ") && ran.stderr.contains(says), "{}", ran.stderr);
+        let is_expected = ran.stderr.starts_with("error: ") && ran.stderr.contains(expected);
+        assert!(is_expected, "{}", ran.stderr);
         assert!(!place.path("run.lag").exists(), "{name}");
     };
-    check("./static", "./static is linked statically");
-    check("./small", "./small is a program for another machine (32-bit)");
+    check("./static", "./static is statically linked");
+    check("./small", "./small is built for another architecture (32-bit)");
     check("./plain", "./plain is not executable");
-    check("./missing", "there is no program ./missing");
-    check("no-such-program", "there is no program no-such-program");
+    check("./missing", "program not found: ./missing");
+    check("no-such-program", "program not found: no-such-program");
     if am_root() {
         fs::copy("/bin/true", place.path("privileged")).unwrap();
         chown(place.path("privileged"), Some(NOBODY), None).unwrap();
         fs::set_permissions(place.path("privileged"), Permissions::from_mode(0o4755)).unwrap();
-        check("./privileged", "./privileged runs with other rights (setuid)");
+        check("./privileged", "./privileged runs with elevated privileges (setuid)");
     }
 }

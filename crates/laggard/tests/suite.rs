@@ -1,5 +1,5 @@
-//! Suites: cases of a file and built-in ones, in `bench`, `why`, `record` and `calls`. How long
-//! anything takes decides nothing.
+//! Suite files and built-in suites in `bench`, `why`, `record` and `calls`. No test depends on how
+//! long anything takes.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -41,7 +41,7 @@ a = "true"
 b = { run = "sh -c 'test $K = V'", env = { K = "V" } }
 "#;
 
-/// Cases that give no figures.
+/// Cases that cannot be measured.
 const BAD: &str = r#"
 [[case]]
 name = "differs"
@@ -72,7 +72,7 @@ fn json(ran: &Ran) -> Value {
 }
 
 #[test]
-fn a_file_is_measured_where_no_side_is_given() {
+fn measures_the_suite_file_by_default() {
     let place = place(FILE);
     let ran = bench(&place, &["--json"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -86,12 +86,12 @@ fn a_file_is_measured_where_no_side_is_given() {
     assert_eq!(names, ["loop", "loop", "side", "commands"]);
     assert_eq!(all["sides"][1]["name"], "mine");
     assert_eq!(all["cases"][1]["series"][1]["runs"], "loop(x)");
-    // What differs between cases is kept with them.
+    // Facts that differ between cases are stored per case.
     let side = &all["cases"][3]["series"][1];
     assert!(side["facts"].as_array().unwrap().iter().any(|fact| fact["name"] == "env K"), "{side}");
     let some = bench(&place, &["--json", "--case", "s*", "--case", "loop n=10"]);
     assert_eq!(json(&some)["cases"].as_array().unwrap().len(), 2);
-    // One side of it, by its name.
+    // One side, selected by name.
     let one = bench(&place, &["--json", "--case", "side", "mine"]);
     assert_eq!(json(&one)["sides"].as_array().unwrap().len(), 1);
     let listed = place.data(&["bench", "--list"]);
@@ -100,7 +100,7 @@ fn a_file_is_measured_where_no_side_is_given() {
 }
 
 #[test]
-fn cases_that_fail_are_counted_and_the_others_measured() {
+fn measures_other_cases_if_some_fail() {
     let place = place(&format!("{FILE}{BAD}"));
     let ran = bench(&place, &["-o", "bench.json"]);
     assert_eq!(ran.code, Some(2), "{}", ran.stdout);
@@ -110,43 +110,38 @@ fn cases_that_fail_are_counted_and_the_others_measured() {
         "differs  failed: sides A and mine give different results: \"a\" and \"b\"",
         "raises  failed: side mine failed in its statement: ZeroDivisionError",
         "cannot  skipped: nobody can",
-        "mine against A in 4 cases",
+        "mine compared with A (4 cases)",
     ] {
         assert!(shown.contains(said), "{said}: {shown}");
     }
     let skipped = bench(&place, &["--case", "side", "--case", "cannot"]);
-    assert_eq!(
-        skipped.code,
-        Some(0),
-        "a case that nobody can do is no failure: {}",
-        skipped.stderr
-    );
+    assert_eq!(skipped.code, Some(0), "a skipped case is not a failure: {}", skipped.stderr);
     let no_check = bench(&place, &["--no-check", "--case", "differs"]);
     assert_eq!(no_check.code, Some(0), "{}", no_check.stderr);
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn rejects_invalid_cases_and_options() {
     let place = place(&format!("{FILE}{BAD}"));
     std::fs::write(place.path("bad.toml"), "\n[[cases]]\n").unwrap();
     for (args, said) in [
         (&["--case", "raises"][..], "case raises: side mine failed in its statement"),
-        (&["--case", "raises", "--case", "differs"], "none of 2 cases can be measured; case"),
+        (&["--case", "raises", "--case", "differs"], "none of 2 cases could be measured; case"),
         (&["--case", "cannot"], "case cannot cannot be measured: nobody can"),
-        (&["--case", "nothing"], "there is no case nothing"),
-        (&["--suite", "3d"], "there is no suite 3d"),
+        (&["--case", "nothing"], "no case matches nothing"),
+        (&["--suite", "3d"], "no suite or file named 3d"),
         (&["--suite", "bad.toml"], "line 2"),
         (&["--suite", "bad.toml"], "unknown field `cases`"),
         (
             &["--suite", "laggard-bench.toml", "--shape", "4x4"],
-            "--shape is for the built-in suites",
+            "--shape applies to the built-in suites",
         ),
-        (&["--suite", "laggard-bench.toml", "x"], "there is no side \"x\": sides are A, mine"),
-        (&["--case", "sum:4x4:float31"], "there is no case sum:4x4:float31"),
-        (&["--suite", "2d", "--case", "sum:4x4:float31"], "there is no type of elements"),
-        (&["--suite", "2d", "--param", "n=1"], "--param is for sides that are given here"),
-        (&["--suite", "2d", "--commands", "numpy"], "--commands is for sides that are given here"),
-        (&["--suite", "2d", "numpy", "a.sum()"], "by their import names"),
+        (&["--suite", "laggard-bench.toml", "x"], "no side is named \"x\": sides are A, mine"),
+        (&["--case", "sum:4x4:float31"], "no case matches sum:4x4:float31"),
+        (&["--suite", "2d", "--case", "sum:4x4:float31"], "unknown element type"),
+        (&["--suite", "2d", "--param", "n=1"], "--param applies to sides given"),
+        (&["--suite", "2d", "--commands", "numpy"], "--commands applies to sides given"),
+        (&["--suite", "2d", "numpy", "a.sum()"], "import names of libraries"),
         (&["--case", "sum:4:int32", "--python", "no-such-python"], "cannot start"),
     ] {
         let ran = bench(&place, args);
@@ -155,7 +150,7 @@ fn what_is_wrong_is_said() {
     }
     std::fs::remove_file(place.path("laggard-bench.toml")).unwrap();
     let nothing = bench(&place, &[]);
-    assert!(nothing.stderr.contains("there is nothing to time"), "{}", nothing.stderr);
+    assert!(nothing.stderr.contains("nothing to time"), "{}", nothing.stderr);
 }
 
 #[test]
@@ -167,8 +162,8 @@ fn why_takes_both_sides_from_a_case() {
     let why = json(&ran);
     assert_eq!(why["lags"], true, "{}", ran.stdout);
     for (args, said) in [
-        (&["--case", "loop"][..], "--case loop is several: loop n=10, loop n=3000"),
-        (&["--case", "loop n=10", "a", "z"], "there is no side \"z\""),
+        (&["--case", "loop"][..], "--case loop matches several cases: loop n=10, loop n=3000"),
+        (&["--case", "loop n=10", "a", "z"], "no side is named \"z\""),
         (&["sum(range(9))"], "<B>"),
         (&[], "<A>"),
     ] {
@@ -179,7 +174,7 @@ fn why_takes_both_sides_from_a_case() {
 }
 
 #[test]
-fn a_side_is_recorded_and_traced_by_itself() {
+fn records_and_traces_a_single_side() {
     let place = place(&format!("{FILE}{BAD}"));
     let case = ["--case", "loop n=3000", "--side"];
     let ran = place
@@ -187,19 +182,19 @@ fn a_side_is_recorded_and_traced_by_itself() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let shown = place.data(&["report", "b.lag"]);
     assert!(shown.contains("loop(x)") && shown.contains("loop"), "{shown}");
-    // Its own name in place of the interpreter's.
+    // The default output is named after the case, not the interpreter.
     let ran = place.run(&["calls", "--case", "side", "--lib", "libc", "--iterations", "5"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(place.names().iter().any(|name| name.starts_with("laggard-side-A-")));
-    // A command runs once, in the environment of its side.
+    // A command runs once, with the environment of its side.
     let ran = place.run(&["record", "--case", "commands", "--side", "b", "-o", "c.lag"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let ran = place.run(&["record", "--case", "raises", "--side", "b", "-o", "d.lag"]);
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(ran.stderr.contains("ZeroDivisionError"), "{}", ran.stderr);
     for (args, said) in [
-        (&["--case", "side", "--side", "c"][..], "there is no side c in this case"),
-        (&["--case", "side", "--side", "other"], "there is no side \"other\""),
+        (&["--case", "side", "--side", "c"][..], "this case has no side c"),
+        (&["--case", "side", "--side", "other"], "no side is named \"other\""),
         (&["--side", "a", "--", "true"], "cannot be used with"),
         (&["--case", "side", "--", "true"], "cannot be used with"),
     ] {
@@ -209,7 +204,7 @@ fn a_side_is_recorded_and_traced_by_itself() {
     }
 }
 
-/// Interpreters that have NumPy, of those that are given.
+/// Interpreters in LAGGARD_PYTHONS that have NumPy.
 fn with_numpy() -> Vec<String> {
     let given = std::env::var("LAGGARD_PYTHONS").unwrap_or_default();
     let has_numpy = |python: &&str| {
@@ -219,7 +214,7 @@ fn with_numpy() -> Vec<String> {
     given.split(':').filter(|python| !python.is_empty()).filter(has_numpy).map(Into::into).collect()
 }
 
-/// A library that cannot do much.
+/// An array library that supports only float32.
 const SMALL: &str = "
 import numpy
 def array(x):
@@ -229,8 +224,8 @@ def array(x):
 ";
 
 #[test]
-fn arrays_of_two_libraries_are_compared() {
-    // The newest and the oldest: cases are many, and each starts two interpreters.
+fn compares_two_array_libraries() {
+    // Only the newest and the oldest version, as there are many cases with two interpreters each.
     let pythons = with_numpy();
     for python in pythons.iter().take(1).chain(pythons.iter().skip(1).last()) {
         let place = Place::with(&[]);
@@ -244,7 +239,7 @@ fn arrays_of_two_libraries_are_compared() {
             let all = all["unmeasured"].as_array().unwrap();
             Some(all.iter().find(|case| case["case"] == name)?["why"].as_str().unwrap().to_owned())
         };
-        let cannot = "small cannot do this: only float32";
+        let cannot = "small does not support this: only float32";
         assert_eq!(why("sum:4x5:int32").as_deref(), Some(cannot));
         let measured: Vec<&str> = all["cases"]
             .as_array()

@@ -1,5 +1,5 @@
-//! Judges on evidence that was recorded once (`cargo xtask bench verdicts --part planted --keep`), so that what they make
-//! of it is the same on every machine.
+//! Verdicts on recorded evidence (`cargo xtask bench verdicts --part planted --keep`), which are the same on every
+//! machine.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use serde_json::Value;
@@ -11,7 +11,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The verdict on a file that was kept.
+/// The verdict on a file of evidence.
 fn judged(path: &Path) -> Value {
     let mut why = Command::new(env!("CARGO_BIN_EXE_laggard"));
     let output = why.args(["why", "--json", "--from"]).arg(path).output().unwrap();
@@ -19,7 +19,7 @@ fn judged(path: &Path) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// What is planted in which pair.
+/// The planted causes of each pair.
 fn planted() -> BTreeMap<String, Vec<String>> {
     let text = std::fs::read_to_string(root().join("subjects/culprits/planted.toml")).unwrap();
     let table: toml::Table = text.parse().unwrap();
@@ -31,7 +31,7 @@ fn planted() -> BTreeMap<String, Vec<String>> {
 }
 
 #[test]
-fn what_is_planted_is_named_first_and_the_innocent_are_not_accused() {
+fn names_planted_causes_and_no_others() {
     for (name, kinds) in planted() {
         let path = root().join("fixtures/culprits").join(format!("{name}.json"));
         let verdict = judged(&path);
@@ -47,13 +47,12 @@ fn what_is_planted_is_named_first_and_the_innocent_are_not_accused() {
         assert!(!first["advice"].as_str().unwrap().is_empty(), "{name}: {first}");
         let explained: f64 = culprits.iter().map(|one| one["explains"].as_f64().unwrap()).sum();
         let open = verdict["not_explained"].as_f64().unwrap();
-        assert!((explained + open - 1.0).abs() < 1e-6, "{name}: shares add up");
+        assert!((explained + open - 1.0).abs() < 1e-6, "{name}: shares must add up to 1");
     }
 }
 
-/// What is written can be judged again, with the same result.
 #[test]
-fn a_verdict_is_kept_with_its_evidence() {
+fn saved_verdicts_are_reproducible() {
     let directory = tempfile::tempdir().unwrap();
     let first = judged(&root().join("fixtures/culprits/branch-misses.json"));
     let path = directory.path().join("again.json");
@@ -64,10 +63,10 @@ fn a_verdict_is_kept_with_its_evidence() {
     }
 }
 
-/// Two runs that differ in how long they are in one Python function.
+/// The runs differ in the time of one Python loop.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
-fn recordings_are_judged() {
+fn explains_recordings() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     for (name, n) in [("a.lag", "3000000"), ("b.lag", "12000000")] {
@@ -84,16 +83,16 @@ fn recordings_are_judged() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_said() {
+fn rejects_invalid_verdict_files() {
     let directory = tempfile::tempdir().unwrap();
-    let check = |text: &str, said: &str| {
+    let check = |text: &str, expected: &str| {
         let path = directory.path().join("kept.json");
         std::fs::write(&path, text).unwrap();
         let mut why = Command::new(env!("CARGO_BIN_EXE_laggard"));
         let output = why.args(["why", "--from"]).arg(&path).output().unwrap();
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{error}");
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(expected), "{error}");
     };
     check("", "is not a verdict of laggard why");
     check("{\"schema\": \"laggard.why/1\"", "is not a verdict of laggard why");

@@ -1,10 +1,10 @@
-//! `cargo xtask demo`: the main job. A small array library lags behind NumPy; laggard says why.
+//! `cargo xtask demo`: explains why a small array library is slower than NumPy.
 
 use crate::{project, python, subjects};
 use anyhow::Result;
 use std::process::{Command, ExitCode};
 
-/// Let laggard find out why raptors lags behind NumPy
+/// Explain why raptors is slower than NumPy, and write an HTML page
 #[derive(clap::Args)]
 pub(crate) struct Args {}
 
@@ -13,9 +13,9 @@ a = np.random.default_rng(1).random((512, 512), dtype=np.float32)
 r = raptors.array(a)";
 
 pub(crate) fn run(_: &Args) -> Result<ExitCode> {
-    eprintln!("demo: setting up a Python environment with NumPy and raptors");
+    eprintln!("demo: preparing a Python environment with NumPy and raptors");
     let python = python::ready()?;
-    subjects::install_raptors(&python)?;
+    let raptors = subjects::install_raptors(&python)?;
     eprintln!("demo: building laggard");
     let program = project::laggard()?;
     let page = project::target()?.join("demo").join("why.html");
@@ -27,10 +27,12 @@ pub(crate) fn run(_: &Args) -> Result<ExitCode> {
         .arg("-o")
         .arg(&page)
         .args(["a * 2.5", "r.scale(2.5)"]);
-    eprintln!(
-        "demo: why does raptors, told to do without SIMD, take longer than NumPy to scale an array?"
-    );
+    eprintln!("demo: comparing NumPy (A) with raptors without SIMD (B): scaling an array");
     project::must(&mut why)?;
-    eprintln!("demo: the page is {}", project::short(&page));
+    eprintln!("demo: wrote {}", page.display());
+    let mut inspect = Command::new(&program);
+    inspect.args(["inspect", "--fn", "*scale_f32*"]).arg(&raptors);
+    eprintln!("demo: list the scalar and SIMD versions of the function with");
+    eprintln!("  {}", project::spell_full(&inspect));
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask gen-pair`: writes two traces, B slower than A by something that is known.
+//! `cargo xtask gen-pair`: writes two synthetic traces in which B is slower than A for a known
+//! reason.
 
 use anyhow::{Context, Result};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -8,26 +9,26 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Write two made-up traces, B slower than A by something that is known
+/// Write two synthetic traces in which B is slower than A for a known reason
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// What B does otherwise than A
+    /// Difference between B and A
     #[arg(value_name = "KIND", value_parser = planted())]
     planted: Planted,
-    /// The reference; compressed when it ends in .gz or .zst
+    /// File of the reference, A; compressed if the name ends in .gz or .zst
     a: PathBuf,
-    /// What lags
+    /// File of the slower side, B
     b: PathBuf,
-    /// Steps of each side
+    /// Steps per side
     #[arg(long, value_name = "N", default_value_t = 10)]
     steps: u64,
-    /// As many steps as make texts of about so many megabytes
+    /// Approximate size of each file before compression, in MB
     #[arg(long, value_name = "N", conflicts_with = "steps")]
     mb: Option<f64>,
-    /// Decides all durations
+    /// Seed of the random durations
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Leave out Python functions, and with them the modules
+    /// Omit Python functions and therefore modules
     #[arg(long)]
     no_python: bool,
 }
@@ -35,7 +36,7 @@ pub(crate) struct Args {
 fn planted() -> impl TypedValueParser<Value = Planted> {
     PossibleValuesParser::new(Planted::ALL.map(Planted::word)).try_map(|word| {
         let found = Planted::ALL.into_iter().find(|planted| planted.word() == word);
-        found.with_context(|| format!("{word} is no kind of pair"))
+        found.with_context(|| format!("unknown kind of pair: {word}"))
     })
 }
 
@@ -59,9 +60,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     };
     let Truth { steps, gap_ns, class, class_gap_ns, .. } =
         written().with_context(|| format!("cannot write {a} and {b}"))?;
-    eprintln!("{a}, {b}: {steps} steps each; B minus A in one step: {:+.3} ms", gap_ns / 1e6);
+    eprintln!("{a}, {b}: {steps} steps each; difference per step: {:+.3} ms", gap_ns / 1e6);
     if !class.is_empty() {
-        eprintln!("kernels of {class}: {:+.3} ms", class_gap_ns / 1e6);
+        eprintln!("of which {class} kernels: {:+.3} ms", class_gap_ns / 1e6);
     }
     Ok(ExitCode::SUCCESS)
 }

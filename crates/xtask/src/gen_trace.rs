@@ -1,4 +1,4 @@
-//! `cargo xtask gen`: writes a trace of any size, as PyTorch's profiler would.
+//! `cargo xtask gen`: writes a synthetic PyTorch profiler trace of any size.
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
@@ -10,30 +10,30 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Write a made-up trace of any size, as PyTorch's profiler would
+/// Write a synthetic PyTorch profiler trace of any size
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The file; compressed when it ends in .gz or .zst. With several ranks, {rank} in it is replaced
+    /// File to write; compressed if the name ends in .gz or .zst. {rank} is replaced by the rank
     out: PathBuf,
-    /// About how large its text is, in megabytes
+    /// Approximate size before compression, in MB
     #[arg(long, value_name = "N")]
     mb: f64,
-    /// Layout of the text
+    /// JSON layout
     #[arg(long, value_enum, default_value = "native")]
     style: StyleArg,
     /// Vendor of the device
     #[arg(long, value_enum, default_value = "amd")]
     gpu: GpuArg,
-    /// Decides all durations
+    /// Seed of the random durations
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Mostly kernels and launches, as an inference server has them
+    /// Mostly kernels and launches, like an inference server
     #[arg(long)]
     kernels_heavy: bool,
-    /// Ranks of the job, a file each
+    /// Number of ranks; one file is written per rank
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     ranks: u32,
-    /// Write the exact totals to this JSON file; with several ranks, {rank} in it is replaced
+    /// Write the exact totals to this JSON file. {rank} is replaced by the rank
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
 }
@@ -74,7 +74,7 @@ impl From<GpuArg> for Gpu {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.ranks > 1 && !args.out.to_string_lossy().contains(RANK) {
-        bail!("{} ranks need {RANK} in the name of the file, as in rank{RANK}.json.gz", args.ranks);
+        bail!("{} ranks require {RANK} in the file name, such as rank{RANK}.json.gz", args.ranks);
     }
     for rank in 0..args.ranks {
         let recipe = Recipe {
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         let totals = write(&recipe, &path)?;
         let rate = totals.bytes as f64 / 1e6 / start.elapsed().as_secs_f64();
         eprintln!(
-            "{}: {} events, {} kernels, {:.1} MB of text at {rate:.0} MB/s",
+            "{}: {} events, {} kernels, {:.1} MB of JSON at {rate:.0} MB/s",
             path.display(),
             totals.events,
             totals.kernels,
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the trace that `recipe` says, compressed by the name's suffix; makes its directory.
+/// Writes a trace, compressed according to the suffix. Creates the directory.
 pub(crate) fn write(recipe: &Recipe, path: &Path) -> Result<Totals> {
     let written = || {
         if let Some(directory) = path.parent() {

@@ -1,4 +1,4 @@
-//! `cargo xtask goldens`: writes the small files of `fixtures/`, or checks that they are up to date.
+//! `cargo xtask goldens`: writes the files in `fixtures/`, or checks that they are up to date.
 
 use crate::project;
 use anyhow::{Context, Result};
@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Write the files of fixtures/
+/// Write the files in fixtures/
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Change nothing; fail if a file differs from what would be written
+    /// Exit with status 1 if a file is out of date; write nothing
     #[arg(long)]
     check: bool,
 }
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         fixtures.iter().filter(|fixture| !is_up_to_date(&directory, fixture)).collect();
     let wanted: BTreeSet<PathBuf> =
         fixtures.iter().map(|fixture| directory.join(&fixture.path)).collect();
-    // What other programs wrote cannot be written anew; its README says how it was made.
+    // Files from other programs cannot be regenerated. Their READMEs list the commands.
     let recorded = ["profiles", "bench", "culprits"].map(|name| directory.join(name));
     let strays: Vec<PathBuf> = files_below(&directory)?
         .into_iter()
@@ -36,13 +36,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         .collect();
     if args.check {
         for fixture in &stale {
-            eprintln!("error: fixtures/{} is not what would be written", fixture.path);
+            eprintln!("error: fixtures/{} is out of date", fixture.path);
         }
         for stray in &strays {
-            eprintln!("error: nothing writes {}", project::short(stray));
+            eprintln!("error: {} is not a generated fixture", project::short(stray));
         }
         if !stale.is_empty() || !strays.is_empty() {
-            eprintln!("hint: run `cargo xtask goldens` and look at the difference");
+            eprintln!("hint: run `cargo xtask goldens` and review the changes");
             return Ok(ExitCode::FAILURE);
         }
         eprintln!("{} fixtures are up to date", fixtures.len());
@@ -62,8 +62,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Compressed files are compared by what they hold, since compressors change. Of one that is cut, how much
-/// it holds depends on the compressor too.
+/// Compares compressed files by content, since compressors change. For a truncated file, the length of
+/// the content also depends on the compressor.
 fn is_up_to_date(directory: &Path, fixture: &Fixture) -> bool {
     let Ok(bytes) = std::fs::read(directory.join(&fixture.path)) else { return false };
     let is_compressed = [".gz", ".zst"].iter().any(|suffix| fixture.path.ends_with(suffix));
@@ -87,7 +87,7 @@ fn document(path: &str, text: String) -> Fixture {
     }
 }
 
-/// What a careful reader finds in each file, for tests in any language.
+/// The exact counts of each file, for tests in any language.
 fn expected(fixtures: &[Fixture]) -> String {
     let files: Map<String, Value> = fixtures
         .iter()
@@ -110,11 +110,11 @@ fn expected(fixtures: &[Fixture]) -> String {
 fn readme(fixtures: &[Fixture]) -> String {
     let mut text = String::from(
         "# Fixtures\n\n\
-         Small inputs for tests, all made up. `cargo xtask goldens` writes them, `cargo xtask goldens --check` compares.\n\
-         `expected.json` has what a careful reader finds in those where that is beyond doubt.\n\
-         `profiles/` and `bench/` have files of other programs, and `culprits/` has recorded evidence; their own README\n\
-         has the commands that made them.\n\n\
-         | file | what it is | made by |\n|---|---|---|\n",
+         Small synthetic inputs for tests. `cargo xtask goldens` writes them; `cargo xtask goldens --check` checks that\n\
+         they are up to date. `expected.json` has the exact counts of each file whose content is unambiguous.\n\
+         `profiles/` and `bench/` contain files of other programs, and `culprits/` contains recorded evidence. The README\n\
+         in each directory lists the commands that made the files.\n\n\
+         | file | description | command |\n|---|---|---|\n",
     );
     for Fixture { path, about, command, .. } in fixtures {
         if !command.is_empty() {

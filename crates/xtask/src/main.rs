@@ -1,9 +1,9 @@
-//! The project's chores, `cargo xtask <verb>`: test, demo, generate traces, goldens, documents, benchmarks.
+//! Development tasks: tests, demo, synthetic traces, fixtures, manual pages, benchmarks.
 
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a developer's tool: it talks to the terminal itself"
+    reason = "a development tool that prints directly"
 )]
 
 mod bench;
@@ -23,7 +23,7 @@ mod test;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Chores of the laggard project.
+/// Development tasks of the laggard project
 #[derive(Parser)]
 #[command(name = "xtask", bin_name = "cargo xtask")]
 struct Cli {

@@ -1,4 +1,4 @@
-//! `cargo xtask man`: a manual page for the program and for each of its verbs.
+//! `cargo xtask man`: writes a manual page for the program and for each subcommand.
 
 use crate::project;
 use anyhow::{Context, Result};
@@ -13,6 +13,6 @@ pub(crate) fn run(_: &Args) -> Result<ExitCode> {
     let written = std::fs::create_dir_all(&directory)
         .and_then(|()| clap_mangen::generate_to(laggard::cli::command(), &directory));
     written.with_context(|| format!("cannot write {}", directory.display()))?;
-    eprintln!("manual pages are in {}", project::short(&directory));
+    eprintln!("wrote manual pages to {}", project::short(&directory));
     Ok(ExitCode::SUCCESS)
 }

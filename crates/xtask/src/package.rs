@@ -1,14 +1,14 @@
-//! The Python package: its wheel, and environments with nothing but the wheel and what its tests need.
+//! The Python package: its wheel, and environments with only the wheel and its test dependencies.
 
 use crate::{project, python, system};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Oldest CPython that the wheel is for, `minor` of 3.minor.
+/// Minor version of the oldest CPython 3 that the wheel supports.
 const OLDEST: u32 = 10;
 
-/// What tests of the package import beside it.
+/// Test dependencies of the package.
 const PACKAGES: [&str; 11] = [
     "duckdb",
     "pyarrow",
@@ -22,16 +22,16 @@ const PACKAGES: [&str; 11] = [
     "ipykernel",
     "jsonschema",
 ];
-/// What a cluster needs beside that.
+/// Additional dependency of the Spark tests.
 const SPARK: &str = "pyspark";
 
-/// Builds the wheel with this interpreter's maturin, which it installs; says where it is.
+/// Builds the wheel with maturin, which is installed if missing, and returns its path.
 pub(crate) fn wheel(python: &Path) -> Result<PathBuf> {
     if !python::has_packages(python, &["maturin"]) {
         python::install(python, "maturin").context("cannot install maturin")?;
     }
     let place = project::target()?.join("wheels");
-    // One of an earlier version must not be taken for this one.
+    // A wheel of an earlier version must not be used instead.
     let _ = std::fs::remove_dir_all(&place);
     let mut build = Command::new(python);
     build
@@ -42,10 +42,10 @@ pub(crate) fn wheel(python: &Path) -> Result<PathBuf> {
         .current_dir(project::root());
     project::must(&mut build)?;
     let built = std::fs::read_dir(&place)?.next().transpose()?;
-    Ok(built.context("maturin made no wheel")?.path())
+    Ok(built.context("maturin built no wheel")?.path())
 }
 
-/// Environments that have the wheel: of the oldest and the newest CPython that there are.
+/// Environments with the wheel, for the oldest and the newest supported CPython of this machine.
 pub(crate) fn environments(wheel: &Path, is_for_spark: bool) -> Result<Vec<PathBuf>> {
     let found = python::installed();
     let mut versions = found.iter().filter(|(minor, _)| **minor >= OLDEST);
@@ -55,7 +55,7 @@ pub(crate) fn environments(wheel: &Path, is_for_spark: bool) -> Result<Vec<PathB
         ready.push(environment(*minor, base, wheel)?);
     }
     let Some(newest) = ready.last() else {
-        bail!("there is no CPython 3.{OLDEST} or later for the Python package");
+        bail!("the Python package requires CPython 3.{OLDEST} or later, and none was found");
     };
     if is_for_spark && !python::has_packages(newest, &[SPARK]) {
         install(newest, &[SPARK])?;
@@ -63,7 +63,7 @@ pub(crate) fn environments(wheel: &Path, is_for_spark: bool) -> Result<Vec<PathB
     Ok(ready)
 }
 
-/// An environment of an interpreter with the wheel in it, made on first use.
+/// An environment with the wheel, created on first use.
 fn environment(minor: u32, base: &Path, wheel: &Path) -> Result<PathBuf> {
     let place = project::target()?.join(format!("package-3.{minor}"));
     let python = python::inside(&place);
@@ -91,12 +91,12 @@ fn pip(python: &Path) -> Command {
     pip
 }
 
-/// Spark runs on Java.
+/// Installs Java, which Spark requires.
 pub(crate) fn ensure_java() -> Result<()> {
     system::ensure_debian("openjdk-17-jre-headless", "java")
 }
 
-/// The tests of the package, as it is installed; those on a cluster only where asked for.
+/// Command that tests the installed package: only the Spark tests, or all others.
 pub(crate) fn tests(python: &Path, is_for_spark: bool) -> Command {
     let marked = if is_for_spark { "spark" } else { "not spark" };
     let mut pytest = Command::new(python);

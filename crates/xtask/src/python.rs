@@ -1,5 +1,5 @@
-//! Pythons in directories of their own: one with what the tests are written with, and one of each
-//! version for programs that are measured.
+//! Python environments below the target directory: one for the tests themselves, and one per Python
+//! version for measured programs.
 
 use crate::project;
 use crate::system;
@@ -8,22 +8,22 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Oldest version that works.
+/// Oldest supported version.
 const OLDEST: (u32, u32) = (3, 9);
-/// Newest version that is looked for by its name, `minor` of 3.minor.
+/// Minor version of the newest Python 3 to look for.
 const NEWEST: u32 = 13;
-/// What is installed, and is imported under the same name.
+/// Packages of the test environment; each is imported under the same name.
 const PACKAGES: [&str; 5] = ["pyarrow", "orjson", "numpy", "pytest", "jsonschema"];
 
-/// What programs that are measured import, as far as a version has it.
+/// Packages of measured programs, where available for the Python version.
 const SUBJECT_PACKAGES: [&str; 2] = ["numpy", "greenlet"];
-/// Left in an environment once all was tried, so that what cannot be had is not asked for again.
+/// Marks an environment as complete, so that packages that failed to install are not retried.
 const TRIED: &str = "laggard-tried";
 
-/// Environment variable with the interpreters to test with, parted by colons.
+/// Environment variable with the interpreters to test, separated by colons.
 pub(crate) const LIST: &str = "LAGGARD_PYTHONS";
 
-/// The interpreter of an environment that has all packages; makes the environment on first use.
+/// The interpreter of the test environment, which is created on first use.
 pub(crate) fn ready() -> Result<PathBuf> {
     let environment = project::target()?.join("python");
     let python = inside(&environment);
@@ -33,15 +33,15 @@ pub(crate) fn ready() -> Result<PathBuf> {
     make_environment(&environment)?;
     let mut install = Command::new(&python);
     install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(PACKAGES);
-    project::must(&mut install).context("cannot install the Python packages that tests need")?;
+    project::must(&mut install).context("cannot install the Python packages for the tests")?;
     if !has_packages(&python, &PACKAGES) {
         bail!("{} cannot import {}", project::short(&python), PACKAGES.join(", "));
     }
     Ok(python)
 }
 
-/// Interpreters for programs that are measured, newest first: one of each version that the machine
-/// has, in environments with NumPy and greenlet where these can be had. At most `most` of them.
+/// Interpreters for measured programs, newest first: one per version that this machine has, in
+/// environments with NumPy and greenlet where available. Returns at most `most`.
 pub(crate) fn subjects(most: usize) -> Result<Vec<PathBuf>> {
     let target = project::target()?;
     let mut found = None;
@@ -54,7 +54,7 @@ pub(crate) fn subjects(most: usize) -> Result<Vec<PathBuf>> {
         let python = inside(&environment);
         let is_there = environment.join(TRIED).exists() && version(&python) == Some((3, minor));
         if !is_there {
-            // Asking every interpreter takes a while: only where one is missing.
+            // Running every interpreter is slow, so only do it if an environment is missing.
             let found: &BTreeMap<u32, PathBuf> = found.get_or_insert_with(installed);
             let Some(base) = found.get(&minor) else { continue };
             if let Err(error) = make_subject(base, &environment) {
@@ -67,7 +67,7 @@ pub(crate) fn subjects(most: usize) -> Result<Vec<PathBuf>> {
     Ok(ready)
 }
 
-/// An environment of this interpreter. A package that cannot be had is said and left out.
+/// Creates an environment. Packages that cannot be installed are skipped with a notice.
 fn make_subject(base: &Path, environment: &Path) -> Result<()> {
     let mut make = Command::new(base);
     make.args(["-m", "venv", "--clear"]).arg(environment);
@@ -75,7 +75,7 @@ fn make_subject(base: &Path, environment: &Path) -> Result<()> {
     for package in SUBJECT_PACKAGES {
         if let Err(error) = install(&inside(environment), package) {
             eprintln!(
-                "skipped: {package} for {}: {error:#}\nhint: remove {} to try again",
+                "skipped: {package} for {}: {error:#}\nhint: delete {} to retry",
                 base.display(),
                 project::short(environment)
             );
@@ -85,22 +85,22 @@ fn make_subject(base: &Path, environment: &Path) -> Result<()> {
         .with_context(|| format!("cannot write to {}", environment.display()))
 }
 
-/// What makes bindings; names of packages, and what is imported.
+/// Packages that build bindings: package name and module name.
 const BINDING_PACKAGES: [(&str, &str); 4] =
     [("cffi", "cffi"), ("pybind11", "pybind11"), ("nanobind", "nanobind"), ("cython", "Cython")];
 
-/// Installs what makes bindings. What cannot be had is said: bindings that need it are left out.
+/// Installs the packages that build bindings. Missing packages are skipped with a notice.
 pub(crate) fn install_bindings(python: &Path) {
     for (package, module) in BINDING_PACKAGES {
         if !has_packages(python, &[module])
             && let Err(error) = install(python, package)
         {
-            eprintln!("skipped: bindings made by {package}: {error:#}");
+            eprintln!("skipped: {package} bindings: {error:#}");
         }
     }
 }
 
-/// Installs a package that comes ready made.
+/// Installs a package from a wheel.
 pub(crate) fn install(python: &Path, package: &str) -> Result<()> {
     let mut pip = Command::new(python);
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
@@ -108,8 +108,8 @@ pub(crate) fn install(python: &Path, package: &str) -> Result<()> {
     project::must(&mut pip)
 }
 
-/// Every CPython of this machine that runs, by `minor` of its version: those that PATH names, and
-/// those that pyenv keeps. The first of a version wins.
+/// All working CPython interpreters of this machine by minor version: those in PATH, then those of
+/// pyenv. The first of a version wins.
 pub(crate) fn installed() -> BTreeMap<u32, PathBuf> {
     let mut candidates: Vec<PathBuf> = (OLDEST.1..=NEWEST)
         .filter_map(|minor| project::which(&format!("python3.{minor}")))
@@ -118,7 +118,7 @@ pub(crate) fn installed() -> BTreeMap<u32, PathBuf> {
     candidates.extend(of_pyenv());
     let mut found = BTreeMap::new();
     for python in candidates {
-        // Names of pyenv stand for versions that may not be switched on.
+        // A pyenv shim may belong to a version that is not active.
         if let Some((3, minor)) = version(&python).filter(|version| *version >= OLDEST)
             && minor <= NEWEST
         {
@@ -128,7 +128,7 @@ pub(crate) fn installed() -> BTreeMap<u32, PathBuf> {
     found
 }
 
-/// The interpreters of pyenv, whichever of them are switched on.
+/// All interpreters of pyenv, active or not.
 fn of_pyenv() -> Vec<PathBuf> {
     let Some(pyenv) = project::which("pyenv") else { return Vec::new() };
     let Ok(answer) = Command::new(pyenv).arg("root").output() else { return Vec::new() };
@@ -140,18 +140,18 @@ fn of_pyenv() -> Vec<PathBuf> {
     found
 }
 
-/// The interpreter of an environment.
+/// Path of the interpreter in an environment.
 pub(crate) fn inside(environment: &Path) -> PathBuf {
     environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
 }
 
-/// Tries every Python in PATH; where none can make environments, installs what Debian leaves out.
+/// Creates an environment with any Python in PATH. If all fail, installs Debian's python3-venv.
 fn make_environment(environment: &Path) -> Result<()> {
     let candidates = interpreters();
     if candidates.is_empty() {
         let (major, minor) = OLDEST;
         bail!(
-            "there is no Python {major}.{minor} or later in PATH\nhint: install one, on Debian and Ubuntu with `apt-get install python3 python3-venv`"
+            "no Python {major}.{minor} or later in PATH\nhint: on Debian and Ubuntu run `apt-get install python3 python3-venv`"
         );
     }
     let make = |python: &Path| {
@@ -164,12 +164,12 @@ fn make_environment(environment: &Path) -> Result<()> {
     }
     system::install_debian("python3-venv")?;
     if !interpreters().iter().any(|python| make(python)) {
-        bail!("no Python in PATH can make a virtual environment");
+        bail!("no Python in PATH can create a virtual environment");
     }
     Ok(())
 }
 
-/// The Pythons in PATH that are new enough, newest name first.
+/// Supported Pythons in PATH, newest first.
 fn interpreters() -> Vec<PathBuf> {
     let names = (OLDEST.1..=NEWEST)
         .rev()
@@ -181,7 +181,7 @@ fn interpreters() -> Vec<PathBuf> {
         .collect()
 }
 
-/// The version that a CPython says it has; none when it does not run or is another Python.
+/// Version of a CPython; `None` if it does not run or is another implementation.
 fn version(python: &Path) -> Option<(u32, u32)> {
     let ask = "import sys; sys.implementation.name == 'cpython' and print(*sys.version_info[:2])";
     let output = Command::new(python).args(["-c", ask]).stderr(Stdio::null()).output().ok()?;
@@ -190,7 +190,7 @@ fn version(python: &Path) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Whether an interpreter runs and has these packages.
+/// Whether an interpreter runs and can import these modules.
 pub(crate) fn has_packages(python: &Path, packages: &[&str]) -> bool {
     let mut import = Command::new(python);
     import

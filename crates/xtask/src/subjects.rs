@@ -1,13 +1,14 @@
-//! The libraries of `subjects/`, which are a workspace of their own: built apart, and put into Python environments.
+//! Builds the libraries in `subjects/`, a separate workspace, and installs them into Python
+//! environments.
 
 use crate::project;
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds raptors for this interpreter and puts it where it imports from. Cargo sees to it that only what changed is
-/// built; each version of Python has a directory of its own, so that they do not undo each other's work.
-pub(crate) fn install_raptors(python: &Path) -> Result<()> {
+/// Builds raptors for an interpreter, installs it there and returns the path of the module. Each
+/// Python version has its own target directory, so that switching versions does not rebuild.
+pub(crate) fn install_raptors(python: &Path) -> Result<PathBuf> {
     let place = Place::of(python)?;
     let target = target()?.join(&place.tag);
     let mut build = in_workspace();
@@ -22,35 +23,36 @@ pub(crate) fn install_raptors(python: &Path) -> Result<()> {
         std::env::consts::DLL_SUFFIX
     ));
     let installed = place.packages.join(format!("raptors{}", place.suffix));
-    // Under another name first: a program that has the old one mapped keeps it.
+    // Rename into place: running programs keep the old file mapped.
     let coming = installed.with_extension("new");
     std::fs::copy(&built, &coming)
         .and_then(|_| std::fs::rename(&coming, &installed))
-        .with_context(|| format!("cannot put raptors at {}", installed.display()))
+        .with_context(|| format!("cannot install {}", installed.display()))?;
+    Ok(installed)
 }
 
-/// Where Python finds the pairs of `subjects/culprits`.
+/// Paths of the planted pairs in `subjects/culprits`.
 pub(crate) struct Culprits {
-    /// The directory of the built libraries, for `LAGGARD_CULPRITS`.
+    /// Directory of the built libraries, for `LAGGARD_CULPRITS`.
     pub(crate) libraries: PathBuf,
-    /// The directory of the package `culprits` and of its `laggard-bench.toml`, for `PYTHONPATH`.
+    /// Directory of the package `culprits` and its `laggard-bench.toml`, for `PYTHONPATH`.
     pub(crate) package: PathBuf,
 }
 
-/// Builds the libraries of `subjects/culprits`, for any Python.
+/// Builds the libraries in `subjects/culprits`, which work with any Python.
 pub(crate) fn build_culprits() -> Result<Culprits> {
     let package = project::root().join("subjects/culprits");
     let libraries = target()?.join("culprits");
     std::fs::create_dir_all(&libraries)
-        .with_context(|| format!("cannot make {}", libraries.display()))?;
+        .with_context(|| format!("cannot create {}", libraries.display()))?;
     let name = |of: &str| {
         format!("{}culprits_{of}{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX)
     };
-    // Under another name first: a program that has the old one mapped keeps it.
+    // Rename into place: running programs keep the old file mapped.
     let coming = libraries.join("coming");
     let arrive = |name: String| {
         std::fs::rename(&coming, libraries.join(&name))
-            .with_context(|| format!("cannot put {name} into {}", libraries.display()))
+            .with_context(|| format!("cannot write {name} to {}", libraries.display()))
     };
 
     let mut sources: Vec<_> = std::fs::read_dir(package.join("c"))?
@@ -72,7 +74,7 @@ pub(crate) fn build_culprits() -> Result<Culprits> {
     Ok(Culprits { libraries, package })
 }
 
-/// The cargo that runs this, in the workspace of the subjects, for all that needs no Python.
+/// Cargo in the workspace of the subjects, for packages that do not depend on Python.
 pub(crate) fn cargo() -> Result<Command> {
     let mut command = in_workspace();
     command.env("CARGO_TARGET_DIR", target()?.join("rust"));
@@ -85,12 +87,12 @@ fn in_workspace() -> Command {
     command
 }
 
-/// Builds go below the directory of all builds, but not into it: whoever runs this may hold its lock.
+/// A separate target directory: the cargo that runs this program may hold the lock of the main one.
 fn target() -> Result<PathBuf> {
     Ok(project::target()?.join("subjects"))
 }
 
-/// Where an interpreter looks for modules, and what it calls them.
+/// Where an interpreter imports extension modules from, and their suffix.
 struct Place {
     tag: String,
     packages: PathBuf,
@@ -113,7 +115,7 @@ impl Place {
                 Ok(Self { tag: tag.into(), packages: packages.into(), suffix: suffix.into() })
             }
             _ => bail!(
-                "{} does not say where modules go: {}",
+                "cannot find the module directory of {}: {}",
                 python.display(),
                 String::from_utf8_lossy(&output.stderr).trim()
             ),

@@ -1,25 +1,25 @@
-//! Programs that come from the system's packages.
+//! Programs from system packages.
 
 use crate::project;
 use anyhow::{Result, bail};
 use std::process::Command;
 
-/// Makes sure that `program` can be run, installing Debian's `package` if it cannot.
+/// Installs the Debian package `package` if `program` is not in PATH.
 pub(crate) fn ensure_debian(package: &str, program: &str) -> Result<()> {
     if project::which(program).is_none() {
         install_debian(package)?;
     }
     if project::which(program).is_none() {
-        bail!("there is no {program} in PATH, even with the package {package} installed");
+        bail!("{program} is not in PATH, although the package {package} is installed");
     }
     Ok(())
 }
 
-/// Installs a package of Debian or Ubuntu, which takes root.
+/// Installs a package on Debian or Ubuntu. Requires root.
 pub(crate) fn install_debian(package: &str) -> Result<()> {
     if project::which("apt-get").is_none() {
         bail!(
-            "the package {package} is missing, and there is no apt-get to install it\nhint: install what it is called on this system"
+            "the package {package} is missing, and apt-get is not available\nhint: install the corresponding package of this system"
         );
     }
     let apt = |arguments: &[&str]| {
@@ -31,7 +31,7 @@ pub(crate) fn install_debian(package: &str) -> Result<()> {
     if project::must(&mut apt(&install)).is_ok() {
         return Ok(());
     }
-    // The list of packages may be old or missing.
+    // The package list may be out of date or missing.
     let updated = project::must(&mut apt(&["update", "--quiet"]))
         .and_then(|()| project::must(&mut apt(&install)));
     if updated.is_err() {

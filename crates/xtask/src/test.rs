@@ -1,17 +1,17 @@
-//! `cargo xtask test`: every test there is, with what it needs set up first.
+//! `cargo xtask test`: sets up compilers and Python environments, then runs all tests.
 
 use crate::{package, project, python, subjects, system};
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
 
-/// Run all tests: cargo's and Python's
+/// Run all tests: Rust, Python and page scripts
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Leave out what takes long
+    /// Skip slow tests
     #[arg(long)]
     quick: bool,
-    /// Also what needs a cluster: Spark is set up on this machine
+    /// Also run the tests that need Spark; Spark is set up on this machine
     #[arg(long, conflicts_with = "quick")]
     all: bool,
 }
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let program = project::laggard()?;
     let mut cargo = project::cargo();
     cargo
-        // The extension for Python is tested from Python.
+        // The Python extension is tested from Python.
         .args(["test", "--release", "--workspace", "--exclude", "laggard-py", "--no-fail-fast"])
         .env(python::LIST, &interpreters);
     let mut pytest = Command::new(&python);
@@ -45,8 +45,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         cargo.env("LAGGARD_QUICK", "1");
         pytest.args(["-m", "not slow"]);
     }
-    let mut of_subjects = subjects::cargo()?;
-    of_subjects.args(["test", "--quiet", "--release", "--workspace"]);
+    let mut cargo_subjects = subjects::cargo()?;
+    cargo_subjects.args(["test", "--quiet", "--release", "--workspace"]);
     let mut pairs = Command::new(&python);
     pairs
         .args(["-m", "culprits"])
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         .env("LAGGARD_CULPRITS", &culprits.libraries);
     let mut results = vec![
         ("cargo test", project::run(&mut cargo)?),
-        ("cargo test of subjects", project::run(&mut of_subjects)?),
+        ("cargo test in subjects", project::run(&mut cargo_subjects)?),
         ("planted pairs", project::run(&mut pairs)?),
         ("pytest", project::run(&mut pytest)?),
     ];
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     match page_scripts() {
         Ok(mut node) => results.push(("page scripts", project::run(&mut node)?)),
-        Err(error) => eprintln!("skipped: tests of the page's scripts: {error:#}"),
+        Err(error) => eprintln!("skipped: page script tests: {error:#}"),
     }
     let failed: Vec<String> = results
         .iter()
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::from(code))
 }
 
-/// The tests of the Python package: its wheel, in clean environments.
+/// Tests of the Python package: its wheel, in clean environments.
 fn of_package(python: &Path, args: &Args) -> Result<Vec<(&'static str, Command)>> {
     let wheel = package::wheel(python)?;
     if args.all {
@@ -98,32 +98,32 @@ fn of_package(python: &Path, args: &Args) -> Result<Vec<(&'static str, Command)>
     Ok(tests)
 }
 
-/// Programs that are measured are written in C, and one in C++.
+/// The measured test programs are written in C and C++.
 fn ensure_compilers() -> Result<()> {
     if project::which("cc").is_none() {
         system::install_debian("libc6-dev")?;
         system::ensure_debian("gcc", "cc")?;
     }
     if let Err(error) = system::ensure_debian("g++", "c++") {
-        eprintln!("skipped: tests with C++: {error:#}");
+        eprintln!("skipped: C++ tests: {error:#}");
     }
     Ok(())
 }
 
-/// Pages are tested in a browser. Where there is none, pytest skips what needs it and says so.
+/// HTML pages are tested in a browser. Without one, pytest reports these tests as skipped.
 fn ensure_browser(python: &Path) {
     if let Err(error) = system::ensure_debian("chromium", "chromium") {
-        eprintln!("skipped: tests of pages in a browser: {error:#}");
+        eprintln!("skipped: browser tests: {error:#}");
         return;
     }
     let is_there = python::has_packages(python, &["playwright.sync_api"]);
     if !is_there && let Err(error) = python::install(python, "playwright") {
-        eprintln!("skipped: tests of pages in a browser: cannot install playwright: {error:#}");
+        eprintln!("skipped: browser tests: cannot install playwright: {error:#}");
     }
 }
 
-/// The tests of the page's scripts, which need no browser. Files are named one by one, since what
-/// node makes of a directory depends on its version.
+/// Tests of the page scripts, which need no browser. Lists the files, since `node --test DIRECTORY`
+/// depends on the version of node.
 fn page_scripts() -> Result<Command> {
     system::ensure_debian("nodejs", "node")?;
     let place = project::root().join("crates/laggard-report/web/test");
@@ -140,7 +140,7 @@ fn page_scripts() -> Result<Command> {
     Ok(node)
 }
 
-/// The exit code as a shell has it; a signal counts as failure.
+/// The exit status; 1 for a process that was killed by a signal.
 fn code(status: ExitStatus) -> u8 {
     status.code().map_or(1, |code| code.clamp(0, 255) as u8)
 }

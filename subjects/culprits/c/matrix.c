@@ -1,7 +1,7 @@
-/* Matrices: summed and transposed. */
+/* Sum and transpose of matrices. */
 #include <stddef.h>
 
-/* The sum of a view: elements lie `down` and `right` apart. */
+/* Sums a matrix view with strides `down` and `right`. */
 double sum_view(const double *first, size_t rows, size_t cols, ptrdiff_t down, ptrdiff_t right) {
     double sum = 0;
     for (size_t i = 0; i < rows; i++) {
@@ -11,7 +11,7 @@ double sum_view(const double *first, size_t rows, size_t cols, ptrdiff_t down, p
     return sum;
 }
 
-/* Transposes a square in tiles. */
+/* Transposes a square matrix in tiles. */
 void transpose(float *out, const float *in, size_t n, size_t tile) {
     for (size_t top = 0; top < n; top += tile) {
         size_t bottom = top + tile < n ? top + tile : n;

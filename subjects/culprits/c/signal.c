@@ -1,4 +1,4 @@
-/* Samples: shaped, smoothed, chosen, turned into shares. */
+/* Signal processing: polynomial, scaling, running mean, selection, normalization. */
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@ int has_avx2(void) { return __builtin_cpu_supports("avx2") != 0; }
 int has_avx2(void) { return 0; }
 #endif
 
-/* A polynomial of degree seven, by these coefficients from the highest on. */
+/* Coefficients of a polynomial of degree seven, highest first. */
 #define C0 0.5f
 #define C1 -1.25f
 #define C2 0.75f
@@ -52,8 +52,8 @@ void scale_down(double *out, const double *in, size_t n, double divisor) {
     for (size_t i = 0; i < n; i++) out[i] = in[i] / divisor;
 }
 
-/* A running mean over `width` samples, by sums from the first on. `sums` has room for n + 1 of them; without it the
-   function gets room of its own. Gives 0, or -1 when there is no memory. */
+/* A running mean over `width` samples, computed from prefix sums. `sums` has space for n + 1 of them; if it is NULL,
+   the function maps its own buffer. Returns 0, or -1 if there is no memory. */
 int running_mean(float *out, const float *in, size_t n, size_t width, double *sums) {
     size_t bytes = (n + 1) * sizeof(double);
     double *own = NULL;
@@ -70,7 +70,7 @@ int running_mean(float *out, const float *in, size_t n, size_t width, double *su
     return 0;
 }
 
-/* Copies the samples above a limit, and says how many there are. */
+/* Copies the samples above a limit and returns their number. */
 size_t select_above(int32_t *out, const int32_t *in, size_t n, int32_t limit) {
     size_t found = 0;
     for (size_t i = 0; i < n; i++)
@@ -78,7 +78,7 @@ size_t select_above(int32_t *out, const int32_t *in, size_t n, int32_t limit) {
     return found;
 }
 
-/* Turns weights into shares of their sum, which it gives. */
+/* Divides weights by their sum and returns the sum. */
 float shares(float *out, const float *weights, size_t n) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) sum += weights[i];
@@ -87,7 +87,7 @@ float shares(float *out, const float *weights, size_t n) {
     return whole;
 }
 
-/* Each sample with its two neighbours, in quarters. The second is what the first was called before. */
+/* Smooths with weights 1/4, 1/2, 1/4. Both functions are the same. */
 #define SOFTEN(name)                                                  \
     void name(float *out, const float *in, size_t n) {                \
         for (size_t i = 1; i + 1 < n; i++)                            \

@@ -1,4 +1,4 @@
-/* The norms of rows, by one thread or by a team of two that shares each row. */
+/* Norms of rows, computed by one thread or by two threads that split each row. */
 #include <pthread.h>
 #include <stddef.h>
 
@@ -34,7 +34,7 @@ static void *mate(void *unused) {
     return NULL;
 }
 
-/* Half of the row is the mate's. */
+/* The second thread computes half of the row. */
 static double sum_of_squares_shared(const float *x, size_t n) {
     struct part theirs = {x + n / 2, n - n / 2, 0};
     pthread_mutex_lock(&lock);
@@ -48,7 +48,7 @@ static double sum_of_squares_shared(const float *x, size_t n) {
     return mine + theirs.sum;
 }
 
-/* Writes the squared norm of each row and gives their sum, or -1 when a second thread cannot be had. */
+/* Writes the squared norm of each row and returns their sum, or -1 if the second thread cannot be started. */
 double row_norms(double *out, const float *in, size_t rows, size_t cols, int threads) {
     if (threads > 1 && !started) {
         pthread_t id;

@@ -1,15 +1,15 @@
-"""Pairs of Python statements whose second is slower for one known reason.
+"""Pairs of Python statements, of which the second is slower for one known reason.
 
-`laggard-bench.toml` has the statements, `planted.toml` the reasons. The libraries are looked for in the directory
-that LAGGARD_CULPRITS names, or beside this file. `python -m culprits` checks that the sides of each pair agree.
+`laggard-bench.toml` has the statements, `planted.toml` the reasons. The libraries are loaded from the directory
+LAGGARD_CULPRITS, or from the directory of this file. `python -m culprits` checks that both sides of each pair agree.
 """
 
 
 from . import filters, text, track
 from .native import Library, pointer
 
-# What a function takes and gives: p a pointer, n a size or a step, i an int, u an unsigned of 64 bits, w one of 32,
-# f a float, d a double, b a bool, - nothing.
+# Argument and return types: p pointer, n size or stride, i int, u 64-bit unsigned, w 32-bit unsigned, f float,
+# d double, b bool, - none.
 c = Library(
     "culprits_c",
     has_avx2="i:",

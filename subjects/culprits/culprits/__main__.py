@@ -1,6 +1,6 @@
-"""Runs both sides of each pair once and compares what they give. Needs Python 3.11.
+"""Run both sides of each pair once and compare their results. Requires Python 3.11.
 
-Sides run in processes of their own, as they may have an environment of their own.
+Sides run in separate processes, because they may have different environments.
 """
 
 import json
@@ -11,7 +11,7 @@ import tomllib
 from pathlib import Path
 
 PLACE = Path(__file__).resolve().parent.parent
-# What the libraries of numbers obey.
+# Variables that set the number of threads of numeric libraries.
 THREADS = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"]
 
 
@@ -25,7 +25,7 @@ def main():
     for case in bench["case"]:
         needs = planted.get(case["name"], {}).get("needs", [])
         if "avx2" in needs and not has_avx2():
-            print(f"{case['name']}: skipped, the processor has no AVX2")
+            print(f"{case['name']}: skipped, the CPU has no AVX2")
             continue
         try:
             a, b = (value_of(bench.get("setup", ""), case, case[side]) for side in "ab")
@@ -34,7 +34,7 @@ def main():
             bad.add(case["name"])
             continue
         same = a is not None and (not case.get("check", True) or agree(a, b, case.get("tolerance", 0)))
-        print(f"{case['name']}: {'the same' if same else 'differ: ' + str(a)[:60] + ' and ' + str(b)[:60]}")
+        print(f"{case['name']}: {'equal' if same else 'different: ' + str(a)[:60] + ' and ' + str(b)[:60]}")
         if not same:
             bad.add(case["name"])
     return 1 if bad else 0
@@ -52,7 +52,7 @@ def has_avx2():
 
 
 def value_of(setup, case, side):
-    """What a side's statement gives, as lists and numbers."""
+    """Value of a side's statement, as lists and numbers."""
     side = {"run": side} if isinstance(side, str) else side
     environment = os.environ | {"PYTHONPATH": str(PLACE)} | side.get("env", {})
     if "threads" in side:

@@ -1,4 +1,4 @@
-"""Libraries by ctypes, with as little between Python and the function as it allows."""
+"""Libraries loaded with ctypes, with minimal call overhead."""
 
 import ctypes
 import os
@@ -18,7 +18,7 @@ _TYPES = {
 
 
 class Library:
-    """A library and those of its functions that this kind of processor has."""
+    """A library with the functions that exist on this architecture."""
 
     def __init__(self, name, **functions):
         place = os.environ.get("LAGGARD_CULPRITS") or os.path.dirname(os.path.abspath(__file__))
@@ -37,5 +37,5 @@ class Library:
 
 
 def pointer(array):
-    """Where an array's elements begin. The array must be kept for as long as this is used."""
+    """Address of an array's data. The caller must keep the array alive."""
     return array.ctypes.data

@@ -1,8 +1,8 @@
-"""Words of a text."""
+"""Functions on lists of words."""
 
 
 def longest_run(words):
-    """The most words in a row that get no shorter."""
+    """Length of the longest run of words with non-decreasing length."""
     longest = run = before = 0
     for word in words:
         run = run + 1 if len(word) >= before else 1

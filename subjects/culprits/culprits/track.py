@@ -1,4 +1,4 @@
-"""How long a track of points is."""
+"""Length of a track of points."""
 
 import math
 

@@ -32,7 +32,7 @@ size_t bl_bytes_count(const char *bytes, size_t length, uint8_t byte) {
 
 size_t bl_str_length(const char *utf8) {
     size_t count = 0;
-    /* Every byte but those that continue a character. */
+    /* Count all bytes except UTF-8 continuation bytes. */
     for (; *utf8; utf8++) count += ((uint8_t)*utf8 & 0xc0) != 0x80;
     return count;
 }
@@ -149,7 +149,7 @@ void bl_fill(uint8_t *out, size_t length) {
 
 int32_t bl_check(int32_t x) { return x < 0 ? -1 : 0; }
 
-/* Pointers that the compiler must load each time, so that calls stay calls. */
+/* Volatile pointers, so that the compiler does not inline the calls. */
 static void (*volatile noop)(void) = bl_noop;
 static double (*volatile sum_double)(const double *, size_t) = bl_sum_double;
 
@@ -163,7 +163,7 @@ double bl_loop_sum(const double *values, size_t count, uint64_t times) {
     return sum;
 }
 
-/* 1##n - 100 is n, which as a literal of its own would be octal. */
+/* 1##n - 100 is n; the literal n itself would be octal. */
 #define BL_DEFINE(n) \
     int32_t bl_f##n(void) { return 1##n - 100; }
 BL_HUNDRED(BL_DEFINE)

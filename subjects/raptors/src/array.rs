@@ -1,4 +1,4 @@
-//! The class `Array`: who keeps the memory, where its elements are, and what Python sees of both.
+//! The Python class `Array`: owner of the memory, layout, and Python methods.
 
 use crate::call::{self, Operand};
 use crate::kind::{Kind, Numeric, by_kind};
@@ -9,7 +9,7 @@ use pyo3::types::{PyList, PySlice, PyTuple};
 use raptors_core::{Block, Out, View};
 use std::sync::Arc;
 
-/// An array of one or two dimensions; a view of memory that it may share with others.
+/// An array with one or two dimensions; a view of memory that may be shared.
 #[pyclass(frozen, module = "raptors")]
 pub(crate) struct Array {
     pub(crate) kind: Kind,
@@ -19,16 +19,16 @@ pub(crate) struct Array {
     pub(crate) owner: Arc<Owner>,
 }
 
-// SAFETY: the owner keeps the memory alive, from any thread, and nothing here writes to an array once it is made.
+// SAFETY: the owner keeps the memory alive in any thread, and arrays are not written after creation.
 unsafe impl Send for Array {}
 // SAFETY: as above.
 unsafe impl Sync for Array {}
 
-/// Who keeps the memory alive.
+/// Owner of the memory.
 pub(crate) enum Owner {
-    /// A result of ours.
+    /// A result of an operation.
     Ours(#[expect(dead_code, reason = "held, not read")] Block),
-    /// An object of Python that lends its memory, and may change what is in it.
+    /// A Python object that shares its memory and may modify it.
     Lent(#[expect(dead_code, reason = "held, not read")] PyUntypedBuffer),
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// Without gaps, row after row, or column after column.
+    /// Contiguous, row-major or column-major.
     pub(crate) fn dense(
         dimensions: usize,
         shape: (usize, usize),
@@ -67,7 +67,7 @@ impl Extent {
         self.sizes.iter().product::<isize>() as usize
     }
 
-    /// Some of the elements along one of two dimensions.
+    /// A selection of elements along one dimension.
     fn narrow(&mut self, at: &mut *mut u8, dimension: usize, part: Part) {
         let stride = self.strides_in_bytes[dimension];
         *at = at.wrapping_offset(part.start * stride);
@@ -76,7 +76,7 @@ impl Extent {
     }
 }
 
-/// What an index takes of a dimension.
+/// The elements of a dimension that an index selects.
 struct Part {
     start: isize,
     step: isize,
@@ -101,11 +101,11 @@ impl Array {
         let [row_stride, col_stride] =
             self.extent.strides_in_bytes.map(|bytes| bytes / size_of::<T>() as isize);
         let shape = (rows as usize, cols as usize);
-        // SAFETY: arrays are made only of memory that has these elements, aligned, and keep its owner.
+        // SAFETY: arrays are created only from memory with these aligned elements, and keep its owner alive.
         unsafe { View::new(self.at.cast(), shape, (row_stride, col_stride)) }
     }
 
-    /// The same memory, seen otherwise.
+    /// The same memory with another layout.
     fn sharing(&self, at: *mut u8, extent: Extent) -> Self {
         Self { kind: self.kind, at, extent, owner: Arc::clone(&self.owner) }
     }
@@ -207,7 +207,7 @@ impl Array {
         }
         if singles[first..].iter().all(|single| *single) {
             return by_kind!(self.kind, T => {
-                // SAFETY: the index was checked, so there is an element.
+                // SAFETY: the index was checked, so the element exists.
                 T::number(py, unsafe { at.cast::<T>().read() })
             });
         }
@@ -313,7 +313,7 @@ impl Array {
         buffer: *mut pyo3::ffi::Py_buffer,
         flags: std::ffi::c_int,
     ) -> PyResult<()> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { crate::lend::fill(slf, buffer, flags) }
     }
 }

@@ -1,4 +1,4 @@
-//! The operations as Python calls them: arguments checked, the type picked, large work done without the lock.
+//! The operations as called from Python: checks arguments, selects the type, releases the GIL for large work.
 
 use crate::array::{Array, Extent};
 use crate::convert;
@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyFloat};
 use raptors_core::ops::{self, Axis, Mismatch};
 use raptors_core::{Block, dispatch};
 
-/// Work on fewer bytes is over before another thread could have used the interpreter.
+/// Work on fewer bytes is too short to release the GIL.
 const UNLOCK_FROM_BYTES: usize = 64 << 10;
 
 /// The sum of all elements, or the sums along an axis.
@@ -70,7 +70,7 @@ pub(crate) fn backend(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(said)
 }
 
-/// An argument: an array, or what one can be made of.
+/// An argument: an array, or an object that can be converted to one.
 pub(crate) enum Operand<'py> {
     Array(Bound<'py, Array>),
     Made(Array),
@@ -158,7 +158,7 @@ pub(crate) fn sum_of_two(py: Python<'_>, a: &Array, b: &Array) -> PyResult<Array
     })
 }
 
-/// Which axis is meant; none for all elements, also where there is only one axis.
+/// The axis; `None` for all elements, also if there is only one axis.
 fn axis_of(a: &Array, axis: Option<isize>) -> PyResult<Option<Axis>> {
     let Some(axis) = axis else { return Ok(None) };
     let dimensions = a.extent.dimensions as isize;
@@ -173,7 +173,7 @@ fn axis_of(a: &Array, axis: Option<isize>) -> PyResult<Option<Axis>> {
     }
 }
 
-/// An array of what is left along an axis.
+/// The array of results along the remaining axis.
 fn along<'py>(
     py: Python<'py>,
     a: &Array,
@@ -187,7 +187,7 @@ fn along<'py>(
     Ok(Bound::new(py, Array::of_block(block, kind, extent))?.into_any())
 }
 
-/// Does work on this array, without the interpreter's lock where there is much of it.
+/// Does work on this array, with the GIL released if the array is large.
 fn unlocked<R: Send>(py: Python<'_>, a: &Array, work: impl Send + FnOnce() -> R) -> R {
     if a.extent.len() * a.kind.size() < UNLOCK_FROM_BYTES { work() } else { py.detach(work) }
 }

@@ -1,4 +1,4 @@
-//! Making arrays: of memory that Python lends, without a copy where that can be, and of lists.
+//! Creates arrays from Python buffers, without a copy if possible, and from lists.
 
 use crate::array::{Array, Extent, Owner};
 use crate::kind::{EXPECTED, Kind, Numeric, by_kind};
@@ -37,7 +37,7 @@ fn lends(source: &Bound<'_, PyAny>) -> bool {
     unsafe { pyo3::ffi::PyObject_CheckBuffer(source.as_ptr()) == 1 }
 }
 
-/// Shares the memory of an object, or copies it where elements do not lie as they must.
+/// Shares the memory of an object, or copies it if the layout is not supported.
 fn of_lender(source: &Bound<'_, PyAny>) -> PyResult<Array> {
     let lent = PyUntypedBuffer::get(source)?;
     let Some(kind) = Kind::of_format(lent.format(), lent.item_size()) else {
@@ -63,27 +63,27 @@ fn of_lender(source: &Bound<'_, PyAny>) -> PyResult<Array> {
     let is_aligned = at.addr().is_multiple_of(size)
         && extent.strides_in_bytes.iter().all(|stride| stride.unsigned_abs().is_multiple_of(size));
     if !is_aligned {
-        // SAFETY: the lender has these elements, wherever they lie.
+        // SAFETY: the exporter guarantees these elements.
         return unsafe { copied(kind, at, extent) };
     }
     Ok(Array { kind, at, extent, owner: Arc::new(Owner::Lent(lent)) })
 }
 
-/// A copy of elements that may lie anywhere.
+/// A copy of elements with any layout.
 ///
 /// # Safety
-/// There are elements where the extent says.
+/// All elements of the extent exist.
 unsafe fn copied(kind: Kind, at: *const u8, extent: Extent) -> PyResult<Array> {
     let [rows, cols] = extent.sizes;
     let [down, across] = extent.strides_in_bytes;
     by_kind!(kind, T => {
         let places = (0..rows).flat_map(|row| (0..cols).map(move |col| row * down + col * across));
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         fill::<T>(extent, places.map(|place| unsafe { at.offset(place).cast::<T>().read_unaligned() }))
     })
 }
 
-/// A copy without gaps, of another type where that is asked for.
+/// A contiguous copy, optionally with another type.
 fn converted(array: &Array, kind: Kind) -> PyResult<Array> {
     by_kind!(array.kind, From => {
         let view: View<From> = array.view();
@@ -93,13 +93,13 @@ fn converted(array: &Array, kind: Kind) -> PyResult<Array> {
     })
 }
 
-/// A new array of as many elements as the extent has, row after row.
+/// A new row-major array with the shape of the extent.
 fn fill<T: Numeric>(extent: Extent, elements: impl Iterator<Item = T>) -> PyResult<Array> {
     let len = extent.len();
     let block = Block::of::<T>(len)
         .ok_or_else(|| PyMemoryError::new_err(format!("not enough memory for {len} elements")))?;
     for (i, element) in elements.take(len).enumerate() {
-        // SAFETY: the block has room for `len` elements.
+        // SAFETY: the block has space for `len` elements.
         unsafe { block.as_ptr::<T>().add(i).write(element) };
     }
     let [rows, cols] = extent.sizes;
@@ -107,7 +107,7 @@ fn fill<T: Numeric>(extent: Extent, elements: impl Iterator<Item = T>) -> PyResu
     Ok(Array::of_block(block, T::KIND, Extent::dense(extent.dimensions, shape, T::KIND, false)))
 }
 
-/// An array of numbers in a sequence, or in sequences of equal length in a sequence.
+/// An array from a sequence of numbers, or from a sequence of sequences with equal length.
 fn of_lists(source: &Bound<'_, PyAny>, asked: Option<Kind>) -> PyResult<Array> {
     let mut numbers = Numbers { found: Vec::new(), are_integers: true };
     let mut cols = None;

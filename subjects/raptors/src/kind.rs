@@ -1,4 +1,4 @@
-//! The types of elements as Python knows them.
+//! Element types as seen from Python.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -33,7 +33,7 @@ impl Kind {
         }
     }
 
-    /// As in Python's module `struct`.
+    /// The format in Python's module `struct`.
     pub(crate) fn format(self) -> &'static CStr {
         match self {
             Self::Float32 => c"f",
@@ -42,7 +42,7 @@ impl Kind {
         }
     }
 
-    /// By the format of a buffer whose items have `size` bytes; none for what arrays cannot have.
+    /// The type for a buffer format with items of `size` bytes; `None` if not supported.
     pub(crate) fn of_format(format: &CStr, size: usize) -> Option<Self> {
         let order = if cfg!(target_endian = "little") { b'<' } else { b'>' };
         let code = match *format.to_bytes() {
@@ -58,7 +58,7 @@ impl Kind {
         }
     }
 
-    /// By name, or by a type of NumPy, whose text is its name.
+    /// The type for a name or a NumPy dtype, whose `str` is its name.
     pub(crate) fn asked(dtype: &Bound<'_, PyAny>) -> PyResult<Self> {
         let text = match dtype.getattr("__name__") {
             Ok(name) => name.str()?,
@@ -74,12 +74,12 @@ impl Kind {
 
 pub(crate) const EXPECTED: &str = "expected float32, float64 or int32";
 
-/// An element of arrays, with what Python has to do with it.
+/// An element type with its conversions to and from Python.
 pub(crate) trait Numeric: Element {
     const KIND: Kind;
-    /// Of means along an axis.
+    /// Type of means along an axis.
     const MEAN_KIND: Kind;
-    /// Of sums along an axis, where arrays can have it.
+    /// Type of sums along an axis, if arrays support it.
     const SUM_KIND: Option<Kind>;
 
     fn of_f64(number: f64) -> Self;
@@ -140,7 +140,7 @@ impl Numeric for i32 {
     }
 }
 
-/// Evaluates with `$element` standing for the type of elements of that kind.
+/// Evaluates an expression with `$element` bound to the element type.
 macro_rules! by_kind {
     ($kind:expr, $element:ident => $body:expr) => {
         match $kind {

@@ -1,4 +1,4 @@
-//! Lending an array's memory by the buffer protocol, which is how NumPy takes it without a copy.
+//! Exports the memory of an array through the buffer protocol, so that NumPy can use it without a copy.
 
 use crate::array::Array;
 use pyo3::exceptions::PyBufferError;
@@ -6,10 +6,10 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use std::ffi::c_int;
 
-/// Fills a buffer with where the elements are. It is for reading only, and keeps the array alive.
+/// Fills a read-only buffer, which keeps the array alive.
 ///
 /// # Safety
-/// `buffer` is null or points to a buffer that is to be filled.
+/// `buffer` is null or points to a buffer to fill.
 pub(crate) unsafe fn fill(
     array: Bound<'_, Array>,
     buffer: *mut ffi::Py_buffer,
@@ -21,7 +21,7 @@ pub(crate) unsafe fn fill(
     let asks = |flag: c_int| flags & flag == flag;
     let Array { kind, at, extent, .. } = array.get();
     let refuse = |why: &str| {
-        // SAFETY: the caller's; a buffer that is refused has no object.
+        // SAFETY: guaranteed by the caller; a rejected buffer has no object.
         unsafe { (*buffer).obj = std::ptr::null_mut() };
         Err(PyBufferError::new_err(why.to_owned()))
     };
@@ -37,7 +37,7 @@ pub(crate) unsafe fn fill(
         return refuse("the elements do not lie in the order that is asked for");
     }
     let first = 2 - extent.dimensions;
-    // The array is frozen and the buffer keeps it alive, so its sizes and strides may be pointed at.
+    // The array is immutable and the buffer keeps it alive, so pointers to its sizes and strides stay valid.
     let sizes = std::ptr::from_ref(&extent.sizes[first]).cast_mut();
     let strides = std::ptr::from_ref(&extent.strides_in_bytes[first]).cast_mut();
     let or_null = |flag, pointer| if asks(flag) { pointer } else { std::ptr::null_mut() };
@@ -58,12 +58,12 @@ pub(crate) unsafe fn fill(
         internal: std::ptr::null_mut(),
         obj: array.into_ptr(),
     };
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { buffer.write(filled) };
     Ok(())
 }
 
-/// In which orders the elements lie without gaps.
+/// Whether the elements are contiguous in row-major and in column-major order.
 struct Dense {
     by_rows: bool,
     by_columns: bool,

@@ -1,12 +1,9 @@
 //! The Python module `raptors`: arrays, and functions on them.
 //!
-//! Python calls straight into these functions, without a wrapper between. Arrays share the memory of what they were
-//! made from where that can be; results are arrays of their own. Large work runs without the interpreter's lock.
+//! Python calls these functions directly, without a Python wrapper. Arrays share memory with their source if possible;
+//! results own their memory. Large operations release the GIL.
 
-#![allow(
-    clippy::needless_pass_by_value,
-    reason = "what Python passes is taken out of its objects by value"
-)]
+#![allow(clippy::needless_pass_by_value, reason = "PyO3 passes arguments by value")]
 
 mod array;
 mod call;

@@ -1,15 +1,15 @@
-//! Values of arguments, counted by function.
+//! Argument values, counted by function.
 
 use super::thread::Registers;
 use crate::calls_wire::{ARGUMENTS, ARGUMENTS_OF_ONE, Argument, MOST_ARGUMENTS, Tables};
 use core::ptr::null;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-/// Slots that are looked at for one combination.
+/// Number of slots probed for one combination.
 const PROBES: u64 = 64;
 
-/// Counts a call by its first integer arguments, as many as are asked for. Answers where its
-/// duration is to be added; null when arguments are not asked for, or there are too many.
+/// Counts a call by its first integer arguments, as many as requested. Returns the row to which its
+/// duration is added; null if arguments are not requested or the table is full.
 pub(crate) fn count(tables: &Tables, symbol: u32, registers: &Registers) -> *const Argument {
     let wanted = (tables.header.arguments.load(Relaxed) as usize).min(MOST_ARGUMENTS);
     if wanted == 0 {

@@ -1,8 +1,8 @@
-//! The areas of this process's memory, read from the kernel without allocating.
+//! The mappings of this process, read from the kernel without allocation.
 
 use crate::sys::{self, nr, syscall};
 
-/// A piece of address space.
+/// A mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Area {
     pub(crate) start: u64,
@@ -11,9 +11,9 @@ pub(crate) struct Area {
     pub(crate) access: usize,
 }
 
-/// The area that holds an address.
+/// The mapping that contains an address.
 pub(crate) fn area_of(address: u64, buffer: &mut [u8]) -> Option<Area> {
-    // SAFETY: a fixed path; reads are bounded by the buffer.
+    // SAFETY: the path is null-terminated, and reads are bounded by the buffer.
     let file =
         unsafe { syscall!(nr::OPEN, c"/proc/self/maps".as_ptr(), sys::O_RDONLY | sys::O_CLOEXEC) };
     if file < 0 {
@@ -22,7 +22,7 @@ pub(crate) fn area_of(address: u64, buffer: &mut [u8]) -> Option<Area> {
     let mut line = Line::default();
     let mut found = None;
     while found.is_none() {
-        // SAFETY: see above.
+        // SAFETY: the read is bounded by the buffer.
         let got = unsafe { syscall!(nr::READ, file, buffer.as_mut_ptr(), buffer.len()) };
         let Some(bytes) = usize::try_from(got).ok().and_then(|got| buffer.get(..got)) else {
             break;
@@ -35,22 +35,22 @@ pub(crate) fn area_of(address: u64, buffer: &mut [u8]) -> Option<Area> {
             .filter_map(|byte| line.take(*byte))
             .find(|area| (area.start..area.end).contains(&address));
     }
-    // SAFETY: our own file.
+    // SAFETY: closes the file opened above.
     unsafe { syscall!(nr::CLOSE, file) };
     found
 }
 
-/// A line that is being read, byte by byte.
+/// A line that is parsed byte by byte.
 #[derive(Default)]
 struct Line {
     numbers: [u64; 2],
     access: usize,
-    /// 0 the start, 1 the end, 2 the access, 3 the rest.
+    /// 0 start, 1 end, 2 access, 3 the rest.
     field: usize,
 }
 
 impl Line {
-    /// The area, when this byte ends its line.
+    /// Returns the mapping if this byte ends its line.
     fn take(&mut self, byte: u8) -> Option<Area> {
         match (self.field, byte) {
             (_, b'\n') => {
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_maps_is_read() {
+    fn a_line_of_maps_is_parsed() {
         let text = "7ffc0000-7ffc2000 r-xp 00000000 00:00 0   [vdso]\n";
         let area = text.bytes().fold((Line::default(), None), |(mut line, _), byte| {
             let area = line.take(byte);

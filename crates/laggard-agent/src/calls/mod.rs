@@ -1,7 +1,7 @@
-//! The call tracer: what the dynamic linker asks of an auditor, and what it is answered.
+//! The call tracer: implements the auditing interface of the dynamic linker (`rtld-audit(7)`).
 //!
-//! The linker tells it of every object it loads and every symbol it binds. For a function that is
-//! to be traced it answers with a stub, which counts and times the call and then runs the function.
+//! The linker reports every object it loads and every symbol it binds. For a function that is to be
+//! traced, the auditor returns a stub, which counts and times the call and then runs the function.
 //! Nothing is traced unless the environment names a shared file ([`crate::calls_wire`]).
 
 mod arguments;
@@ -21,19 +21,19 @@ use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use objects::{LinkMap, Symbol};
 
-/// Bits of the answer to `la_objopen`: tell of symbols bound to and from it.
+/// Bits of the result of `la_objopen`: report symbols bound to and from the object.
 const BIND_TO: c_uint = 1;
 const BIND_FROM: c_uint = 2;
-/// Bit of `la_symbind64`: the symbol is asked for by `dlsym`.
+/// Flag of `la_symbind64`: the symbol is looked up by `dlsym`.
 const BY_DLSYM: c_uint = 8;
-/// A cookie that stands for no object.
+/// A cookie without an object.
 const NO_OBJECT: usize = usize::MAX;
 
-/// Whether what the program links is relocated.
+/// Whether the initially linked objects are relocated.
 static STARTED: AtomicBool = AtomicBool::new(false);
 
-/// Says hello. 0 makes the linker forget this library: nothing is asked for, or not of this
-/// process.
+/// Registers the auditor. A result of 0 makes the linker ignore this library: nothing is traced, or
+/// not in this process.
 #[cfg_attr(laggard_agent, unsafe(no_mangle))]
 pub(crate) extern "C" fn la_version(offered: c_uint) -> c_uint {
     let Some(tables) = tables::open() else { return 0 };
@@ -49,11 +49,11 @@ pub(crate) extern "C" fn la_version(offered: c_uint) -> c_uint {
     thread::FIRST_STACK.store(&raw const header as u64, Relaxed);
     thread::say_hello(tables);
     stacks::open();
-    // What is used here is the same in all versions of the interface.
+    // The functions used here are the same in all versions of the interface.
     offered
 }
 
-/// Notes an object.
+/// Registers an object.
 ///
 /// # Safety
 /// Only for the dynamic linker.
@@ -65,18 +65,19 @@ pub(crate) unsafe extern "C" fn la_objopen(
 ) -> c_uint {
     *cookie = NO_OBJECT;
     let Some(tables) = tables::tables().filter(|_| namespace == 0) else { return 0 };
-    // SAFETY: the linker's map.
+    // SAFETY: the linker passes a valid map.
     match unsafe { objects::opened(tables, map) } {
         Some(number) => {
             *cookie = number as usize;
-            // All of them, as any lookup by `dlsym` is a chance to patch what was loaded before.
+            // All objects, because any lookup by `dlsym` is an opportunity to patch objects loaded
+            // earlier.
             BIND_TO | BIND_FROM
         }
         None => 0,
     }
 }
 
-/// Forgets an object.
+/// Marks an object as unloaded.
 #[cfg_attr(laggard_agent, unsafe(no_mangle))]
 pub(crate) extern "C" fn la_objclose(cookie: &usize) -> c_uint {
     if let Some(tables) = tables::tables() {
@@ -85,14 +86,14 @@ pub(crate) extern "C" fn la_objclose(cookie: &usize) -> c_uint {
     0
 }
 
-/// Everything that the program links is loaded and relocated.
+/// Called when all initially linked objects are loaded and relocated.
 ///
 /// # Safety
 /// Only for the dynamic linker.
 #[cfg_attr(laggard_agent, unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn la_preinit(_cookie: *const usize) {
     let Some(tables) = tables::tables() else { return };
-    // SAFETY: before any other thread.
+    // SAFETY: no other thread runs yet, and the objects are relocated.
     unsafe { objects::patch_all(tables) };
     stacks::find_python();
     STARTED.store(true, Relaxed);
@@ -101,7 +102,7 @@ pub(crate) unsafe extern "C" fn la_preinit(_cookie: *const usize) {
     }
 }
 
-/// Objects are about to be loaded: those loaded before are relocated by now.
+/// Called before objects are loaded: those loaded earlier are relocated by now.
 ///
 /// # Safety
 /// Only for the dynamic linker.
@@ -112,13 +113,13 @@ pub(crate) unsafe extern "C" fn la_activity(_cookie: *const usize, what: c_uint)
         && STARTED.load(Relaxed)
         && let Some(tables) = tables::tables()
     {
-        // SAFETY: the linker holds its lock.
+        // SAFETY: the linker holds its lock, and the objects are relocated.
         unsafe { objects::patch_all(tables) };
         stacks::find_python();
     }
 }
 
-/// A symbol is bound. Answers what the caller gets.
+/// Called when a symbol is bound. Returns the address that the caller gets.
 ///
 /// # Safety
 /// Only for the dynamic linker.
@@ -135,22 +136,23 @@ pub(crate) unsafe extern "C" fn la_symbind64(
     let target = symbol.value;
     let Some(tables) = tables::tables() else { return target };
     if by_dlsym && STARTED.load(Relaxed) {
-        // SAFETY: the linker holds its lock, and has relocated what a program can ask about.
+        // SAFETY: the linker holds its lock, and has relocated the objects that a program can look
+        // up.
         unsafe { objects::patch_all(tables) };
     }
-    // A slot of the lazy table is for calls; a name asked for may be one of data.
+    // A slot of the lazy binding table is for calls; `dlsym` may look up data.
     let is_function = symbol.is_function() && (symbol.has_type() || !by_dlsym);
     let (caller, callee) = (objects::object(*caller as u64), objects::object(*callee as u64));
     let (Some(caller), Some(callee)) = (caller, callee) else { return target };
     if !is_function || name.is_null() {
         return target;
     }
-    // SAFETY: the linker's names end with a zero.
+    // SAFETY: the linker's names are null-terminated.
     let name = unsafe { CStr::from_ptr(name) };
     objects::bind(tables, caller, callee, name.to_bytes(), target)
 }
 
-/// Measures what a traced call costs, with a function that does nothing.
+/// Measures the overhead of a traced call, with an empty function.
 fn measure_cost() {
     const ROUNDS: usize = 7;
     const CALLS: u64 = 256;
@@ -166,7 +168,7 @@ fn measure_cost() {
         return;
     }
     let time = |address: u64| {
-        // SAFETY: both are functions without arguments or results.
+        // SAFETY: both addresses are those of functions without arguments or results.
         let function: extern "C" fn() = unsafe { core::mem::transmute(address) };
         let mut best = u64::MAX;
         for _ in 0..ROUNDS {
@@ -179,7 +181,7 @@ fn measure_cost() {
         best
     };
     let (traced, plain) = (time(stub), time(target));
-    // SAFETY: the state of this thread, which made the calls above.
+    // SAFETY: the state belongs to this thread, which made the calls above.
     if let Some(thread) = unsafe { trampoline::thread().as_mut() } {
         thread.restart_stacks();
     }

@@ -1,11 +1,11 @@
-//! Programs and libraries of this process, and the slots of code that binds without a lazy table.
+//! Programs and libraries of this process, and the slots of code that bypasses lazy binding.
 //!
-//! Code built with `-fno-plt` calls through `GLOB_DAT` slots, which the loader fills without asking
-//! auditors; those that point to a traced function of another object are redirected here. The same
-//! slots serve to take a function's address, so code that compares such an address with one from
-//! elsewhere may see two for one function. Within an object that is common (CPython compares slots
-//! of types with its own functions), so those are left alone, and so are function pointers in data
-//! (`R_X86_64_64`: vtables, tables of callbacks).
+//! Code built with `-fno-plt` calls through `GLOB_DAT` slots, which the loader fills without
+//! notifying auditors. Slots that point to a traced function of another object are redirected here.
+//! The same slots are used to take the address of a function, so code that compares such an address
+//! with one from elsewhere may see two addresses for one function. Within an object that is common
+//! (CPython compares type slots with its own functions), so slots within an object are not
+//! redirected, and neither are function pointers in data (`R_X86_64_64`: vtables, callback tables).
 
 use super::policy::{Roles, moves_stacks, obstacle};
 use super::{symbols, tables, thread};
@@ -17,10 +17,10 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
 pub(crate) use crate::elf::{LinkMap, Symbol};
 
-/// The first object of the program, which the linker's list starts with.
+/// The first object of the program, which is the head of the linker's list.
 static FIRST_MAP: AtomicPtr<LinkMap> = AtomicPtr::new(core::ptr::null_mut());
 
-/// The start of the linker's list; null before the first object.
+/// The head of the linker's list; null before the first object.
 pub(crate) fn first_map() -> *const LinkMap {
     FIRST_MAP.load(Acquire)
 }
@@ -36,7 +36,7 @@ struct Dynamic {
 #[derive(Clone, Copy)]
 struct Relocation {
     offset: u64,
-    /// The symbol above, the kind in the low half.
+    /// The symbol index in the upper half, the type in the lower half.
     what: u64,
     addend: i64,
 }
@@ -58,9 +58,9 @@ struct Segment {
 pub(crate) struct Object {
     dynamic: AtomicU64,
     bias: AtomicU64,
-    /// The executable parts: start and end. Data may lie between them.
+    /// Start and end of the executable segments. Data may lie between them.
     code: [[AtomicU64; 2]; CODE_PARTS],
-    /// Number in the shared table.
+    /// Index in the shared table.
     pub(crate) number: AtomicU32,
     /// See [`flags`].
     flags: AtomicU32,
@@ -87,15 +87,14 @@ static ALL: [Object; MOST] = [const {
 }; MOST];
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// Notes an object that was loaded. Answers its number in this process; None when there are too
-/// many.
+/// Registers a loaded object. Returns its index in this process; `None` if there are too many.
 ///
 /// # Safety
-/// `map` is the loader's.
+/// `map` must be the loader's.
 pub(crate) unsafe fn opened(tables: &'static Tables, map: &LinkMap) -> Option<u64> {
     let first = core::ptr::from_ref(map).cast_mut();
     let _ = FIRST_MAP.compare_exchange(core::ptr::null_mut(), first, AcqRel, Relaxed);
-    // SAFETY: the loader's names end with a zero.
+    // SAFETY: the loader's names are null-terminated.
     let name = unsafe { if map.name.is_null() { c"" } else { CStr::from_ptr(map.name.cast()) } };
     let is_program = name.is_empty();
     let mut buffer = [0u8; 1024];
@@ -137,7 +136,7 @@ pub(crate) unsafe fn opened(tables: &'static Tables, map: &LinkMap) -> Option<u6
     Some(u64::from(local))
 }
 
-/// Notes that an object is being unloaded.
+/// Marks an object as unloaded.
 pub(crate) fn closed(tables: &Tables, local: u64) {
     let Some(object) = object(local) else { return };
     object.flags.store(flags::CLOSED, Release);
@@ -146,12 +145,13 @@ pub(crate) fn closed(tables: &Tables, local: u64) {
     }
 }
 
-/// The object with this number in this process.
+/// The object with this index in this process.
 pub(crate) fn object(local: u64) -> Option<&'static Object> {
     ALL.get(..COUNT.load(Acquire) as usize)?.get(local as usize)
 }
 
-/// What a caller gets for a function: a stub when the call is to be traced, else the function.
+/// The address that a caller gets for a function: a stub if the call is to be traced, otherwise the
+/// function.
 pub(crate) fn bind(
     tables: &'static Tables,
     caller: &Object,
@@ -179,24 +179,25 @@ pub(crate) fn bind(
     })
 }
 
-/// Redirects the slots of all objects that were not yet looked at.
+/// Redirects the slots of all objects that were not yet processed.
 ///
 /// # Safety
-/// Only under the loader's lock, or before other threads run; the objects are relocated.
+/// Must be called under the loader's lock or before other threads run; the objects must be
+/// relocated.
 pub(crate) unsafe fn patch_all(tables: &'static Tables) {
     let count = COUNT.load(Acquire) as usize;
     for caller in ALL.iter().take(count) {
         let bits = caller.flags.load(Relaxed);
         if bits & flags::CALLER != 0 && bits & (flags::PATCHED | flags::CLOSED) == 0 {
             caller.flags.store(bits | flags::PATCHED, Relaxed);
-            // SAFETY: as the caller of this says.
+            // SAFETY: guaranteed by the caller.
             unsafe { patch(tables, caller) };
         }
     }
 }
 
 /// # Safety
-/// As [`patch_all`].
+/// As for [`patch_all`].
 unsafe fn patch(tables: &'static Tables, caller: &Object) {
     const RELA: i64 = 7;
     const RELASZ: i64 = 8;
@@ -209,9 +210,10 @@ unsafe fn patch(tables: &'static Tables, caller: &Object) {
     if entry.is_null() {
         return;
     }
-    // The loader adds the bias to addresses in place where the section is writable.
+    // The loader adds the bias to addresses in place if the section is writable.
     let address = |value: u64| if value < bias { value + bias } else { value };
-    // SAFETY: a loaded object's dynamic section ends with tag 0, and its tables are mapped.
+    // SAFETY: the dynamic section of a loaded object ends with tag 0, and its tables are mapped.
+    // The slots lie in the object.
     unsafe {
         while (*entry).tag != 0 {
             match (*entry).tag {
@@ -256,7 +258,7 @@ unsafe fn patch(tables: &'static Tables, caller: &Object) {
     }
 }
 
-/// The object whose code holds an address.
+/// The object whose code contains an address.
 fn holder(address: u64) -> Option<&'static Object> {
     ALL.iter().take(COUNT.load(Acquire) as usize).find(|object| {
         object.flags.load(Relaxed) & flags::CLOSED == 0
@@ -267,7 +269,7 @@ fn holder(address: u64) -> Option<&'static Object> {
     })
 }
 
-/// The page of the last slot, and whether it is read-only: slots lie side by side.
+/// The page of the last slot, and whether it is read-only: slots are adjacent.
 #[derive(Default)]
 struct Page {
     start: u64,
@@ -275,11 +277,11 @@ struct Page {
 }
 
 impl Page {
-    /// Writes a slot whose page may have been made read-only after relocation, and leaves the page
-    /// as it was.
+    /// Writes a slot whose page may have been made read-only after relocation, and restores the
+    /// protection of the page.
     ///
     /// # Safety
-    /// `slot` is in a loaded object's table of addresses.
+    /// `slot` must be in the address table of a loaded object.
     unsafe fn write(&mut self, slot: *mut u64, value: u64) -> bool {
         let start = slot as u64 & !4095;
         if self.start != start {
@@ -287,7 +289,7 @@ impl Page {
             let Some(area) = super::maps::area_of(start, &mut buffer) else { return false };
             *self = Page { start, is_read_only: area.access & sys::PROT_WRITE == 0 };
         }
-        // SAFETY: the page is mapped; it is writable, or made so here.
+        // SAFETY: the page is mapped; it is writable, or made writable here.
         unsafe {
             let both = sys::PROT_READ | sys::PROT_WRITE;
             if self.is_read_only && syscall!(nr::MPROTECT, start, 4096, both) != 0 {
@@ -311,7 +313,7 @@ fn program(buffer: &mut [u8]) -> &[u8] {
     usize::try_from(size).ok().and_then(|size| buffer.get(..size)).unwrap_or(b"[program]")
 }
 
-/// Addresses that an object takes, before the bias is added.
+/// Address ranges of an object, without the bias.
 #[derive(Default)]
 struct Extent {
     start: u64,
@@ -320,9 +322,9 @@ struct Extent {
 }
 
 impl Extent {
-    /// From the headers of its file: those in memory need not be mapped.
+    /// Read from the file, because the headers need not be mapped.
     fn read(path: &CStr) -> Option<Extent> {
-        // SAFETY: the path ends with a zero; reads are bounded by their buffers.
+        // SAFETY: the path is null-terminated, and reads are bounded by their buffers.
         unsafe {
             let file = syscall!(nr::OPEN, path.as_ptr(), sys::O_RDONLY | sys::O_CLOEXEC);
             if file < 0 {

@@ -1,16 +1,16 @@
-//! Which calls are traced: a pure choice over names.
+//! Selects the traced calls by name.
 //!
-//! A pattern with `*` or `?` must match the whole name. Without them, a pattern of modules may be
-//! any part of the file's name and a pattern of functions is the whole name. A pattern of modules
-//! with a slash is held against the whole path.
+//! A pattern with `*` or `?` must match the whole name. Otherwise, a module pattern matches any
+//! part of the file name, and a function pattern must equal the whole name. A module pattern with a
+//! slash is matched against the whole path.
 
 use crate::calls_wire::Reason;
 
-/// Patterns as they are in the shared file: texts that each end with a zero, then zeros.
+/// Patterns as in the shared file: null-terminated strings, followed by zeros.
 #[derive(Clone, Copy)]
 pub(crate) struct Patterns<'a>(pub(crate) &'a [u8]);
 
-/// What was asked for.
+/// The requested patterns.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     pub(crate) from: Patterns<'a>,
@@ -18,23 +18,23 @@ pub(crate) struct Wanted<'a> {
     pub(crate) function: Patterns<'a>,
 }
 
-/// What an object may be in a traced call, known once when it is loaded.
+/// The roles of an object in traced calls, determined once when it is loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Roles {
-    /// It may call.
+    /// Its calls are traced.
     pub(crate) caller: bool,
-    /// It may be called.
+    /// Calls to it are traced.
     pub(crate) callee: bool,
-    /// Calls within it count too, because both sides were named.
+    /// Calls within it are also traced, because it was named as caller and as callee.
     pub(crate) within: bool,
 }
 
 impl Wanted<'_> {
     /// The roles of an object, by its path.
     ///
-    /// Where nothing is asked for, extension modules and libraries call, and other libraries are
-    /// called: neither the program nor those that every process has. Whoever names a library wants
-    /// all its callers; whoever names only functions wants them everywhere.
+    /// Without patterns, callers are extension modules and libraries, and callees are other
+    /// libraries; the program and system libraries are excluded. If only libraries are named, all
+    /// callers are traced; if only functions are named, they are traced everywhere.
     pub(crate) fn roles(&self, path: &[u8], is_program: bool) -> Roles {
         let ordinary = !is_program && !is_of_the_system(path);
         let nothing_else = self.library.is_empty() && self.function.is_empty();
@@ -52,7 +52,7 @@ impl Wanted<'_> {
         Roles { caller, callee, within: named && caller && callee }
     }
 
-    /// Whether a function is wanted, by its name.
+    /// Whether a function is to be traced, by its name.
     pub(crate) fn function(&self, name: &[u8]) -> bool {
         self.function.is_empty() || self.function.iter().any(|pattern| glob(pattern, name))
     }
@@ -72,7 +72,7 @@ impl<'a> Patterns<'a> {
     }
 }
 
-/// Whether a pattern of modules is one of this file.
+/// Whether a module pattern matches this file.
 pub(crate) fn match_file(pattern: &[u8], path: &[u8]) -> bool {
     let name = if pattern.contains(&b'/') { path } else { file_name(path) };
     if pattern.is_empty() || pattern.iter().any(|byte| matches!(byte, b'*' | b'?')) {
@@ -151,7 +151,8 @@ pub(crate) fn obstacle(name: &[u8]) -> Option<Reason> {
     starts.iter().find(|(start, _)| name.starts_with(start)).map(|(_, reason)| *reason)
 }
 
-/// Libraries that every process or every Python has; calls into them tell little and are many.
+/// Libraries that every process or every Python has. Calls into them are frequent and rarely of
+/// interest.
 fn is_of_the_system(path: &[u8]) -> bool {
     let starts: &[&[u8]] = &[
         b"libc.so",
@@ -176,8 +177,8 @@ fn is_of_the_system(path: &[u8]) -> bool {
     is_the_loader(path) || starts.iter().any(|start| name.starts_with(start))
 }
 
-/// Whether a library switches between stacks by copying them away and back, as greenlet does. Two
-/// calls under way may then have the same place on the stack, and cannot be told apart.
+/// Whether a library switches stacks by copying them, as greenlet does. Two active calls may then
+/// have the same address on the stack and cannot be distinguished.
 pub(crate) fn moves_stacks(path: &[u8]) -> bool {
     let name = file_name(path);
     name.starts_with(b"_greenlet.") || name.starts_with(b"greenlet.")
@@ -192,7 +193,7 @@ fn file_name(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
-/// Whether a text matches a pattern as a whole. `*` is any text, `?` any byte.
+/// Whether a pattern matches the whole text. `*` matches any text, `?` any byte.
 pub(crate) fn glob(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut star = None;
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_wish_extensions_call_libraries() {
+    fn by_default_calls_between_extensions_and_libraries_are_traced() {
         let wish = wanted(b"\0", b"\0", b"\0");
         let check = |path: &str, is_program, caller, callee| {
             let expected = Roles { caller, callee, within: false };
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_library_is_called_by_all_others() {
+    fn all_callers_of_a_named_library_are_traced() {
         let wish = wanted(b"\0", b"libm.so\0/opt/*/libx.so\0", b"\0");
         assert!(wish.roles(b"/bin/a", true).caller);
         assert!(wish.roles(b"/lib/libc.so.6", false).caller);
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_within_a_library_count_when_both_sides_are_named() {
+    fn calls_within_a_library_named_on_both_sides_are_traced() {
         let wish = wanted(b"openblas\0", b"openblas\0", b"*gemm*\0");
         assert!(wish.roles(b"/v/libopenblas.so", false).within);
         assert!(wish.function(b"dgemm_"));
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_alone_are_wanted_everywhere() {
+    fn function_patterns_alone_apply_everywhere() {
         let wish = wanted(b"\0", b"\0", b"pthread_cond_wait\0");
         assert!(wish.roles(b"/lib/libc.so.6", false).callee);
         assert!(wish.roles(b"/bin/a", true).caller);
@@ -286,13 +287,13 @@ mod tests {
     }
 
     #[test]
-    fn libraries_that_move_stacks_are_known() {
+    fn libraries_that_move_stacks_are_recognized() {
         assert!(moves_stacks(b"/v/greenlet/_greenlet.cpython-311-x86_64-linux-gnu.so"));
         assert!(!moves_stacks(b"/v/greenlet/other.so"));
     }
 
     #[test]
-    fn some_functions_are_left_alone() {
+    fn special_functions_are_not_traced() {
         assert_eq!(obstacle(b"__sigsetjmp"), Some(Reason::ReturnsTwice));
         assert_eq!(obstacle(b"_Unwind_RaiseException"), Some(Reason::Unwinds));
         assert_eq!(obstacle(b"dlsym"), Some(Reason::AsksWhoCalls));

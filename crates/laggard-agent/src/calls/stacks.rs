@@ -1,8 +1,8 @@
-//! Whole stacks of some calls, native and Python, sent through the ring of the sampler.
+//! Full stacks of some calls, native and Python, sent through the sampler's ring.
 //!
-//! The stack of a traced program holds the trampoline's return addresses in place of the callers'.
-//! They are put back in the copy, as is rbx, which points to a [`Frame`] meanwhile, so that the
-//! copy unwinds as if nothing was traced.
+//! The stack of a traced program contains return addresses of the trampoline instead of the
+//! callers'. They are replaced in the copy, and so is rbx, which points to a [`Frame`] meanwhile.
+//! The copy then unwinds as if nothing was traced.
 
 use super::objects::first_map;
 use super::thread::Frame;
@@ -16,7 +16,7 @@ use crate::wire::{PythonFrame, RED_ZONE, Sample, kind, sample_flags};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 
-/// Place of rbx among DWARF's registers, and of the stack pointer.
+/// Index of rbx among the DWARF registers, and of the stack pointer.
 const RBX: usize = 3;
 const RSP: usize = 7;
 
@@ -24,15 +24,15 @@ struct Shared {
     ring: UnsafeCell<Option<Ring>>,
     python: UnsafeCell<Option<Interpreter>>,
     has_python: AtomicBool,
-    /// Process that has said where its code is.
+    /// Process that has sent its mappings.
     told: AtomicU32,
-    /// Whether a thread uses the buffer below.
+    /// Whether a thread uses `chain`.
     busy: AtomicBool,
     chain: UnsafeCell<[PythonFrame; LONGEST_CHAIN]>,
 }
 
-// SAFETY: ring and interpreter are written once, before they are announced; the buffer is taken
-// and given back by `busy`.
+// SAFETY: ring and interpreter are written once, before they are published; `busy` gives exclusive
+// access to the buffer.
 unsafe impl Sync for Shared {}
 
 static SHARED: Shared = Shared {
@@ -46,7 +46,7 @@ static SHARED: Shared = Shared {
     ),
 };
 
-/// The process's own memory through the kernel, which survives a bad address.
+/// The process's own memory, read by the kernel, which tolerates invalid addresses.
 #[derive(Clone, Copy)]
 struct Checked(u32);
 
@@ -54,7 +54,7 @@ impl Memory for Checked {
     fn load(self, address: u64) -> Option<u64> {
         let mut word = 0u64;
         let (local, remote) = ([&raw mut word as u64, 8], [address, 8]);
-        // SAFETY: the kernel checks what is read; the word has room for it.
+        // SAFETY: the kernel checks the source address, and `word` has room for eight bytes.
         let got = unsafe {
             syscall!(nr::PROCESS_VM_READV, self.0, local.as_ptr(), 1, remote.as_ptr(), 1, 0)
         };
@@ -62,44 +62,44 @@ impl Memory for Checked {
     }
 }
 
-/// Opens the ring, if stacks are wanted. Before any other thread.
+/// Opens the ring, if stacks are requested. Must run before any other thread.
 pub(crate) fn open() {
     let Some(tables) = tables::tables() else { return };
     if tables.header.stack_every.load(Relaxed) != 0 {
-        // SAFETY: before any other thread; the driver ends the path with a zero.
+        // SAFETY: no other thread runs yet; the driver null-terminates the path.
         unsafe { *SHARED.ring.get() = Ring::open(tables.header.ring.as_ptr().cast(), |_| true) };
     }
 }
 
-/// Looks for an interpreter among the objects that are loaded by now. The linker holds its lock.
+/// Looks for an interpreter among the loaded objects. The linker must hold its lock.
 pub(crate) fn find_python() {
-    // SAFETY: written by `open`.
+    // SAFETY: written only by `open`, before this runs.
     if SHARED.has_python.load(Acquire) || unsafe { (*SHARED.ring.get()).is_none() } {
         return;
     }
     let find = |name: &[u8]| {
-        // SAFETY: entries of the linker's list, relocated by now.
+        // SAFETY: relocated entries of the linker's list.
         Loaded(first_map()).find_map(|map| unsafe { elf::find(map, name) })
     };
     let found = python::find(find);
     if let Some(python) = found.and_then(|at| Interpreter::new(at, Checked(sys::getpid()))) {
-        // SAFETY: announced below, and never written again.
+        // SAFETY: not read before it is published below, and never written again.
         unsafe { *SHARED.python.get() = Some(python) };
         SHARED.has_python.store(true, Release);
     }
 }
 
-/// A call that begins.
+/// A call that starts.
 pub(crate) struct Call {
     pub(crate) registers: [u64; 17],
-    /// End of the memory that the stack is in; 0 when not known.
+    /// End of the mapping that contains the stack; 0 if unknown.
     pub(crate) stack_end: u64,
     pub(crate) symbol: u32,
-    /// How many calls it stands for.
+    /// Number of calls that it represents.
     pub(crate) weight: u32,
 }
 
-/// Keeps the stack of a call that is nested in these.
+/// Records the stack of a call that is nested in these frames.
 pub(crate) fn keep(call: Call, frames: &[Frame]) {
     let Call { mut registers, stack_end, symbol, weight } = call;
     // SAFETY: written by `open`, before any call.
@@ -108,7 +108,7 @@ pub(crate) fn keep(call: Call, frames: &[Frame]) {
     let time_ns = sys::clock_ns(sys::CLOCK_MONOTONIC);
     let told = SHARED.told.swap(pid, Relaxed);
     if told != pid {
-        // A thread that used the buffer when the process was forked is not in this one.
+        // A thread that used the buffer during the fork does not exist in this process.
         if told != 0 {
             SHARED.busy.store(false, Relaxed);
         }
@@ -118,16 +118,16 @@ pub(crate) fn keep(call: Call, frames: &[Frame]) {
         ring.header().dropped.fetch_add(1, Relaxed);
         return;
     }
-    // SAFETY: `busy` makes the buffer ours.
+    // SAFETY: `busy` gives exclusive access to the buffer.
     let chain = unsafe { &mut *SHARED.chain.get() };
     let (mut links, mut minor, mut flags) = (0, 0, 0);
     if SHARED.has_python.load(Acquire)
-        // SAFETY: announced, so written.
+        // SAFETY: `has_python` is set only after the interpreter is written.
         && let Some(python) = unsafe { (*SHARED.python.get()).as_ref() }
     {
         let memory = Checked(pid);
         minor = python.layout.minor;
-        // SAFETY: on the thread itself.
+        // SAFETY: runs on the thread itself.
         (links, flags) = unsafe {
             python.walk(sys::thread_pointer(), memory, chain, |code| {
                 send_code(ring, python, memory, code, pid)
@@ -170,7 +170,7 @@ pub(crate) fn keep(call: Call, frames: &[Frame]) {
     SHARED.busy.store(false, Release);
 }
 
-/// What rbx was in the caller, where it now points to a frame of ours.
+/// The caller's rbx, if it now points to one of our frames.
 fn own_rbx(frames: &[Frame], mut rbx: u64) -> u64 {
     for frame in frames.iter().rev() {
         if rbx == core::ptr::from_ref(frame) as u64 {
@@ -180,10 +180,10 @@ fn own_rbx(frames: &[Frame], mut rbx: u64) -> u64 {
     rbx
 }
 
-/// Puts callers' return addresses and rbx back into the copy of a stack.
+/// Restores the callers' return addresses and rbx in the copy of a stack.
 unsafe fn mend(copy: *mut u8, start: u64, length: u64, frames: &[Frame]) {
     let words = (length / 8) as usize;
-    // SAFETY: words of the copy; the ring aligns it to 8.
+    // SAFETY: `words` words of the copy, which the ring aligns to 8.
     let copy = unsafe { core::slice::from_raw_parts_mut(copy.cast::<u64>(), words) };
     let after = trampoline::after();
     let (Some(first), Some(last)) = (frames.first(), frames.last()) else { return };
@@ -193,7 +193,7 @@ unsafe fn mend(copy: *mut u8, start: u64, length: u64, frames: &[Frame]) {
             *word = own_rbx(frames, *word);
         }
     }
-    // Innermost first: a tail call shares the place of the call it stands in for.
+    // Innermost first: a tail call shares the slot of the call it replaces.
     for frame in frames.iter().rev() {
         let Some(offset) = frame.slot.checked_sub(start) else { continue };
         if let Some(word) = copy.get_mut((offset / 8) as usize)

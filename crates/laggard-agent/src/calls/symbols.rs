@@ -1,8 +1,8 @@
-//! Functions that are traced: their numbers, their true addresses and their stubs.
+//! Traced functions: their indices, their real addresses and their stubs.
 //!
-//! A stub is what a caller gets instead of the function. It loads the number of the function and
-//! jumps to the common entry. All stubs are written at the start, so that no memory is ever
-//! writable and executable at once, and no lock is needed later.
+//! A caller gets a stub instead of the function. The stub loads the index of the function and jumps
+//! to the common entry. All stubs are written at the start, so that no memory is ever writable and
+//! executable at the same time, and no lock is needed later.
 
 use super::tables::keep_text;
 use crate::calls_wire::{Reason, SYMBOLS, Symbol, Tables};
@@ -10,11 +10,11 @@ use crate::sys::{self, nr, syscall};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-/// True addresses by number of the function; read by the trampoline.
+/// Real addresses by index of the function; read by the trampoline.
 pub(crate) static TARGETS: [AtomicU64; SYMBOLS] = [const { AtomicU64::new(0) }; SYMBOLS];
 
-/// Numbers of this process by address and name, open addressing. Entries are never removed;
-/// those of an unloaded library are replaced.
+/// Function indices of this process by address and name, with open addressing. Entries are never
+/// removed; those of an unloaded library are replaced.
 static KNOWN: [Known; 2 * SYMBOLS] =
     [const { Known { key: AtomicU64::new(0), number: AtomicU32::new(0) } }; 2 * SYMBOLS];
 
@@ -23,16 +23,16 @@ const STUB: usize = 16;
 
 struct Known {
     key: AtomicU64,
-    /// Plus one; 0 while it is not known.
+    /// Index plus one; 0 until it is known.
     number: AtomicU32,
 }
 
-/// Writes all stubs. They jump to `entry` with the number of the function in r11.
+/// Writes all stubs. They jump to `entry` with the index of the function in r11.
 pub(crate) fn write_stubs(entry: u64) -> Option<()> {
     let bytes = ((SYMBOLS + 1) * STUB).next_multiple_of(4096);
     let access = sys::PROT_READ | sys::PROT_WRITE;
     let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS;
-    // SAFETY: a new mapping, written within its bounds before anyone knows of it.
+    // SAFETY: a new mapping, written within its bounds before it is published.
     unsafe {
         let start = syscall!(nr::MMAP, 0, bytes, access, flags, -1isize, 0);
         if (-4095..0).contains(&start) {
@@ -62,9 +62,10 @@ fn stub_at(start: u64, number: u64) -> u64 {
     start + (number + 1) * STUB as u64
 }
 
-/// The stub of a function, new or known; None when there are too many functions.
+/// The stub of a function, existing or new; `None` if there are too many functions.
 ///
-/// Two threads that bind one function at once may get two numbers for it: the driver adds them up.
+/// Two threads that bind the same function concurrently may get two indices for it; the driver adds
+/// them up.
 pub(crate) fn stub(tables: &Tables, target: u64, name: &[u8], object: u32) -> Option<u64> {
     let slot = slot(tables, target, name, object);
     if let Some(number) = slot.and_then(|slot| slot.number.load(Acquire).checked_sub(1)) {
@@ -78,7 +79,7 @@ pub(crate) fn stub(tables: &Tables, target: u64, name: &[u8], object: u32) -> Op
     Some(stub_at(STUBS.load(Relaxed), u64::from(number)))
 }
 
-/// Notes that a function is not traced, and why.
+/// Records that a function is not traced, and why.
 pub(crate) fn leave(tables: &Tables, target: u64, name: &[u8], object: u32, reason: Reason) {
     let slot = slot(tables, target, name, object);
     if slot.is_some_and(|slot| slot.number.load(Acquire) != 0) {
@@ -91,7 +92,7 @@ pub(crate) fn leave(tables: &Tables, target: u64, name: &[u8], object: u32, reas
     }
 }
 
-/// Takes a row for a function.
+/// Allocates a row for a function.
 pub(crate) fn keep<'a>(
     tables: &'a Tables,
     name: &[u8],
@@ -113,8 +114,8 @@ pub(crate) fn keep<'a>(
     Some((number, symbol))
 }
 
-/// The slot of a function, taken if need be. Its number is 0 when it is new, or when it belonged
-/// to a library that is no longer there.
+/// The slot of a function, allocated if needed. Its number is 0 if it is new, or if it belonged to
+/// a library that was unloaded.
 fn slot(tables: &Tables, target: u64, name: &[u8], object: u32) -> Option<&'static Known> {
     let hash = name.iter().fold(target ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)

@@ -1,4 +1,4 @@
-//! The shared file, mapped: finding it, and taking room from it.
+//! The mapped shared file, and allocation within it.
 
 use super::policy::{Patterns, Wanted};
 use crate::calls_wire::{Header, MAGIC, PATTERNS, TEXTS, Tables, VARIABLE};
@@ -8,28 +8,28 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64};
 
 static TABLES: AtomicPtr<Tables> = AtomicPtr::new(core::ptr::null_mut());
-/// Bytes of the mapping.
+/// Size of the mapping in bytes.
 static SIZE: AtomicU64 = AtomicU64::new(0);
 static PATH: Path = Path([const { AtomicU8::new(0) }; 4096]);
 
 struct Path([AtomicU8; 4096]);
 
-/// The tables; None before [`open`] succeeded.
+/// The tables; `None` before [`open`] succeeded.
 pub(crate) fn tables() -> Option<&'static Tables> {
-    // SAFETY: set by `open` to a mapping that is never taken away and holds only atomics.
+    // SAFETY: `open` sets it to a mapping that is never unmapped and contains only atomics.
     unsafe { TABLES.load(Acquire).as_ref() }
 }
 
 /// Maps the file that the environment names.
 pub(crate) fn open() -> Option<&'static Tables> {
     find_path()?;
-    // SAFETY: the path ends with a zero.
+    // SAFETY: the path is null-terminated.
     let file = unsafe { syscall!(nr::OPEN, PATH.0.as_ptr(), sys::O_RDWR | sys::O_CLOEXEC) };
     if file < 0 {
         return None;
     }
     let mut words = [0u64; 2];
-    // SAFETY: the kernel writes at most two words, which the header starts with; the mapping is a
+    // SAFETY: the kernel writes at most two words, with which the header starts. The mapping is a
     // new one.
     let mapped = unsafe {
         const { assert!(offset_of!(Header, magic) == 0 && offset_of!(Header, size) == 8) };
@@ -50,10 +50,11 @@ pub(crate) fn open() -> Option<&'static Tables> {
     tables()
 }
 
-/// What is to be traced.
+/// What to trace.
 pub(crate) fn wanted(tables: &'static Tables) -> Wanted<'static> {
     let patterns = |bytes: &'static [AtomicU8; PATTERNS]| {
-        // SAFETY: the driver wrote them before this process began, and nobody writes them since.
+        // SAFETY: the driver wrote the patterns before this process started, and nothing writes
+        // them since.
         Patterns(unsafe { core::slice::from_raw_parts(bytes.as_ptr().cast(), PATTERNS) })
     };
     Wanted {
@@ -63,9 +64,10 @@ pub(crate) fn wanted(tables: &'static Tables) -> Wanted<'static> {
     }
 }
 
-/// Takes bytes, a multiple of 64, from the file; None when it is full. Answers their offset.
+/// Allocates bytes, a multiple of 64, in the file. Returns their offset; `None` if the file is
+/// full.
 ///
-/// Memory is made present here, because touching a page that a full file system cannot provide
+/// The memory is populated here, because accessing a page that a full file system cannot provide
 /// would kill the process.
 pub(crate) fn reserve(tables: &Tables, bytes: u64) -> Option<u64> {
     let size = SIZE.load(Relaxed);
@@ -76,15 +78,15 @@ pub(crate) fn reserve(tables: &Tables, bytes: u64) -> Option<u64> {
         .ok()?;
     let start = at(tables, offset & !4095);
     let length = (offset + bytes).next_multiple_of(4096).min(size) - (offset & !4095);
-    // SAFETY: advice about our own mapping.
+    // SAFETY: affects only pages of our own mapping.
     let there = unsafe { syscall!(nr::MADVISE, start, length, sys::MADV_POPULATE_WRITE) };
     (there == 0 || allocate(offset, bytes)).then_some(offset)
 }
 
-/// Makes memory present on kernels that cannot populate a mapping (before 5.14).
+/// Allocates space on kernels that cannot populate a mapping (before 5.14).
 fn allocate(offset: u64, bytes: u64) -> bool {
-    // SAFETY: the path ends with a zero; it was ours before, and its first word says whether it
-    // still is.
+    // SAFETY: the path is null-terminated. The first word of the file shows whether it is still
+    // ours.
     unsafe {
         let file = syscall!(nr::OPEN, PATH.0.as_ptr(), sys::O_RDWR | sys::O_CLOEXEC);
         if file < 0 {
@@ -103,7 +105,7 @@ pub(crate) fn at(tables: &Tables, offset: u64) -> *mut u8 {
     core::ptr::from_ref(tables).cast_mut().cast::<u8>().wrapping_add(offset as usize)
 }
 
-/// Keeps a text; None when there is no room. Answers where it is and how long.
+/// Stores a text. Returns its offset and length; `None` if there is no room.
 pub(crate) fn keep_text(tables: &Tables, text: &[u8]) -> Option<(u32, u32)> {
     let size = text.len().min(4096) as u32;
     let start = tables
@@ -120,9 +122,9 @@ pub(crate) fn keep_text(tables: &Tables, text: &[u8]) -> Option<(u32, u32)> {
     Some((start, size))
 }
 
-/// Finds the path of the file in the environment the process began with.
+/// Finds the path of the file in the initial environment of the process.
 fn find_path() -> Option<()> {
-    // SAFETY: a fixed path; reads go to a buffer of their size.
+    // SAFETY: the path is null-terminated, and reads are bounded by the buffer.
     let file = unsafe {
         syscall!(nr::OPEN, c"/proc/self/environ".as_ptr(), sys::O_RDONLY | sys::O_CLOEXEC)
     };
@@ -131,11 +133,11 @@ fn find_path() -> Option<()> {
     }
     let name = VARIABLE.as_bytes();
     let mut buffer = [0u8; 1024];
-    // Bytes of the variable seen so far: its name, `=`, then its value.
+    // Number of matching bytes so far: the name, `=`, then the value.
     let mut seen = Some(0);
     let mut found = None;
     'all: loop {
-        // SAFETY: see above.
+        // SAFETY: the read is bounded by the buffer.
         let got = unsafe { syscall!(nr::READ, file, buffer.as_mut_ptr(), buffer.len()) };
         let Some(bytes) = usize::try_from(got).ok().and_then(|got| buffer.get(..got)) else {
             break;
@@ -160,7 +162,7 @@ fn find_path() -> Option<()> {
             };
         }
     }
-    // SAFETY: our own file.
+    // SAFETY: closes the file opened above.
     unsafe { syscall!(nr::CLOSE, file) };
     found
 }

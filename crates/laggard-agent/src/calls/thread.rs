@@ -1,13 +1,14 @@
-//! What a thread keeps while its calls are traced, and the ways off the fast path.
+//! State of a thread whose calls are traced, and the slow paths of the trampoline.
 //!
-//! The trampoline takes a call's return address off the stack, so that the function finds its stack
-//! arguments where it expects them, and keeps it in a [`Frame`] of a second stack. That stack is
-//! private memory: after a fork the child returns through its own copy. Counts are in the shared
-//! file; a child gets entries of its own.
+//! The trampoline takes the return address of a call off the stack, so that the function finds its
+//! stack arguments where it expects them, and stores it in a [`Frame`] of a second stack. That
+//! stack is private memory: after a fork, the child returns through its own copy. Counts are in the
+//! shared file; a child gets its own entries.
 //!
-//! Frames may stay behind: a jump or an exception leaves them without returning. A later call on
-//! the same machine stack, from above their place, shows that they are gone. A call on *another*
-//! machine stack (a signal's, a coroutine's) shows nothing, so areas of memory are compared first.
+//! Frames may be left behind: a jump or an exception leaves calls without returning. A later call
+//! on the same machine stack, from above their slot, shows that they are gone. A call on *another*
+//! machine stack (of a signal handler or a coroutine) shows nothing, so mappings are compared
+//! first.
 
 use super::maps::{self, Area};
 use super::symbols::TARGETS;
@@ -19,54 +20,54 @@ use core::ptr::{null, null_mut};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 
-/// Traced calls that may be nested.
+/// Maximum nesting of traced calls.
 pub(crate) const DEPTH: usize = 4096;
-/// Slots of the index that a hash leads to, and some more for those that are pushed on.
+/// Slots of the index that hashes map to, and spare slots for overflow at the end.
 const SLOTS: usize = 1 << 16;
 const SPARE_SLOTS: usize = 256;
-/// Places on one thread; then functions only.
+/// Maximum number of call sites per thread; beyond that, calls are counted by function only.
 const MOST_PLACES: u32 = 45_000;
 const MOST_ENTRIES: u32 = 49_000;
-/// Multiplies a key of the index.
+/// Multiplier of the hash of the index.
 pub(crate) const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-/// How far the number of a function is moved in a key of the index.
+/// Shift of the function index in a key.
 pub(crate) const KEY_SHIFT: u32 = 44;
 
-/// A call under way.
+/// A call in progress.
 #[repr(C)]
 pub(crate) struct Frame {
-    /// Where it returns to. The trampoline's unwind information expects it first.
+    /// Return address. The trampoline's unwind information expects it first.
     pub(crate) back: u64,
-    /// The caller's rbx, whose register points to this frame meanwhile.
+    /// The caller's rbx; the register points to this frame meanwhile.
     pub(crate) rbx: u64,
-    /// Where on the machine stack the return address was; [`GONE`] when the call is over and
-    /// frames above are not.
+    /// Address of the return address on the machine stack; [`GONE`] if the call is over but frames
+    /// above it are not.
     pub(crate) slot: u64,
-    /// Where it is counted.
+    /// The entry that counts it.
     pub(crate) entry: *mut Entry,
-    /// When it began.
+    /// Start time.
     pub(crate) began: u64,
-    /// Ticks in traced calls below.
+    /// Ticks in traced callees.
     pub(crate) below: u64,
-    /// Where its arguments are counted, or null.
+    /// The row that counts its arguments, or null.
     pub(crate) argument: *const Argument,
     spare: u64,
 }
 
 const GONE: u64 = 0;
-/// No image has this number, not even one that has yet to say hello.
+/// An image number that never occurs, not even before an image is registered.
 const NEVER: u32 = u32::MAX;
 
-/// A slot of the index from function and place to entry.
+/// A slot of the index from function and call site to entry.
 #[repr(C)]
 pub(crate) struct Slot {
     pub(crate) place: u64,
     pub(crate) symbol: u32,
-    /// Where the entry is in the file, in units of 64 bytes.
+    /// Offset of the entry in the file, in units of 64 bytes.
     pub(crate) entry: u32,
 }
 
-/// State of one thread, in private memory that is touched as needed.
+/// State of one thread, in private memory that is populated on demand.
 #[repr(C, align(4096))]
 pub(crate) struct Thread {
     /// Next free frame.
@@ -74,11 +75,11 @@ pub(crate) struct Thread {
     pub(crate) limit: *mut Frame,
     /// Start of the shared file.
     pub(crate) base: u64,
-    /// Image for which the fast path may be taken; [`NEVER`] when every call has to be looked at.
+    /// Image for which the fast path may be taken; [`NEVER`] if every call takes the slow path.
     pub(crate) fast_image: u32,
-    /// Calls until one whose stack is kept; counts down past zero when none is wanted.
+    /// Calls until the next one whose stack is recorded; wraps below zero if none is requested.
     pub(crate) countdown: u32,
-    /// What it was set to.
+    /// Initial value of `countdown`.
     interval: u32,
     image: AtomicU32,
     tid: AtomicU32,
@@ -86,13 +87,13 @@ pub(crate) struct Thread {
     row: *const wire::Thread,
     chunk: *mut Chunk,
     next: *mut Thread,
-    /// Machine stacks it was seen on.
+    /// Machine stacks that it has used.
     areas: [Area; 8],
     next_area: usize,
     buffer: [u8; 1024],
-    /// Takes what must not be counted.
+    /// Receives counts that must be discarded.
     nowhere: Entry,
-    /// Below the first frame: the place of a caller that is never gone.
+    /// Below the first frame: a caller that is never gone.
     floor: Frame,
     frames: [Frame; DEPTH],
     index: Index,
@@ -103,8 +104,8 @@ struct Index([Slot; SLOTS + SPARE_SLOTS]);
 
 pub(crate) const INDEX: usize = core::mem::offset_of!(Thread, index);
 
-/// Number of this image in the shared table. It has a page of its own, which the kernel clears in
-/// the child of a fork: 0 says that this process has not yet said hello.
+/// Number of this image in the shared table. It has its own page, which the kernel zeroes in the
+/// child of a fork: 0 means that this process is not registered yet.
 pub(crate) static IMAGE: Page = Page(AtomicU32::new(0));
 
 #[repr(C, align(4096))]
@@ -113,14 +114,14 @@ pub(crate) struct Page(pub(crate) AtomicU32);
 /// The image before a fork, and this process.
 static LAST_IMAGE: AtomicU32 = AtomicU32::new(0);
 static PID: AtomicU32 = AtomicU32::new(0);
-/// Whether calls get no frames.
+/// Whether calls are only counted, without frames.
 static ONLY_COUNT: AtomicBool = AtomicBool::new(false);
 /// An address in the stack of the first thread.
 pub(crate) static FIRST_STACK: AtomicU64 = AtomicU64::new(0);
-/// All states of threads of this process.
+/// All thread states of this process.
 static THREADS: AtomicPtr<Thread> = AtomicPtr::new(null_mut());
 
-/// Registers of the caller as the trampoline saves them, in order of address. The stack pointer at
+/// Registers of the caller as the trampoline saves them, by ascending address. The stack pointer at
 /// the call is the address of `back`.
 #[repr(C)]
 pub(crate) struct Registers {
@@ -138,9 +139,10 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
-    /// As they are when the function begins at `target`, in the order of [`crate::wire::Sample`].
+    /// The registers at the start of the function at `target`, in the order of
+    /// [`crate::wire::Sample`].
     fn at_entry(&self, target: u64) -> [u64; 17] {
-        // SAFETY: the trampoline saves rbx and r12 to r15 below.
+        // SAFETY: the trampoline saves rbx and r12 to r15 directly below this structure.
         let [rbx, r12, r13, r14, r15] =
             [1, 2, 3, 4, 5].map(|down| unsafe { *(&raw const self.rbp).sub(down) });
         let sp = &raw const self.back as u64;
@@ -159,7 +161,7 @@ impl Registers {
     }
 }
 
-/// How the trampoline goes on with a call.
+/// Instructions to the trampoline at the start of a call.
 #[repr(C)]
 pub(crate) struct Begun {
     /// The frame; null to jump to the function without one.
@@ -168,14 +170,14 @@ pub(crate) struct Begun {
     target: u64,
 }
 
-/// How the trampoline goes on after a call.
+/// Instructions to the trampoline at the end of a call.
 #[repr(C)]
 pub(crate) struct Ended {
     back: u64,
     rbx: u64,
 }
 
-/// Number of this image, which says hello if it has not.
+/// Number of this image, which is registered if needed.
 pub(crate) fn image(tables: &Tables) -> u32 {
     match IMAGE.0.load(Acquire) {
         0 => say_hello(tables),
@@ -183,8 +185,8 @@ pub(crate) fn image(tables: &Tables) -> u32 {
     }
 }
 
-/// From now on, calls are counted and not timed: they get no frames, which need stacks that stay
-/// where they are. As a new image, so that every thread hears of it.
+/// Switches to counting without times: frames need stacks that stay in place. Starts a new image,
+/// so that every thread notices.
 pub(crate) fn only_count(tables: &Tables) {
     if !ONLY_COUNT.swap(true, AcqRel) {
         tables.header.count_only.fetch_add(1, Relaxed);
@@ -192,7 +194,7 @@ pub(crate) fn only_count(tables: &Tables) {
     }
 }
 
-/// Gives this image its number.
+/// Registers this image and returns its number.
 pub(crate) fn say_hello(tables: &Tables) -> u32 {
     let pid = sys::getpid();
     let image = tables.header.images.fetch_add(1, AcqRel) + 1;
@@ -200,7 +202,7 @@ pub(crate) fn say_hello(tables: &Tables) -> u32 {
         row.parent.store(LAST_IMAGE.load(Relaxed), Relaxed);
         row.pid.store(pid, Release);
     }
-    // SAFETY: advice about a page of our own, which holds nothing else.
+    // SAFETY: affects only our own page, which contains nothing else.
     let wiped =
         unsafe { syscall!(nr::MADVISE, &raw const IMAGE, size_of::<Page>(), sys::MADV_WIPEONFORK) };
     if wiped != 0 {
@@ -216,11 +218,11 @@ pub(crate) fn say_hello(tables: &Tables) -> u32 {
     }
 }
 
-/// Begins a call that the fast path could not: the first of a thread or at a place, one after a
-/// fork or a jump, one nested too deep, or any when all are to be looked at.
+/// Starts a call that the fast path cannot handle: the first one of a thread or at a call site, one
+/// after a fork or a jump, one nested too deeply, or any if every call takes the slow path.
 ///
 /// # Safety
-/// Only for the trampoline, with the registers it saved and a function's number.
+/// Only for the trampoline, with the registers it saved and the index of a function.
 pub(crate) unsafe extern "C" fn enter(registers: &Registers, symbol: u64) -> Begun {
     let target = TARGETS.get(symbol as usize).map_or(0, |target| target.load(Relaxed));
     let symbol = symbol as u32;
@@ -236,7 +238,7 @@ pub(crate) unsafe extern "C" fn enter(registers: &Registers, symbol: u64) -> Beg
         thread.countdown = thread.countdown.wrapping_sub(1);
     }
     let is_due = thread.countdown == 0;
-    // Until a call comes whose stack can be kept.
+    // Stays due until a call whose stack can be recorded.
     thread.countdown = thread.countdown.max(1);
     let slot = &raw const registers.back as u64;
     let only_count = ONLY_COUNT.load(Relaxed);
@@ -270,13 +272,13 @@ pub(crate) unsafe extern "C" fn enter(registers: &Registers, symbol: u64) -> Beg
         };
         stacks::keep(call, thread.frames_in_use());
         thread.interval = thread.interval.saturating_mul(2).min(every);
-        // A fixed step could keep pace with the program.
+        // A fixed interval could be in phase with the program.
         let jitter = ticks() as u32 % (thread.interval / 2 + 1);
         thread.countdown = thread.interval - thread.interval / 4 + jitter;
     }
     let argument = arguments::count(tables, symbol, registers);
-    // SAFETY: below the limit. The slot is written before the frame is there and again after, as a
-    // signal's handler may use the frame in between.
+    // SAFETY: `top` is below the limit. The slot is written before and after the frame is taken,
+    // because a signal handler may use the frame in between.
     unsafe {
         let frame = thread.top;
         (&raw mut (*frame).slot).write_volatile(slot);
@@ -290,13 +292,13 @@ pub(crate) unsafe extern "C" fn enter(registers: &Registers, symbol: u64) -> Beg
     }
 }
 
-/// Ends a call that the fast path could not: after a fork, with frames left above it, or any when
-/// all are to be looked at. `now` is when it ended.
+/// Ends a call that the fast path cannot handle: after a fork, with frames left above it, or any if
+/// every call takes the slow path. `now` is the end time.
 ///
 /// # Safety
 /// Only for the trampoline, with the frame of the call that returned.
 pub(crate) unsafe extern "C" fn leave(frame: *mut Frame, now: u64) -> Ended {
-    // SAFETY: the frame is in the state of this thread, which is there because the frame is.
+    // SAFETY: the frame is in the state of this thread, which exists because the frame does.
     unsafe {
         let ended = Ended { back: (*frame).back, rbx: (*frame).rbx };
         let Some(tables) = tables::tables() else { return ended };
@@ -326,12 +328,12 @@ pub(crate) unsafe extern "C" fn leave(frame: *mut Frame, now: u64) -> Ended {
 }
 
 impl Thread {
-    /// Takes frames away that a jump or an exception left, as a call at `slot` shows. Answers the
-    /// place of a tail call: one past the start of the function that made it.
+    /// Removes frames that a jump or an exception left behind, as a call at `slot` shows. Returns
+    /// the call site of a tail call: one past the start of the function that made it.
     fn drop_left(&mut self, slot: u64, back: u64) -> Option<u64> {
         loop {
-            // SAFETY: there is always a frame below the top, if only the floor, whose slot is
-            // above all.
+            // SAFETY: there is always a frame below the top; the lowest is the floor, whose slot is
+            // above all others.
             let last = unsafe { &*self.top.sub(1) };
             if last.slot > slot {
                 return None;
@@ -348,11 +350,11 @@ impl Thread {
         }
     }
 
-    /// Gives up the frame of a call that returned, and those above it unless they are of another
+    /// Releases the frame of a call that returned, and those above it unless they belong to another
     /// machine stack.
     ///
     /// # Safety
-    /// The frame is one of this state.
+    /// The frame must belong to this state.
     unsafe fn release(&mut self, frame: *mut Frame) {
         // SAFETY: frames from `frame` to the top are in use.
         unsafe {
@@ -373,9 +375,9 @@ impl Thread {
         }
     }
 
-    /// Whether the call at a deeper slot is over, as one at `slot` shows if both are on one machine
-    /// stack. An area that is no thread's stack may hold several; there, the call is over for sure
-    /// only when its return address was overwritten.
+    /// Whether the call at a deeper slot is over, as a call at `slot` shows if both are on one
+    /// machine stack. A mapping that is not a thread's stack may contain several stacks; there, the
+    /// call is certainly over only if its return address was overwritten.
     fn is_left(&mut self, deeper: u64, slot: u64) -> bool {
         let (Some(a), Some(b)) = (self.area(deeper), self.area(slot)) else { return true };
         if a.end != b.end {
@@ -383,7 +385,7 @@ impl Thread {
         }
         let is_in = |address: u64| (b.start..b.end).contains(&address);
         let is_a_stack = is_in(sys::thread_pointer()) || is_in(FIRST_STACK.load(Relaxed));
-        // SAFETY: in an area that was just found to be mapped.
+        // SAFETY: the address is in a mapping that was just found.
         is_a_stack || unsafe { (deeper as *const u64).read_volatile() } != trampoline::after()
     }
 
@@ -392,7 +394,7 @@ impl Thread {
             return Some(*area);
         }
         let area = maps::area_of(address, &mut self.buffer)?;
-        // A stack that grew has its old end.
+        // A stack that grew still has the same end.
         let at = self.areas.iter().position(|old| old.end == area.end).unwrap_or_else(|| {
             self.next_area += 1;
             self.next_area % self.areas.len()
@@ -401,7 +403,7 @@ impl Thread {
         Some(area)
     }
 
-    /// Where calls of a function from a place are counted, new or known.
+    /// The entry that counts calls of a function from a call site, existing or new.
     fn entry(&mut self, tables: &Tables, symbol: u32, place: u64) -> *mut Entry {
         if let Some(entry) = self.find(tables, symbol, place, MOST_PLACES) {
             return entry;
@@ -427,7 +429,7 @@ impl Thread {
                 let _quiet = Quiet::new();
                 let offset = self.new_entry(tables)?;
                 let entry = tables::at(tables, offset).cast::<Entry>();
-                // SAFETY: just reserved in the mapped file.
+                // SAFETY: just allocated in the mapped file.
                 let new = unsafe { &*entry };
                 new.place.store(place, Relaxed);
                 new.symbol.store(symbol, Relaxed);
@@ -444,25 +446,26 @@ impl Thread {
         None
     }
 
-    /// Takes room for an entry; [`publish`](Self::publish) makes it count.
+    /// Allocates an entry; [`publish`](Self::publish) makes it visible.
     fn new_entry(&mut self, tables: &Tables) -> Option<u64> {
         const HEAD: u64 = size_of::<Chunk>() as u64;
         const SIZE: u64 = size_of::<Entry>() as u64;
-        // SAFETY: a chunk of this thread, or null; the row is in the mapped file, or null.
+        // SAFETY: the chunk belongs to this thread, or is null; the row is in the mapped file, or
+        // null.
         let (chunk, row) = unsafe { (self.chunk.as_ref(), self.row.as_ref()?) };
         let here = match chunk {
             Some(chunk) if chunk.used.load(Relaxed) < chunk.capacity.load(Relaxed) => chunk,
             _ => {
                 let capacity = if self.entries < 4 { 4 } else { 31 };
                 let Some(offset) = tables::reserve(tables, HEAD + capacity * SIZE) else {
-                    // The file is full and stays so: do not ask again.
+                    // The file is full and stays full: do not try again.
                     self.entries = MOST_ENTRIES;
                     return None;
                 };
                 let new = tables::at(tables, offset).cast::<Chunk>();
                 let link = chunk.map_or(&row.first, |chunk| &chunk.next);
                 self.chunk = new;
-                // SAFETY: just reserved in the mapped file.
+                // SAFETY: just allocated in the mapped file.
                 let new = unsafe { &*new };
                 new.capacity.store(capacity as u32, Relaxed);
                 link.store(offset, Release);
@@ -473,12 +476,12 @@ impl Thread {
         Some(start + HEAD + u64::from(here.used.load(Relaxed)) * SIZE)
     }
 
-    /// Starts again with the stack of the next call.
+    /// Makes the next call record its stack again.
     pub(crate) fn restart_stacks(&mut self) {
         (self.countdown, self.interval) = (1, 1);
     }
 
-    /// Calls under way, outermost first.
+    /// Calls in progress, outermost first.
     fn frames_in_use(&self) -> &[Frame] {
         // SAFETY: frames below the top are in use.
         unsafe {
@@ -489,7 +492,7 @@ impl Thread {
 
     fn publish(&mut self) {
         self.entries += 1;
-        // SAFETY: set by `new_entry`.
+        // SAFETY: set by `new_entry` to a chunk in the mapped file.
         if let Some(chunk) = unsafe { self.chunk.as_ref() } {
             chunk.used.store(chunk.used.load(Relaxed) + 1, Release);
         }
@@ -507,20 +510,20 @@ impl Thread {
         }
     }
 
-    /// Starts counting for a thread of the image, with nothing counted yet. Calls that are under
-    /// way go on, but what they took until now belongs to the process they began in.
+    /// Starts counting for this thread in an image, with no counts. Calls in progress continue, but
+    /// their time so far belongs to the process they started in.
     fn adopt(&mut self, tables: &Tables, image: u32) {
         let all = ONLY_COUNT.load(Relaxed) || tables.header.arguments.load(Relaxed) != 0;
         self.image.store(image, Relaxed);
         self.fast_image = if all { NEVER } else { image };
-        // The first call of a thread is kept, wherever it goes through.
+        // The stack of a thread's first call is recorded, whichever path it takes.
         (self.countdown, self.interval) = (if all { 1 } else { 0 }, 1);
         self.base = core::ptr::from_ref(tables) as u64;
         self.chunk = null_mut();
         self.entries = 0;
         self.areas = [Area { start: 0, end: 0, access: 0 }; 8];
         self.row = new_row(tables, image, self.tid.load(Relaxed)).map_or(null(), |row| row);
-        // SAFETY: whole pages of private memory become zeros again.
+        // SAFETY: whole pages of private memory, which are zeroed.
         unsafe {
             let index = &raw mut self.index;
             syscall!(nr::MADVISE, index, size_of::<Index>(), sys::MADV_DONTNEED);
@@ -538,7 +541,7 @@ impl Thread {
     }
 }
 
-/// The state of this thread, new or known; null when there is no memory for it.
+/// The state of this thread, existing or new; null if there is no memory for it.
 fn this(tables: &Tables) -> *mut Thread {
     let image = image(tables);
     let mut thread = trampoline::thread();
@@ -560,22 +563,22 @@ fn this(tables: &Tables) -> *mut Thread {
     thread
 }
 
-/// Memory for the state of a thread: that of one that ended, or new.
+/// Memory for the state of a thread: that of a thread that ended, or new.
 fn new_state() -> *mut Thread {
     let tid = sys::gettid();
     let pid = PID.load(Relaxed);
     let image = IMAGE.0.load(Relaxed);
     let mut old = THREADS.load(Acquire);
     for _ in 0..32 {
-        // SAFETY: states are never freed; only the owner touches more than the atomics.
+        // SAFETY: states are never freed, and only the owner accesses more than the atomics.
         let Some(state) = (unsafe { old.as_ref() }) else { break };
         let owner = state.tid.load(Relaxed);
-        // SAFETY: signal 0 asks only whether the thread is there.
+        // SAFETY: signal 0 only checks whether the thread exists.
         let ended = owner == tid || unsafe { syscall!(nr::TGKILL, pid, owner, 0) } < 0;
-        // A state from before a fork may be that of the thread that forked, under its old number.
+        // A state from before a fork may belong to the thread that forked, under its old ID.
         let is_ours = state.image.load(Relaxed) == image;
         if is_ours && ended && state.tid.compare_exchange(owner, tid, AcqRel, Relaxed).is_ok() {
-            // SAFETY: nobody else has it now.
+            // SAFETY: the exchange made this thread the owner.
             unsafe { (*old).start() };
             return old;
         }
@@ -583,13 +586,13 @@ fn new_state() -> *mut Thread {
     }
     let access = sys::PROT_READ | sys::PROT_WRITE;
     let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
-    // SAFETY: a new mapping; zeros are a valid state.
+    // SAFETY: a new mapping of this size; all-zero bytes are a valid state.
     let new = unsafe { syscall!(nr::MMAP, 0, size_of::<Thread>(), access, flags, -1isize, 0) };
     if (-4095..0).contains(&new) {
         return null_mut();
     }
     let new = new as *mut Thread;
-    // SAFETY: just mapped.
+    // SAFETY: just mapped, and not shared yet.
     let state = unsafe { &mut *new };
     state.tid.store(tid, Relaxed);
     state.start();
@@ -604,7 +607,7 @@ fn new_state() -> *mut Thread {
 }
 
 impl Thread {
-    /// Makes a state ready for its thread, except for what [`adopt`](Self::adopt) does.
+    /// Initializes a state for its thread, except for what [`adopt`](Self::adopt) does.
     fn start(&mut self) {
         self.image.store(0, Relaxed);
         self.fast_image = NEVER;
@@ -616,7 +619,8 @@ impl Thread {
     }
 }
 
-/// While it lives, the thread takes no signals: their handlers may call traced functions.
+/// Blocks all signals of the thread while it exists, because signal handlers may call traced
+/// functions.
 struct Quiet(u64);
 
 impl Quiet {
@@ -671,9 +675,9 @@ fn add(counter: &AtomicU64, more: u64) -> u64 {
     sum
 }
 
-/// Ticks of the processor's clock.
+/// Ticks of the time stamp counter.
 pub(crate) fn ticks() -> u64 {
-    // SAFETY: every x86-64 processor has it.
+    // SAFETY: every x86-64 CPU supports `rdtsc`.
     unsafe { _rdtsc() }
 }
 

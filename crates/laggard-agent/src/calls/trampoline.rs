@@ -1,16 +1,16 @@
-//! The entry and exit of a traced call, in assembly.
+//! Entry and exit of a traced call, in assembly.
 //!
-//! The fast path uses general-purpose registers only, so that arguments and results in vector
-//! registers of any width survive. Where it calls Rust, which is compiled for SSE2, it saves xmm0
-//! to xmm15 before: legacy instructions leave their upper parts alone. A real `call` enters the
-//! function and a real `ret` leaves the trampoline, so that the processor's prediction of returns
-//! stays true. rax (vector arguments of variadic functions) and r10 (static chain) survive; r11 is
-//! free by the rules of procedure linkage.
+//! The fast path uses only general-purpose registers, so that arguments and results in vector
+//! registers of any width are preserved. Before it calls Rust code, which is compiled for SSE2, it
+//! saves xmm0 to xmm15: legacy SSE instructions do not change the upper parts. A real `call` enters
+//! the function and a real `ret` leaves the trampoline, so that the CPU's return prediction stays
+//! correct. rax (number of vector arguments of variadic functions) and r10 (static chain) are
+//! preserved; the ABI allows procedure linkage code to clobber r11.
 //!
-//! While the function runs, rbx points to the [`Frame`](super::thread::Frame). The unwind
-//! information says so: the frame is the canonical address (the unwinder wants one that differs
-//! from that of the function it comes from), the return address and rbx are in it, and the
-//! caller's stack pointer is what it is after the return.
+//! While the function runs, rbx points to the [`Frame`](super::thread::Frame), and the unwind
+//! information describes that. The frame is the canonical frame address (the unwinder requires it
+//! to differ from that of the callee), the return address and rbx are stored in it, and the
+//! caller's stack pointer is its value after the return.
 
 use super::thread::Thread;
 
@@ -23,7 +23,7 @@ mod code {
     use core::mem::offset_of;
 
     global_asm!(
-        // The state of the thread, null before its first traced call.
+        // The state of the thread; null before its first traced call.
         ".section .tbss.laggard_thread,\"awT\",@nobits",
         ".p2align 3",
         ".type laggard_thread,@object",
@@ -39,7 +39,7 @@ mod code {
         ".hidden laggard_enter",
         ".globl laggard_enter",
         ".type laggard_enter,@function",
-        // r11 has the number of the function, [rsp] the return address.
+        // r11 is the index of the function, [rsp] the return address.
         "laggard_enter:",
         ".cfi_startproc",
         "push rax",
@@ -69,7 +69,7 @@ mod code {
         "2:",
         "cmp rdi, qword ptr [rsi + {LIMIT}]",
         "jae 7f",
-        // Find the entry; rdx is the place.
+        // Find the entry; rdx is the call site.
         "mov rcx, r11",
         "shl rcx, {KEY_SHIFT}",
         "xor rcx, rdx",
@@ -87,8 +87,8 @@ mod code {
         "jz 7f",
         "add rcx, qword ptr [rsi + {BASE}]",
         "add qword ptr [rcx + {BEGUN}], 1",
-        // Take the frame. The slot is written before the frame is there and again after, as a
-        // signal's handler may use the frame in between.
+        // Take the frame. The slot is written before and after the frame is taken, because a
+        // signal handler may use the frame in between.
         "mov qword ptr [rdi + {SLOT}], rax",
         "add qword ptr [rsi + {TOP}], {FRAME}",
         "mov qword ptr [rdi + {SLOT}], rax",
@@ -149,7 +149,7 @@ mod code {
         "add qword ptr [rbx - {FRAME} + {BELOW}], rax",
         "mov r10, qword ptr [rbx + {BACK}]",
         "mov r11, qword ptr [rbx + {RBX}]",
-        // From here on the frame may be used again.
+        // From here on the frame may be reused.
         "mov qword ptr [rdi + {TOP}], rbx",
         "add qword ptr [rsi + {FINISHED}], 1",
         "add qword ptr [rsi + {TOTAL}], rax",
@@ -162,7 +162,7 @@ mod code {
         "jbe 10f",
         "mov qword ptr [rsi + {MAX}], rax",
         "10:",
-        // The class of the duration, as `class_of` has it.
+        // The class of the duration, as in `class_of`.
         "add rax, 32",
         "bsr rcx, rax",
         "lea edx, [rcx*8 - 40]",
@@ -184,13 +184,13 @@ mod code {
         ".cfi_def_cfa rsp, 8",
         ".cfi_restore rbx",
         "ret",
-        // The slow way in: all registers saved, then Rust.
+        // The slow path of the entry: save all registers, then call Rust.
         "5:",
         ".cfi_restore_state",
         ".cfi_def_cfa_offset 48",
         ".cfi_restore rbx",
         "jne 7f",
-        // The same place on the stack: a tail call when the return address is the trampoline's.
+        // The same slot on the stack: a tail call if the return address is the trampoline's.
         "lea rcx, [rip + laggard_after]",
         "cmp rdx, rcx",
         "jne 7f",
@@ -201,7 +201,7 @@ mod code {
         "inc rdx",
         "jmp 2b",
         "4:",
-        // Not this slot of the index: an empty one ends the search.
+        // Not this slot of the index; an empty slot ends the search.
         "cmp dword ptr [rcx + {SLOT_ENTRY}], 0",
         "je 7f",
         "add rcx, 16",
@@ -220,7 +220,7 @@ mod code {
         ".cfi_rel_offset rbp, 0",
         "mov rbp, rsp",
         ".cfi_def_cfa_register rbp",
-        // What the function keeps for its caller; unwinding from here needs it.
+        // Callee-saved registers, which unwinding from here needs.
         "sub rsp, 304",
         "and rsp, -16",
         "mov qword ptr [rbp - 8], rbx",
@@ -289,7 +289,7 @@ mod code {
         "or rax, rdx",
         "mov qword ptr [rbx + {BEGAN}], rax",
         "jmp 6b",
-        // Without a frame: the function returns to its caller.
+        // Without a frame: the function returns directly to its caller.
         "8:",
         ".cfi_restore_state",
         "pop rdi",
@@ -303,7 +303,7 @@ mod code {
         "pop rax",
         ".cfi_adjust_cfa_offset -8",
         "jmp r11",
-        // The slow way out: results saved, then Rust. rax is the time.
+        // The slow path of the exit: save the results, then call Rust. rax is the time.
         "12:",
         ".cfi_def_cfa rbx, 0",
         ".cfi_offset rip, {BACK}",
@@ -336,7 +336,7 @@ mod code {
         "jmp 11b",
         ".cfi_endproc",
         ".size laggard_enter, . - laggard_enter",
-        // What the agent measures itself with.
+        // The empty function with which the agent measures its overhead.
         ".hidden laggard_nothing",
         ".globl laggard_nothing",
         ".type laggard_nothing,@function",
@@ -396,7 +396,7 @@ pub(crate) fn after() -> u64 {
     code::laggard_after as *const () as u64
 }
 
-/// A function that does nothing.
+/// An empty function.
 #[cfg(laggard_agent)]
 pub(crate) fn nothing() -> u64 {
     code::laggard_nothing as *const () as u64
@@ -406,7 +406,7 @@ pub(crate) fn nothing() -> u64 {
 #[cfg(laggard_agent)]
 pub(crate) fn thread() -> *mut Thread {
     let thread;
-    // SAFETY: reads the word in the thread's own storage.
+    // SAFETY: reads a word of the thread's own TLS.
     unsafe {
         core::arch::asm!(
             "mov {0}, qword ptr [rip + laggard_thread@GOTTPOFF]",
@@ -421,7 +421,7 @@ pub(crate) fn thread() -> *mut Thread {
 /// Sets the state of this thread.
 #[cfg(laggard_agent)]
 pub(crate) fn set_thread(thread: *mut Thread) {
-    // SAFETY: writes the word in the thread's own storage.
+    // SAFETY: writes a word of the thread's own TLS.
     unsafe {
         core::arch::asm!(
             "mov {0}, qword ptr [rip + laggard_thread@GOTTPOFF]",
@@ -433,7 +433,7 @@ pub(crate) fn set_thread(thread: *mut Thread) {
     }
 }
 
-/// Outside the injected library there is no trampoline: its code would take effect.
+/// Stand-ins outside of the injected library, where the trampoline must not take effect.
 #[cfg(not(laggard_agent))]
 mod absent {
     use super::Thread;

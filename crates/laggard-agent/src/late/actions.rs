@@ -1,4 +1,4 @@
-//! Signal actions: ours for the time of a block, the program's own before and after it.
+//! Signal actions: installs ours for a recording, and restores those of the program.
 
 use super::on_tick;
 use crate::sample::{
@@ -8,10 +8,11 @@ use crate::sample::{
 use crate::sys::{nr, syscall};
 use core::cell::UnsafeCell;
 
-/// Actions of the program that ours stand for.
+/// Previous actions of the program, by index of the signal.
 struct Before(UnsafeCell<[Action; SIGNALS.len()]>);
 
-// SAFETY: used by whoever starts or stops a block, and there is one at a time.
+// SAFETY: accessed only while a recording is started or stopped, which happens in one thread at a
+// time.
 unsafe impl Sync for Before {}
 
 static BEFORE: Before = Before(UnsafeCell::new([Action::DEFAULT; SIGNALS.len()]));
@@ -23,15 +24,15 @@ fn handler_of(signal: u32) -> u64 {
     }
 }
 
-/// Whether a signal comes to us first.
+/// Whether our handler is installed for a signal.
 pub(super) fn is_installed(signal: u32) -> bool {
     action(signal).handler == handler_of(signal)
 }
 
-/// The action that a signal has.
+/// The current action of a signal.
 fn action(signal: u32) -> Action {
     let mut now = Action::DEFAULT;
-    // SAFETY: only asks.
+    // SAFETY: only queries; `now` is valid for writes.
     unsafe { syscall!(nr::RT_SIGACTION, signal, 0, &raw mut now, 8) };
     now
 }
@@ -43,11 +44,12 @@ fn before(signal: u32) -> *mut Action {
     BEFORE.0.get().cast::<Action>().wrapping_add(at)
 }
 
-/// Has a signal come to us first. The program's own action is kept, and run for what is not ours.
+/// Installs our handler for a signal. The program's own action is stored, and is run for signals
+/// that are not ours.
 pub(super) unsafe fn install(signal: u32) {
     let old = action(signal);
     let handler = handler_of(signal);
-    // Kept from an earlier block.
+    // Still installed since an earlier recording.
     if old.handler == handler {
         return;
     }
@@ -55,7 +57,7 @@ pub(super) unsafe fn install(signal: u32) {
         SIGSEGV | SIGBUS => (SA_ONSTACK | SA_NODEFER, 0),
         _ => (SA_RESTART, !(bit(SIGSEGV) | bit(SIGBUS))),
     };
-    // SAFETY: nobody else changes these; the handler is one for this signal.
+    // SAFETY: only one thread at a time changes these; the handler is the one for this signal.
     unsafe {
         *before(signal) = old;
         keep_wanted(signal, &old);
@@ -65,11 +67,12 @@ pub(super) unsafe fn install(signal: u32) {
     }
 }
 
-/// Puts the program's own actions back, where it has not changed them since.
+/// Restores the program's own actions, unless the program has changed them since.
 pub(super) unsafe fn restore() {
     for signal in SIGNALS {
         if is_installed(signal) {
-            // SAFETY: what the kernel gave us; an action for once may have been used up.
+            // SAFETY: the stored action came from the kernel; its handler is replaced, because a
+            // one-shot action may have been used up.
             unsafe {
                 let mut old = *before(signal);
                 old.handler = wanted_handler(signal);

@@ -1,4 +1,4 @@
-//! Clocks of threads: a perf event or a timer each, that signals its thread.
+//! Clocks of threads: a perf event or a timer per thread, which signals that thread.
 
 use crate::sample::{
     PERF_ENABLE, PERF_ID, PerfEvent, SIGTRAP, TICK, bit, clock_event, high_descriptor, own_signal,
@@ -9,34 +9,34 @@ use crate::tasks::Tasks;
 use crate::wire::{Header, Trigger};
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
 
-/// Threads that can have a clock at a time.
+/// Maximum number of threads with a clock.
 pub(super) const MOST_THREADS: usize = 4096;
-/// What our signals carry above the number of the clock, and the program's do not.
+/// Marks our signals, above the index of the clock; signals of the program do not have it.
 pub(super) const MARK: u64 = 0x6c61_6767 << 32;
 
 /// A thread's clock.
 pub(super) struct Clock {
     pub(super) tid: AtomicU32,
-    /// Its perf event, and the event's own number: a program may close our descriptor, and have
-    /// another file under its number.
+    /// Its perf event, and the ID of the event: the program may close our descriptor and open
+    /// another file with the same number.
     fd: AtomicI32,
     id: AtomicU64,
     timer: AtomicI32,
-    /// CPU time of the thread when it got the clock, and at the last look.
+    /// CPU time of the thread when it got the clock, and at the last check.
     pub(super) began_ns: AtomicU64,
     pub(super) seen_ns: AtomicU64,
 }
 
 impl Clock {
-    /// Whether it is one; else it only keeps what is known of its thread.
+    /// Whether it has an event or a timer; otherwise it only stores the CPU times of its thread.
     pub(super) fn is_real(&self) -> bool {
         self.fd.load(Relaxed) >= 0 || self.timer.load(Relaxed) >= 0
     }
 }
 
-/// Clocks are added at its end by whoever has the right to read the list of threads.
+/// Clocks are appended only by the holder of the [`Tasks`] lock.
 struct Table {
-    /// The trigger of all threads, plus one.
+    /// The trigger of all threads plus one.
     trigger: AtomicU32,
     clocks: [Clock; MOST_THREADS],
     count: AtomicUsize,
@@ -61,7 +61,7 @@ pub(super) fn clocks() -> &'static [Clock] {
     &TABLE.clocks[..TABLE.count.load(Acquire)]
 }
 
-/// What is known of a thread.
+/// The entry of a thread.
 pub(super) fn clock_of(tid: u32) -> Option<&'static Clock> {
     clocks().iter().find(|clock| clock.tid.load(Relaxed) == tid)
 }
@@ -75,12 +75,12 @@ pub(super) fn signal_of(trigger: Trigger) -> u32 {
     if trigger == Trigger::SigTrap { SIGTRAP } else { TICK }
 }
 
-/// The clock with this number.
+/// The clock with this index.
 pub(super) fn clock_number(number: usize) -> Option<&'static Clock> {
     clocks().get(number)
 }
 
-/// The clock that has this descriptor.
+/// The index of the clock that has this descriptor.
 pub(super) fn number_of_descriptor(fd: i32) -> Option<usize> {
     clocks().iter().position(|clock| clock.fd.load(Relaxed) == fd)
 }
@@ -89,7 +89,7 @@ pub(super) fn set_trigger(trigger: Trigger) {
     TABLE.trigger.store(trigger as u32 + 1, Relaxed);
 }
 
-/// Forgets all clocks.
+/// Removes all clocks.
 pub(super) fn clear() {
     TABLE.count.store(0, Release);
 }
@@ -98,7 +98,7 @@ pub(super) const ESRCH: u32 = 3;
 const ENOSPC: u32 = 28;
 const PERF_DISABLE: usize = 0x2401;
 
-/// Gives a thread a clock, which does not run yet; none when it has one, or cannot have one now.
+/// Creates a disabled clock for a thread; `None` if it already has one or cannot have one now.
 pub(super) fn arm(
     tasks: &mut Tasks,
     header: &Header,
@@ -115,8 +115,8 @@ pub(super) fn arm(
     if known.is_none() {
         note(tid, sys::clock_ns(sys::clock_of_thread(tid)));
     }
-    // A signal that is blocked would wait for the thread, for ever perhaps, or be handed to one
-    // that waits for signals. A thread that is just being born has all blocked for a moment.
+    // A blocked signal could stay pending in the thread forever, or be delivered to a thread that
+    // waits for signals. A thread that is just starting has all signals blocked for a moment.
     if status.blocked & bit(signal_of(trigger)) != 0 {
         return Ok(None);
     }
@@ -141,7 +141,8 @@ fn open_event(header: &Header, trigger: Trigger, tid: u32, mark: u64) -> Result<
         event.signal_and_pass_on(mark);
     }
     let mut id = 0u64;
-    // SAFETY: an event of a thread of ours; descriptors are ours.
+    // SAFETY: `event` outlives the call, and the thread belongs to this process. The descriptor is
+    // the one just opened, and `id` is valid for writes.
     unsafe {
         const CLOSE_ON_EXEC: usize = 8;
         let at = &raw const event;
@@ -165,14 +166,14 @@ fn open_timer(clock: usize, tid: u32, mark: u64) -> Result<i32, u32> {
     event[1] = u64::from(TICK) | SIGEV_THREAD_ID << 32;
     event[2] = u64::from(tid);
     let mut timer = 0i32;
-    // SAFETY: the kernel reads the one and writes the other.
+    // SAFETY: the kernel reads `event` and writes `timer`, which both outlive the call.
     let made = unsafe { syscall!(nr::TIMER_CREATE, clock, event.as_ptr(), &raw mut timer) };
     if made < 0 { Err(-made as u32) } else { Ok(timer) }
 }
 
 pub(super) fn enable(clock: &Clock, header: &Header) {
     let (fd, timer) = (clock.fd.load(Relaxed), clock.timer.load(Relaxed));
-    // SAFETY: a clock of ours.
+    // SAFETY: the descriptor and the timer belong to this clock; `times` outlives the call.
     unsafe {
         if fd >= 0 {
             syscall!(nr::IOCTL, fd, PERF_ENABLE, 0);
@@ -189,7 +190,8 @@ pub(super) fn enable(clock: &Clock, header: &Header) {
 
 pub(super) fn disable(clock: &Clock) {
     let (fd, timer) = (clock.fd.load(Relaxed), clock.timer.load(Relaxed));
-    // SAFETY: a clock of ours; what threads inherited of it is disabled with it.
+    // SAFETY: the descriptor is checked to be ours, and the timer belongs to this clock. Events
+    // that threads inherited from it are disabled with it.
     unsafe {
         if fd >= 0 && is_still_ours(clock) {
             syscall!(nr::IOCTL, fd, PERF_DISABLE, 0);
@@ -202,22 +204,22 @@ pub(super) fn disable(clock: &Clock) {
 
 fn is_still_ours(clock: &Clock) -> bool {
     let mut id = 0u64;
-    // SAFETY: the kernel writes a word. Only an event answers.
+    // SAFETY: the kernel writes one word to `id`. Files other than events return an error.
     let answer = unsafe { syscall!(nr::IOCTL, clock.fd.load(Relaxed), PERF_ID, &raw mut id) };
     answer == 0 && id == clock.id.load(Relaxed)
 }
 
-/// Closes the event of a clock, and all that threads have inherited of it.
+/// Closes the event of a clock, and all events that threads inherited from it.
 pub(super) fn release(clock: &Clock) {
     if clock.fd.load(Relaxed) >= 0 && is_still_ours(clock) {
-        // SAFETY: the descriptor is ours.
+        // SAFETY: the descriptor is checked to be ours.
         unsafe { syscall!(nr::CLOSE, clock.fd.load(Relaxed)) };
     }
     clock.fd.store(-1, Relaxed);
     clock.timer.store(-1, Relaxed);
 }
 
-/// Keeps the CPU time of a thread that has no clock yet.
+/// Adds a thread without a clock, with its CPU time.
 pub(super) fn note(tid: u32, used: u64) {
     let at = TABLE.count.load(Relaxed);
     if let Some(clock) = TABLE.clocks.get(at) {

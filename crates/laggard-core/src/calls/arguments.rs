@@ -1,25 +1,25 @@
-//! With which values functions were called.
+//! Argument values of traced calls.
 
 use super::View;
 use rustc_hash::FxHashSet;
 
-/// Calls of a function with the same first integer arguments.
+/// Calls to a function with the same leading integer arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arguments {
     /// The function.
     pub function: String,
     /// Its library.
     pub library: String,
-    /// The values, as they were in the registers.
+    /// Argument values from registers.
     pub values: Vec<i64>,
-    /// Calls.
+    /// Number of calls.
     pub count: u64,
-    /// Time in them.
+    /// Total time of these calls.
     pub total_ns: u64,
 }
 
-/// The values that the functions of a view were called with, most time first. They are known by
-/// function, not by thread or caller.
+/// Argument values of the functions in a view, by decreasing time. They are recorded by function, not by
+/// thread or caller.
 pub fn arguments(view: &View) -> Vec<Arguments> {
     let kept: FxHashSet<u32> = view.rows.iter().map(|row| row.function).collect();
     let mut rows: Vec<Arguments> = view

@@ -1,67 +1,67 @@
-//! Two records side by side: what only one of them reaches, and where B takes longer.
+//! Comparison of two call traces.
 //!
-//! A is the reference. Ratios are B over A and gaps B minus A, so that above 1 and positive mean
-//! that B lags. Records of instructions are compared by those, and records that were measured in
-//! different ways by calls alone. A function is its name in its library: the same name in another library is another
-//! function, and is listed as such.
+//! A is the reference. Ratios are B divided by A and differences B minus A, so ratios above 1 and
+//! positive differences mean that B lags. Traces with instruction counts are compared by instructions.
+//! Traces with different measures are compared by number of calls. Functions are matched by name and
+//! library; the same name in another library is reported as moved.
 
 use super::{By, Measure, Tally, View, totals};
 use std::collections::BTreeMap;
 
-/// What one side amounts to.
+/// Totals of one side.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Side {
-    /// All its calls.
+    /// All calls.
     pub whole: Tally,
-    /// Functions it calls.
+    /// Number of called functions.
     pub functions: usize,
-    /// What was measured of them; none where nothing was called.
+    /// What was measured; `None` if nothing was called.
     pub measure: Option<Measure>,
 }
 
-/// A function on both sides, or on one.
+/// Comparison of one function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Its name.
     pub function: String,
     /// Its library.
     pub library: String,
-    /// Its calls in A; none when A does not call it.
+    /// Calls in A; `None` if A does not call it.
     pub a: Option<Tally>,
-    /// Its calls in B.
+    /// Calls in B; `None` if B does not call it.
     pub b: Option<Tally>,
 }
 
 impl Finding {
-    /// What B has of a measure minus what A has of it.
+    /// B minus A by this measure.
     pub fn gap(&self, by: Measure) -> i128 {
         let amount =
             |side: &Option<Tally>| side.as_ref().and_then(|tally| tally.amount(by)).unwrap_or(0);
         i128::from(amount(&self.b)) - i128::from(amount(&self.a))
     }
 
-    /// What B has of a measure over what A has of it; none when either has none.
+    /// B divided by A by this measure; `None` if either has none.
     pub fn ratio(&self, by: Measure) -> Option<f64> {
         ratio(&self.a, &self.b, |tally| tally.amount(by))
     }
 
-    /// Instructions of B over those of A, per call.
+    /// Instructions per call in B divided by those in A.
     pub fn per_call_ratio(&self) -> Option<f64> {
         let (instructions, calls) = (self.ratio(Measure::Instructions)?, self.count_ratio()?);
         Some(instructions / calls)
     }
 
-    /// Median duration of a call in B over that in A.
+    /// Median call duration in B divided by that in A.
     pub fn median_ratio(&self) -> Option<f64> {
         ratio(&self.a, &self.b, |tally| Some(tally.median()?.ns))
     }
 
-    /// Calls of B over those of A.
+    /// Number of calls in B divided by that in A.
     pub fn count_ratio(&self) -> Option<f64> {
         ratio(&self.a, &self.b, |tally| Some(tally.count))
     }
 
-    /// Whether the medians are in classes that do not touch.
+    /// Whether the histogram buckets of the medians do not touch.
     pub fn medians_differ(&self) -> Option<bool> {
         let (a, b) = (self.a.as_ref()?.median()?, self.b.as_ref()?.median()?);
         Some(a.high_ns < b.low_ns || b.high_ns < a.low_ns)
@@ -73,46 +73,45 @@ fn ratio(a: &Option<Tally>, b: &Option<Tally>, of: impl Fn(&Tally) -> Option<u64
     (a > 0 && b > 0).then(|| b as f64 / a as f64)
 }
 
-/// A name that A reaches in one library and B in another.
+/// A function that A calls in one library and B in another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moved {
-    /// The name.
+    /// Name of the function.
     pub function: String,
-    /// Libraries that have it in A alone.
+    /// Libraries that contain it only in A.
     pub a: Vec<String>,
-    /// Libraries that have it in B alone.
+    /// Libraries that contain it only in B.
     pub b: Vec<String>,
 }
 
-/// What two records differ in.
+/// Differences between two call traces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// The reference.
+    /// The reference side.
     pub a: Side,
-    /// The one asked about.
+    /// The compared side.
     pub b: Side,
-    /// What they are compared by: what was measured of both.
+    /// Measure of the comparison, available on both sides.
     pub measure: Measure,
-    /// Functions, largest gap first, whichever its sign.
+    /// Functions by decreasing absolute difference.
     pub rows: Vec<Finding>,
-    /// Names that are on both sides in different libraries.
+    /// Functions that are in different libraries on the two sides.
     pub moved: Vec<Moved>,
 }
 
 impl Comparison {
-    /// Self time of all calls of B minus that of A; own instructions or calls where those are
-    /// compared.
+    /// Overall difference, B minus A: self time, self instructions or number of calls.
     pub fn gap(&self) -> i128 {
         i128::from(self.whole(&self.b)) - i128::from(self.whole(&self.a))
     }
 
-    /// The same as a ratio.
+    /// Overall ratio, B divided by A.
     pub fn ratio(&self) -> Option<f64> {
         let (a, b) = (self.whole(&self.a), self.whole(&self.b));
         (a > 0 && b > 0).then(|| b as f64 / a as f64)
     }
 
-    /// Whether the sides were measured in different ways.
+    /// Whether the sides have different measures.
     pub fn is_mixed(&self) -> bool {
         matches!((self.a.measure, self.b.measure), (Some(a), Some(b)) if a != b)
     }
@@ -148,7 +147,7 @@ pub fn compare(a: &View, b: &View) -> Comparison {
         .map(|((function, library), (a, b))| Finding { function, library, a, b })
         .collect();
     let moved = moved(&rows);
-    // Stable: equal gaps stay in the order of names.
+    // Stable sort: equal differences stay in the order of names.
     rows.sort_by_key(|row| std::cmp::Reverse((row.gap(measure).unsigned_abs(), calls(row))));
     Comparison { a: sides.0, b: sides.1, measure, rows, moved }
 }

@@ -1,20 +1,20 @@
-//! What a record of calls measured.
+//! Measures of call traces.
 
 use crate::model::calls::{CallRow, Calls};
 
-/// What calls are weighed by, best first.
+/// What a call trace measured, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// How long they took.
+    /// Duration of calls.
     Time,
-    /// How many instructions they ran; there are no times.
+    /// Instructions, without durations.
     Instructions,
-    /// Nothing: they were counted.
+    /// Number of calls only.
     Calls,
 }
 
 impl Measure {
-    /// What a record has of its calls; none when it has no calls.
+    /// The measure of a call trace; `None` without calls.
     pub fn of(calls: &Calls) -> Option<Measure> {
         let is_timed = |row: &CallRow| row.total_ns > 0 || row.histogram.iter().any(|c| c.1 > 0);
         if calls.rows.is_empty() {
@@ -28,7 +28,7 @@ impl Measure {
         }
     }
 
-    /// As it is written in JSON.
+    /// The id in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Measure::Time => "time",

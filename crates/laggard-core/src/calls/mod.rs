@@ -1,12 +1,10 @@
-//! What traced calls say: which functions were reached, from where, how often and how long.
+//! Analysis of call traces: called functions, callers, counts and durations.
 //!
-//! A [`View`] is a record of calls narrowed to what is asked for; [`totals`] sums it up,
-//! [`tree`] shows callers with what they call, [`arguments`] the values that were passed, and
-//! [`compare`] sets two records side by side. Time without traced calls below (`self`) adds up
-//! over functions, libraries and threads; time with them (`total`) does not, since a call that
-//! makes another counts its time too. Of calls that were weighed in instructions, those of the
-//! functions themselves add up likewise; a [`Measure`] says what a record has. [`python_lines`] says
-//! which lines of Python made the calls, as far as kept stacks tell.
+//! A [`View`] is a filtered call trace. [`totals`] sums it, [`tree`] shows callers with their callees,
+//! [`arguments`] lists argument values, [`python_lines`] estimates the calling Python lines from recorded
+//! stacks, and [`compare`] compares two call traces. Self time (without traced callees) adds up over
+//! functions, libraries and threads. Total time does not, because it includes traced callees. The same
+//! holds for instructions. A [`Measure`] is what a call trace contains.
 
 mod arguments;
 mod compare;

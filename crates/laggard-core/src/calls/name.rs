@@ -1,7 +1,7 @@
-//! Names that fit what was asked for.
+//! Name patterns of filters.
 
-/// Whether a name is meant. An exact name means itself alone; else a pattern with `*` or `?` must
-/// match the whole name, and any other text may be a part of it, in any case.
+/// A name pattern. If an exact name exists, only it matches. Otherwise a pattern with `*` or `?` must
+/// match the whole name, and other text matches as a substring, ignoring case.
 pub(crate) struct Asked<'a> {
     text: &'a str,
     is_exact: bool,
@@ -23,12 +23,12 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Whether a name has a part, in any case.
+/// Whether a name contains a substring, ignoring case.
 pub(super) fn contains(name: &str, part: &str) -> bool {
     name.to_lowercase().contains(&part.to_lowercase())
 }
 
-/// Whether a text matches a pattern as a whole. `*` is any text, `?` any character.
+/// Whether a pattern matches a whole text. `*` matches any text, `?` any character.
 fn glob(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), text.chars().collect());
@@ -42,7 +42,7 @@ fn glob(pattern: &str, text: &str) -> bool {
             }
             Some(c) if *c == '?' || *c == text[t] => (p, t) = (p + 1, t + 1),
             _ => match star {
-                // The last star takes one more.
+                // Backtrack: the last star consumes one more character.
                 Some((at, from)) => {
                     (p, t) = (at + 1, from + 1);
                     star = Some((at, from + 1));
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_exact_name_means_itself_alone() {
+    fn an_exact_name_matches_only_itself() {
         let names = ["dgemm_", "dgemm_thread"];
         let check = |asked: &str, expected: &[&str]| {
             let asked = Asked::new(asked, names);

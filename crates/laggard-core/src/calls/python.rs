@@ -1,4 +1,4 @@
-//! Which lines of Python made the calls, as far as the stacks of a share of them tell.
+//! Python lines that make calls, estimated from recorded stacks.
 
 use super::View;
 use crate::model::profile::{Frame, FrameKind};
@@ -6,53 +6,52 @@ use crate::profile::short_path;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
-/// Where calls with no Python above them are said to be made.
+/// Location of calls without a Python caller.
 pub const NO_PYTHON: &str = "[no Python frame]";
 
-/// Calls of a function from a line of Python.
+/// Calls to a function from a Python line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PythonLine {
-    /// File and line of the innermost Python frame above the call, or [`NO_PYTHON`].
+    /// File and line of the innermost Python caller, or [`NO_PYTHON`].
     pub place: String,
-    /// Its Python function; empty where there is none.
+    /// Python function of the line; empty if there is none.
     pub caller: String,
-    /// The function that is called.
+    /// The called function.
     pub function: String,
     /// Its library.
     pub library: String,
-    /// Calls, estimated: the weights of its stacks, scaled so that those of the function are its
-    /// exact count.
+    /// Estimated number of calls: stack weights, scaled to the exact number of calls to the function.
     pub calls: f64,
-    /// The same as a share of the calls of the function.
+    /// Share of the calls to the function.
     pub share: f64,
-    /// Kept stacks that it rests on.
+    /// Number of recorded stacks behind the estimate.
     pub stacks: u64,
 }
 
-/// Lines of Python with what they call.
+/// Python lines with their calls.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PythonLines {
-    /// Kept stacks that the estimates rest on.
+    /// Number of recorded stacks behind the estimates.
     pub stacks: u64,
-    /// Calls of functions that no stack was kept of: nothing is known of their lines.
+    /// Calls to functions without recorded stacks.
     pub unknown_calls: u64,
-    /// Most calls first.
+    /// Rows by decreasing number of calls.
     pub rows: Vec<PythonLine>,
 }
 
-/// What the stacks of one function say.
+/// Stacks of one function.
 #[derive(Default)]
 struct Kept {
-    /// Calls, exactly.
+    /// Exact number of calls.
     count: u64,
-    /// What all its stacks stand for.
+    /// Total weight of its stacks.
     weight: u64,
-    /// Weight and number of stacks, by place and Python function.
+    /// Weight and number of stacks by line and Python function.
     lines: BTreeMap<(String, String), (u64, u64)>,
 }
 
-/// The lines of Python that make the calls of a view; no rows where no kept stack has Python in it.
-/// Stacks are of a function on a thread: a view of certain callers has those of all callers.
+/// Python lines that make the calls of a view; empty if no recorded stack has Python frames. Stacks are
+/// recorded by function and thread, so a view filtered by caller includes the stacks of all callers.
 pub fn python_lines(view: &View) -> PythonLines {
     let profile = &view.calls.profile;
     let is_python = |frame: &&Frame| frame.kind == FrameKind::Python;
@@ -63,7 +62,7 @@ pub fn python_lines(view: &View) -> PythonLines {
         *count = count.saturating_add(row.count);
         shown.insert((row.function, row.thread));
     }
-    // Stacks are many, their ends few.
+    // Cached, because many stacks share the same callers.
     let mut places: FxHashMap<u32, Option<(String, String)>> = FxHashMap::default();
     let (mut stacks, mut has_python) = (0, false);
     for sample in &profile.samples {
@@ -102,7 +101,7 @@ pub fn python_lines(view: &View) -> PythonLines {
             lines.rows.push(PythonLine { place, caller, function, library, calls, share, stacks });
         }
     }
-    // Stable: equal numbers stay in the order of names.
+    // Stable sort: equal numbers stay in the order of names.
     lines.rows.sort_by(|a, b| b.calls.total_cmp(&a.calls));
     lines
 }

@@ -1,58 +1,57 @@
-//! What some calls amount to: how many, how long, and how their durations spread.
+//! Statistics of a set of calls: count, total time and distribution of durations.
 
 use super::Measure;
 use crate::model::calls::CallRow;
 use std::collections::BTreeMap;
 
-/// Calls, summed up.
+/// Sum of calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Calls begun.
+    /// Number of calls started.
     pub count: u64,
-    /// Of these, calls that did not return.
+    /// Number of these that did not return.
     pub unfinished: u64,
-    /// Time in calls that returned, with traced calls below.
+    /// Total time of calls that returned, with traced callees.
     pub total_ns: u64,
-    /// The same without them.
+    /// Self time, without traced callees.
     pub self_ns: u64,
-    /// The shortest; none when nothing was timed.
+    /// Shortest duration; `None` if no call was timed.
     pub min_ns: Option<u64>,
-    /// The longest.
+    /// Longest duration.
     pub max_ns: Option<u64>,
-    /// Instructions in these calls and whatever they called; none where they were not counted. Where
-    /// one of these calls makes another, those of the inner one count twice.
+    /// Instructions with callees; `None` if not counted. Nested calls in this set count twice.
     pub instructions: Option<u64>,
-    /// Instructions of the functions themselves. They are known by function, so none where only
-    /// some of a function's calls are meant.
+    /// Self instructions. Recorded by function, so `None` if the set has only some of a function's
+    /// calls.
     pub own_instructions: Option<u64>,
-    /// Timed calls by the lower bound of their class.
+    /// Timed calls by lower bound of their histogram bucket.
     histogram: BTreeMap<u64, u64>,
 }
 
-/// Calls of about the same duration.
+/// A histogram bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class {
-    /// No call in it was shorter.
+    /// Lower bound.
     pub low_ns: u64,
-    /// None was longer.
+    /// Upper bound.
     pub high_ns: u64,
-    /// How many.
+    /// Number of calls.
     pub count: u64,
 }
 
-/// A duration below which a share of the calls lies, as well as classes tell it.
+/// A quantile of durations, with the resolution of the histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quantile {
-    /// The middle of its class.
+    /// Centre of the bucket.
     pub ns: u64,
-    /// It is not shorter,
+    /// Lower bound of the bucket.
     pub low_ns: u64,
-    /// and not longer.
+    /// Upper bound of the bucket.
     pub high_ns: u64,
 }
 
 impl Quantile {
-    /// How far off it may be, as a share of it.
+    /// Maximum relative error.
     pub fn error(&self) -> f64 {
         if self.ns == 0 { 0.0 } else { (self.high_ns - self.low_ns) as f64 / 2.0 / self.ns as f64 }
     }
@@ -79,7 +78,7 @@ impl Tally {
         self.merge(&other);
     }
 
-    /// Adds calls that were summed up already.
+    /// Adds another tally.
     pub fn merge(&mut self, other: &Tally) {
         self.count = self.count.saturating_add(other.count);
         self.unfinished = self.unfinished.saturating_add(other.unfinished);
@@ -95,30 +94,30 @@ impl Tally {
         }
     }
 
-    /// Calls whose duration is known.
+    /// Number of calls with a known duration.
     pub fn timed(&self) -> u64 {
         self.histogram.values().fold(0, |sum, &count| sum.saturating_add(count))
     }
 
-    /// Time per timed call. One preempted call can move it far: prefer the median.
+    /// Mean time per timed call. Sensitive to preempted calls; prefer the median.
     pub fn mean_ns(&self) -> Option<f64> {
         let timed = self.timed();
         (timed > 0).then(|| self.total_ns as f64 / timed as f64)
     }
 
-    /// Calls by duration, shortest first.
+    /// Histogram buckets, shortest durations first.
     pub fn classes(&self) -> impl Iterator<Item = Class> + '_ {
         let (min, max) = (self.min_ns.unwrap_or(0), self.max_ns.unwrap_or(u64::MAX));
         let mut later = self.histogram.keys().skip(1).copied();
         self.histogram.iter().map(move |(&low, &count)| {
-            // The next class that is in use cannot begin within this one.
+            // A bucket ends where the next used bucket starts.
             let end = class_end(low).min(later.next().unwrap_or(u64::MAX)).min(max);
             let low_ns = low.max(min);
             Class { low_ns, high_ns: end.max(low_ns), count }
         })
     }
 
-    /// The duration below which the share `q` of timed calls lies; none when nothing was timed.
+    /// Quantile `q` of durations; `None` if no call was timed.
     pub fn quantile(&self, q: f64) -> Option<Quantile> {
         let rank = ((q.clamp(0.0, 1.0) * self.timed() as f64).ceil() as u64).max(1);
         let mut seen = 0u64;
@@ -130,13 +129,13 @@ impl Tally {
         Some(Quantile { ns: low_ns + (high_ns - low_ns) / 2, low_ns, high_ns })
     }
 
-    /// The duration in the middle.
+    /// Median duration.
     pub fn median(&self) -> Option<Quantile> {
         self.quantile(0.5)
     }
 
-    /// What functions are compared by: total time, own instructions (which add up, where those with
-    /// whatever was called would show a gap at every level) or calls.
+    /// Amount that functions are compared by: total time, self instructions or calls. Self instructions
+    /// avoid showing the same difference at every level of the call tree.
     pub fn amount(&self, by: Measure) -> Option<u64> {
         match by {
             Measure::Time => Some(self.total_ns),
@@ -145,12 +144,12 @@ impl Tally {
         }
     }
 
-    /// Instructions per call, with whatever the calls called.
+    /// Instructions per call, with callees.
     pub fn instructions_per_call(&self) -> Option<f64> {
         self.instructions.filter(|_| self.count > 0).map(|n| n as f64 / self.count as f64)
     }
 
-    /// This self time as a share of that of a whole, or of calls where nothing has a time.
+    /// Share of self time, or of calls if there are no times.
     pub fn share_of(&self, whole: &Tally) -> f64 {
         if whole.self_ns == 0 {
             return self.share_of_calls(whole);
@@ -158,24 +157,23 @@ impl Tally {
         self.self_ns as f64 / whole.self_ns as f64
     }
 
-    /// These calls as a share of those of a whole.
+    /// Share of calls.
     pub fn share_of_calls(&self, whole: &Tally) -> f64 {
         if whole.count == 0 { 0.0 } else { self.count as f64 / whole.count as f64 }
     }
 
-    /// These own instructions as a share of those of a whole; none where either is not known.
+    /// Share of self instructions; `None` if either is unknown.
     pub fn share_of_own(&self, whole: &Tally) -> Option<f64> {
         part(self.own_instructions?, whole.own_instructions?)
     }
 
-    /// The same of instructions with whatever the calls called: a share only where no call of the
-    /// whole makes another.
+    /// Share of instructions with callees. Valid only if no call of the whole is nested in another.
     pub fn share_of_instructions(&self, whole: &Tally) -> Option<f64> {
         part(self.instructions?, whole.instructions?)
     }
 }
 
-/// What is known of two sums.
+/// Sum of two optional values; a missing value counts as 0.
 fn added(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.saturating_add(b)),
@@ -187,8 +185,8 @@ fn part(of: u64, whole: u64) -> Option<f64> {
     Some(if whole == 0 { 0.0 } else { of as f64 / whole as f64 })
 }
 
-/// Where a class ends at most. Classes are eight to an octave of the duration and a few ticks of
-/// the processor's clock, so an eighth of it and two nanoseconds wide at most.
+/// Maximum end of a bucket. Buckets are eight per octave, rounded to ticks of the CPU's clock, so a
+/// bucket is at most 1/8 of its start plus 2 ns wide.
 fn class_end(low_ns: u64) -> u64 {
     low_ns.saturating_add(low_ns / 8).saturating_add(2)
 }
@@ -222,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_the_middle_of_their_class() {
+    fn quantiles_are_bucket_centres() {
         let sum = tally(&[row(&[(80, 1), (800, 97), (8000, 2)], 85, 8100)]);
         let check = |q: f64, low_ns, high_ns| {
             let found = sum.quantile(q);
@@ -239,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn one_call_is_known_exactly() {
+    fn a_single_call_is_exact() {
         let sum = tally(&[row(&[(900, 1)], 955, 955)]);
         assert_eq!(sum.median(), Some(Quantile { ns: 955, low_ns: 955, high_ns: 955 }));
         assert_eq!(sum.mean_ns(), Some(955.0));
@@ -256,7 +254,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a file says, and however rows are spread.
+        /// Holds for any input.
         #[test]
         fn quantiles_rise_and_stay_in_bounds(
             rows in prop::collection::vec(

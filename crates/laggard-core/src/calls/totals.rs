@@ -1,28 +1,28 @@
-//! Sums by library, function, caller and thread.
+//! Calls by library, function, caller and thread.
 
 use super::{Caller, Measure, Tally, View};
 use crate::model::calls::CallRow;
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
-/// What to sum up by.
+/// Grouping of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// Library that is called.
+    /// Called library.
     Library,
-    /// Function that is called.
+    /// Called function.
     Function,
-    /// Place of the call, and function that is called.
+    /// Call site and called function.
     Caller,
     /// Thread.
     Thread,
 }
 
 impl By {
-    /// All of them.
+    /// All groupings.
     pub const ALL: [By; 4] = [By::Library, By::Function, By::Caller, By::Thread];
 
-    /// As it is written on the command line and in JSON.
+    /// The id on the command line and in JSON.
     pub fn word(self) -> &'static str {
         match self {
             By::Library => "library",
@@ -33,47 +33,47 @@ impl By {
     }
 }
 
-/// One row.
+/// A row of the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// What it is; of rows by caller, the function that is called.
+    /// Name of the group; for rows by caller, the called function.
     pub name: String,
-    /// What that belongs to: the library of a function, the process of a thread.
+    /// Parent of the group: the library of a function, the process of a thread.
     pub of: String,
-    /// The place of the call, of rows by caller.
+    /// Call site, for rows by caller.
     pub caller: Option<Caller>,
-    /// What its calls amount to.
+    /// Statistics of its calls.
     pub tally: Tally,
 }
 
-/// A table.
+/// A table of calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Totals {
-    /// What its rows are.
+    /// Grouping of the rows.
     pub by: By,
-    /// What the record measured.
+    /// Measure of the call trace.
     pub measure: Measure,
-    /// What shares are of.
+    /// All calls, the base of shares.
     pub whole: Tally,
-    /// Most self time first, or most own instructions, or most calls.
+    /// Rows by decreasing self time, self instructions or calls.
     pub rows: Vec<Row>,
 }
 
-/// What the shares of a table are of.
+/// Base of the shares in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShareOf {
     /// Self time.
     SelfTime,
-    /// Own instructions.
+    /// Self instructions.
     OwnInstructions,
-    /// Instructions with whatever was called, of the calls of one function.
+    /// Instructions with callees, for the calls to one function.
     Instructions,
     /// Calls.
     Calls,
 }
 
 impl Totals {
-    /// What shares are of: what adds up over the rows.
+    /// Base of shares: a quantity that adds up over the rows.
     pub fn share_of(&self) -> ShareOf {
         let is_one = |rows: &[Row]| {
             rows.windows(2).all(|w| (&w[0].name, &w[0].of) == (&w[1].name, &w[1].of))
@@ -166,7 +166,7 @@ fn group<K: Hash + Eq>(
         calls[number].push(call);
     }
     for (row, calls) in rows.iter_mut().zip(calls) {
-        // How much of it is due to which caller is not known.
+        // Self instructions are not recorded by caller.
         if row.caller.is_none() {
             row.tally.own_instructions = view.own_of(calls);
         }

@@ -1,29 +1,29 @@
-//! Callers with what they call: calling library, its functions, and below each what it calls.
+//! Tree of calling libraries, their functions, and the functions they call.
 
 use super::{By, Tally, View, totals};
 use std::collections::BTreeMap;
 
-/// A node, in the order of reading.
+/// A row of the tree, in depth-first order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeRow {
-    /// 0 for a calling library, 1 for a function of it, 2 for a function that it calls.
+    /// 0 for a calling library, 1 for a calling function, 2 for a called function.
     pub depth: usize,
     /// The library or function.
     pub name: String,
-    /// The library of a function that is called; of others empty.
+    /// Library of a called function; empty at other depths.
     pub library: String,
-    /// What the calls amount to.
+    /// Statistics of the calls.
     pub tally: Tally,
 }
 
-/// A group of rows, and those inside it.
+/// A group of rows with its subgroups.
 #[derive(Default)]
 struct Branch<'a> {
     tally: Tally,
     children: BTreeMap<(&'a str, &'a str), Branch<'a>>,
 }
 
-/// The tree, most self time (or most instructions, or most calls) first on every level.
+/// Builds the tree, sorted by decreasing self time, instructions or calls on every level.
 pub fn tree(view: &View) -> Vec<TreeRow> {
     let table = totals(view, By::Caller);
     let mut root = Branch::default();

@@ -1,4 +1,4 @@
-//! Traced calls narrowed to what is asked for.
+//! Filtered call traces.
 
 use super::name::{Asked, contains};
 use super::{Measure, Tally};
@@ -7,50 +7,50 @@ use crate::profile::{Missing, file_name, frame_label};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// Which calls to keep; those that fit all of it.
+/// Filter for calls; all conditions must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Part of the name of the library that is called, in any case.
+    /// Substring of the called library's name, ignoring case.
     pub library: Option<String>,
-    /// The function that is called: its name, a pattern or a part of it.
+    /// Called function: a name, a pattern or a substring.
     pub function: Option<String>,
-    /// Part of a thread's name, or its number.
+    /// Substring of a thread name, or a thread id.
     pub thread: Option<String>,
-    /// Part of the name of a thread's program, or the number of its process.
+    /// Substring of a program name, or a process id.
     pub process: Option<String>,
 }
 
-/// The place that a call is made from.
+/// A call site.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Caller {
     /// Its program or library.
     pub library: String,
-    /// Its function; `[libx.so+0x12]` where there is no name.
+    /// Its function; `[libx.so+0x12]` without a symbol.
     pub function: String,
-    /// Source file and line; empty when not known.
+    /// Source file and line; empty if unknown.
     pub place: String,
 }
 
-/// The calls that a filter keeps.
+/// Calls that match a filter.
 #[derive(Clone, Debug)]
 pub struct View<'a> {
-    /// All there is.
+    /// The unfiltered call trace.
     pub calls: &'a Calls,
-    /// Calls that were kept.
+    /// Matching rows.
     pub rows: Vec<&'a CallRow>,
-    /// What they amount to.
+    /// Statistics of all matching calls.
     pub whole: Tally,
-    /// What the record measured; calls where there are none.
+    /// Measure of the call trace; `Calls` if it is empty.
     pub measure: Measure,
-    /// By number of a function: its own instructions, and the rows that the record has of it.
+    /// By function: self instructions and number of rows in the call trace.
     own: FxHashMap<u32, (u64, usize)>,
 }
 
-/// Where code of no known module is said to be.
+/// Library name of code without a known module.
 const UNKNOWN: &str = "[unknown]";
 
 impl<'a> View<'a> {
-    /// All calls.
+    /// View of all calls.
     pub fn whole(calls: &'a Calls) -> View<'a> {
         View {
             calls,
@@ -62,7 +62,7 @@ impl<'a> View<'a> {
         .summed()
     }
 
-    /// The calls that a filter keeps.
+    /// View of the calls that match a filter.
     pub fn new(calls: &'a Calls, filter: &Filter) -> Result<View<'a>, Missing> {
         let mut view = View::whole(calls);
         if let Some(asked) = &filter.library {
@@ -86,7 +86,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Calls of a function: its name, a pattern or a part of it.
+    /// Calls to a function, given by name, pattern or substring.
     pub fn calls_of(&self, asked: &str) -> Result<View<'a>, Missing> {
         let wanted = Asked::new(asked, self.rows.iter().map(|row| self.function(row).0));
         let mut view = self.clone();
@@ -94,7 +94,7 @@ impl<'a> View<'a> {
         Ok(view.summed())
     }
 
-    /// Calls that a function makes.
+    /// Calls made by a function.
     pub fn calls_by(&self, asked: &str) -> Result<View<'a>, Missing> {
         let callers: Vec<String> = self.rows.iter().map(|row| self.caller(row).function).collect();
         let wanted = Asked::new(asked, callers.iter().map(String::as_str));
@@ -103,7 +103,7 @@ impl<'a> View<'a> {
         Ok(view.summed())
     }
 
-    /// Name and library of the function that a row calls.
+    /// Name and library of the called function.
     pub fn function(&self, row: &CallRow) -> (&'a str, &'a str) {
         self.name(row.function)
     }
@@ -121,7 +121,7 @@ impl<'a> View<'a> {
         (profile.texts.get(function.name), if library.is_empty() { UNKNOWN } else { library })
     }
 
-    /// The place that a row's calls are made from.
+    /// Call site of a row.
     pub fn caller(&self, row: &CallRow) -> Caller {
         let profile = &self.calls.profile;
         let unknown =
@@ -143,7 +143,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Name of a row's thread and of its process.
+    /// Thread name and process name of a row.
     pub fn thread(&self, row: &CallRow) -> (String, String) {
         let profile = &self.calls.profile;
         match profile.threads.get(row.thread as usize) {
@@ -159,7 +159,7 @@ impl<'a> View<'a> {
         contains(self.calls.profile.texts.get(name), asked) || asked == number.to_string()
     }
 
-    /// Keeps rows; that none is left is an error that says what there was.
+    /// Keeps matching rows. Returns the available values as an error if no row matches.
     fn keep(
         &mut self,
         what: &'static str,
@@ -195,8 +195,8 @@ impl<'a> View<'a> {
         Err(Missing { what, asked: asked.to_owned(), there: names })
     }
 
-    /// Own instructions of the functions that rows call; none unless the rows are all that the
-    /// record has of these functions.
+    /// Self instructions of the called functions; `None` unless the rows include all rows of these
+    /// functions.
     pub(super) fn own_of<'r>(&self, rows: impl IntoIterator<Item = &'r CallRow>) -> Option<u64> {
         let mut seen: FxHashMap<u32, usize> = FxHashMap::default();
         for row in rows {

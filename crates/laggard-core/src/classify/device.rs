@@ -1,17 +1,17 @@
-//! Peak rates of devices, found by name or by size.
+//! Peak rates of devices, looked up by name or by size.
 
 use super::RulesError;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// What a device can do at most, as its maker states it.
+/// Peak rates of a device from its data sheet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DevicePeak {
-    /// The product, "MI300X".
+    /// Product name, such as "MI300X".
     pub name: String,
-    /// Bytes a second to and from its memory.
+    /// Memory bandwidth in bytes per second.
     pub bandwidth: f64,
-    /// Dense operations a second by type.
+    /// Dense operations per second by type.
     rates: BTreeMap<&'static str, f64>,
     matches: Vec<String>,
     sms: Option<i64>,
@@ -19,25 +19,25 @@ pub struct DevicePeak {
 }
 
 impl DevicePeak {
-    /// Dense operations a second for a type: "fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4"
-    /// or "int8", see [`crate::trace::work::peak_key`]. `None` when the device lacks the type.
+    /// Dense operations per second for a type: "fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4"
+    /// or "int8", see [`crate::trace::work::peak_key`]. `None` if the device lacks the type.
     pub fn flops(&self, key: &str) -> Option<f64> {
         self.rates.get(key).copied()
     }
 
-    /// All types it has a rate for, with the rate.
+    /// All types with their rates.
     pub fn rates(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
         self.rates.iter().map(|(key, rate)| (*key, *rate))
     }
 
-    /// Whether the size fits; an entry that states no size fits all, and so does an unknown size.
+    /// Whether the size matches. Unknown sizes and entries without a size always match.
     fn fits(&self, sms: i64, memory_bytes: i64) -> bool {
         self.sms.is_none_or(|own| sms <= 0 || own == sms)
             && self.memory_gib.is_none_or(|own| memory_bytes <= 0 || near(own, memory_bytes))
     }
 }
 
-/// A device as the file has it: rates in TFLOP/s, bandwidth in GB/s.
+/// A device as written in the file: rates in TFLOP/s, bandwidth in GB/s.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DeviceEntry {
@@ -58,7 +58,7 @@ pub(super) struct DeviceEntry {
 }
 
 impl DeviceEntry {
-    /// Checks the entry and turns it into operations and bytes a second.
+    /// Validates the entry and converts it to operations and bytes per second.
     pub(super) fn peak(self, number: usize) -> Result<DevicePeak, RulesError> {
         let stated = [
             ("fp64", self.fp64),
@@ -75,9 +75,9 @@ impl DeviceEntry {
         let positive = |x: &f64| *x > 0.0 && x.is_finite();
         let problem =
             if self.matches.is_empty() && (self.sms.is_none() || self.memory_gib.is_none()) {
-                Some("can never be found; give it `match`, or both `sms` and `memory_gib`")
+                Some("can never match; add `match`, or both `sms` and `memory_gib`")
             } else if self.matches.iter().any(|text| text.trim().is_empty()) {
-                Some("has an empty text in `match`")
+                Some("has an empty string in `match`")
             } else if !positive(&self.bandwidth) || !rates.values().all(positive) {
                 Some("has a rate that is not a positive number")
             } else {
@@ -97,7 +97,7 @@ impl DeviceEntry {
     }
 }
 
-/// The first entry for a name; for a name that says nothing, the first of the same size.
+/// The first entry that matches a name; for an empty or generic name, the first of the same size.
 pub(super) fn find<'a>(
     devices: &'a [DevicePeak],
     name: &str,
@@ -115,13 +115,13 @@ pub(super) fn find<'a>(
     named.find(|device| device.fits(sms, memory_bytes))
 }
 
-/// Whether a memory size is what the data sheet calls that many GiB; drivers keep some for themselves.
+/// Whether a memory size is within 10 % of the nominal size; drivers reserve some memory.
 fn near(gib: f64, bytes: i64) -> bool {
     let actual = bytes as f64 / f64::from(1u32 << 30);
     (0.9 * gib..1.1 * gib).contains(&actual)
 }
 
-/// Whether a text stands in another with no letter or digit touching it, so that "a10" is not in "a100".
+/// Whether a name contains a text as whole words, so that "a10" does not match "a100".
 fn has_words(name: &str, text: &str) -> bool {
     let touches = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     name.match_indices(text).any(|(at, _)| {

@@ -1,8 +1,8 @@
-//! Kernel names to operation classes, by rules in TOML, and peak rates of devices.
+//! Classification of kernels by name, with rules in TOML, and peak rates of devices.
 //!
-//! You give a kernel's name, you get the class of the first rule that holds; a name no rule knows
-//! is [`Rules::other`]. The rules of `rules.toml` are built in. A user's file of the same form is
-//! tried before them, so it can both add classes and overrule.
+//! A kernel gets the class of the first rule that matches its name, or [`Rules::other`] if none
+//! does. The rules in `rules.toml` are built in. A user's rules file has the same format and is
+//! tried first, so it can add classes and override built-in rules.
 
 mod device;
 mod rule;
@@ -20,21 +20,20 @@ use std::sync::OnceLock;
 
 const BUILTIN: &str = include_str!("rules.toml");
 
-/// Number of a class within its [`Rules`]. Built-in classes keep their numbers when a user's
-/// rules are added.
+/// Index of a class in its [`Rules`]. User rules do not change the indexes of built-in classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClassId(pub u16);
 
-/// A kind of operation that kernels of different vendors have in common.
+/// A vendor-independent class of kernels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
-    /// Its name, "Attention (Decode)".
+    /// Its name, such as "Attention (Decode)".
     pub name: String,
-    /// The coarse type it counts to, "Attention".
+    /// The group it belongs to, such as "Attention".
     pub group: String,
 }
 
-/// The rules in force, in the order they are tried.
+/// The active rules, in order of precedence.
 #[derive(Clone, Debug)]
 pub struct Rules {
     classes: Vec<Class>,
@@ -43,91 +42,91 @@ pub struct Rules {
     fingerprint: u64,
 }
 
-/// Why a rules file cannot be used.
+/// Error in a rules file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RulesError {
-    /// Not TOML, or a key that rules do not have.
-    #[error("line {line} of the rules file cannot be read: {message}")]
+    /// Invalid TOML or an unknown key.
+    #[error("cannot parse line {line} of the rules file: {message}")]
     Syntax {
-        /// Where, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What the TOML reader says.
+        /// Message of the TOML parser.
         message: String,
     },
-    /// A rule that holds for everything.
+    /// A rule without conditions.
     #[error(
-        "rule {number} (class \"{class}\") has no condition, so it would catch every kernel; give it `any`, `all`, `prefix`, `head` or `activity`"
+        "rule {number} (class \"{class}\") has no condition and would match every kernel; add `any`, `all`, `prefix`, `head` or `activity`"
     )]
     NoCondition {
-        /// Place in the file, from 1.
+        /// Number of the entry in the file, from 1.
         number: usize,
-        /// The rule's class.
+        /// Class of the rule.
         class: String,
     },
-    /// A text that is in every name.
+    /// An empty string, which matches every name.
     #[error(
-        "rule {number} (class \"{class}\") has an empty text in `{key}`, which is part of every name"
+        "rule {number} (class \"{class}\") has an empty string in `{key}`, which matches every name"
     )]
     EmptyText {
-        /// Place in the file, from 1.
+        /// Number of the entry in the file, from 1.
         number: usize,
-        /// The rule's class.
+        /// Class of the rule.
         class: String,
-        /// The list it stands in.
+        /// Key of the list.
         key: &'static str,
     },
     /// A rule without a class name.
-    #[error("rule {number} has an empty `class`; name the class it gives")]
+    #[error("rule {number} has an empty `class`; set a class name")]
     NoClass {
-        /// Place in the file, from 1.
+        /// Number of the entry in the file, from 1.
         number: usize,
     },
-    /// A word that the key does not know.
+    /// An invalid value.
     #[error(
-        "rule {number} (class \"{class}\") has `{key} = \"{value}\"`, where only {allowed} are known"
+        "rule {number} (class \"{class}\") has an invalid `{key} = \"{value}\"`; valid values are {allowed}"
     )]
     UnknownWord {
-        /// Place in the file, from 1.
+        /// Number of the entry in the file, from 1.
         number: usize,
-        /// The rule's class.
+        /// Class of the rule.
         class: String,
         /// The key.
         key: &'static str,
-        /// What stands there.
+        /// The invalid value.
         value: String,
-        /// What may.
+        /// The valid values.
         allowed: &'static str,
     },
-    /// Two groups for one class.
+    /// A class with two different groups.
     #[error(
-        "rule {number} puts class \"{class}\" into group \"{group}\", but the class already belongs to \"{known}\""
+        "rule {number} puts class \"{class}\" into group \"{group}\", but the class already belongs to group \"{known}\""
     )]
     TwoGroups {
-        /// Place in the file, from 1.
+        /// Number of the entry in the file, from 1.
         number: usize,
-        /// The rule's class.
+        /// Class of the rule.
         class: String,
-        /// The group it asks for.
+        /// Group in the rule.
         group: String,
-        /// The group it has.
+        /// Group of the existing class.
         known: String,
     },
-    /// More classes than can be numbered.
-    #[error("rule {number} (class \"{class}\") is one class too many; there can be {limit}", limit = u16::MAX)]
+    /// Too many classes.
+    #[error("rule {number} (class \"{class}\") exceeds the limit of {limit} classes", limit = u16::MAX)]
     TooManyClasses {
-        /// Place in the file, from 1.
+        /// Number of the entry in the file, from 1.
         number: usize,
-        /// The rule's class.
+        /// Class of the rule.
         class: String,
     },
-    /// A device entry that matches nothing or says nothing.
+    /// An invalid device entry.
     #[error("device {number} (\"{name}\") {problem}")]
     Device {
-        /// Place in the file, from 1.
+        /// Number of the entry in the file, from 1.
         number: usize,
-        /// The device's name.
+        /// Name of the device.
         name: String,
-        /// What is wrong with it.
+        /// Description of the problem.
         problem: &'static str,
     },
 }
@@ -142,7 +141,7 @@ struct File {
 }
 
 impl Rules {
-    /// The rules that come with laggard.
+    /// The built-in rules.
     pub fn builtin() -> &'static Rules {
         static RULES: OnceLock<Rules> = OnceLock::new();
         RULES.get_or_init(|| {
@@ -153,51 +152,51 @@ impl Rules {
         })
     }
 
-    /// The built-in rules with a user's before them.
+    /// The built-in rules with user rules in front.
     pub fn with_user(toml: &str) -> Result<Rules, RulesError> {
         let mut rules = Rules::builtin().clone();
         rules.add(toml)?;
         Ok(rules)
     }
 
-    /// The class of a kernel or other device activity.
+    /// The class of a device operation.
     pub fn classify(&self, name: &str, activity: Activity) -> ClassId {
         let name = Name::new(name);
         let found = self.rules.iter().find(|rule| rule.holds(&name, activity));
         found.map_or(self.other(), |rule| rule.class)
     }
 
-    /// What a number stands for; an unknown number is [`Rules::other`].
+    /// The class with this index; [`Rules::other`] if the index is unknown.
     pub fn class(&self, id: ClassId) -> &Class {
         self.classes.get(usize::from(id.0)).unwrap_or(&self.classes[0])
     }
 
-    /// All classes, in order of their numbers.
+    /// All classes by index.
     pub fn classes(&self) -> &[Class] {
         &self.classes
     }
 
-    /// The number of the class with this name.
+    /// The class with this name.
     pub fn find(&self, name: &str) -> Option<ClassId> {
         self.classes.iter().position(|class| class.name == name).map(|n| ClassId(n as u16))
     }
 
-    /// The class of what no rule caught.
+    /// The class of kernels that no rule matches.
     pub fn other(&self) -> ClassId {
         ClassId(0)
     }
 
-    /// Whether a class moves data between devices, so that it can overlap with computation.
+    /// Whether a class is communication between devices.
     pub fn is_communication(&self, id: ClassId) -> bool {
         self.class(id).group == "Communication"
     }
 
-    /// Changes whenever the text of the rules does; stored results of other rules are stale.
+    /// Hash of the text of the rules. Stored results with another fingerprint are stale.
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
 
-    /// Peak rates of a device, by its name, or by its size when the driver left the name open.
+    /// Peak rates of a device, by its name, or by its size if the driver reports no name.
     pub fn device(&self, name: &str, sms: i64, memory_bytes: i64) -> Option<&DevicePeak> {
         device::find(&self.devices, name, sms, memory_bytes)
     }
@@ -212,7 +211,7 @@ impl Rules {
         }
     }
 
-    /// Puts the rules of a text before those already there.
+    /// Parses rules and puts them in front of the existing ones.
     fn add(&mut self, text: &str) -> Result<(), RulesError> {
         let file: File = toml::from_str(text).map_err(|error| syntax(text, &error))?;
         let mut rules = Vec::with_capacity(file.rules.len() + self.rules.len());
@@ -233,7 +232,7 @@ impl Rules {
         Ok(())
     }
 
-    /// The number of a rule's class, new or known. A new class without a group is its own group.
+    /// The class of a rule, added if it is new. A new class without a group forms its own group.
     fn class_for(&mut self, number: usize, entry: &RuleEntry) -> Result<ClassId, RulesError> {
         let name = entry.class.trim();
         if name.is_empty() {
@@ -267,7 +266,7 @@ fn syntax(text: &str, error: &toml::de::Error) -> RulesError {
     RulesError::Syntax { line, message: error.message().replace('\n', " ") }
 }
 
-/// A hash that stays the same on every machine and with every compiler, as stored results need.
+/// FNV-1a. Stored results need a hash that does not depend on machine or compiler.
 fn fnv1a(start: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }

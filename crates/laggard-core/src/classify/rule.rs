@@ -1,10 +1,11 @@
-//! One rule, and the forms of a kernel's name that its conditions look at.
+//! A classification rule, and the variants of a kernel name that its conditions are matched
+//! against.
 
 use super::{ClassId, RulesError};
 use crate::model::timeline::Activity;
 use serde::Deserialize;
 
-/// A rule as the file has it.
+/// A rule as written in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RuleEntry {
@@ -24,7 +25,7 @@ pub(super) struct RuleEntry {
     activity: Option<String>,
 }
 
-/// A rule ready to be tried.
+/// A validated rule.
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
     pub(super) class: ClassId,
@@ -34,12 +35,12 @@ pub(super) struct Rule {
     prefix: Vec<String>,
     head: Vec<String>,
     sensitive: bool,
-    /// Empty for all.
+    /// Empty matches all activities.
     activities: Vec<Activity>,
 }
 
 impl RuleEntry {
-    /// Checks the entry and makes it ready.
+    /// Validates the entry.
     pub(super) fn rule(self, number: usize, class: ClassId) -> Result<Rule, RulesError> {
         let name = self.class.trim().to_string();
         let unknown = |key, value: &str, allowed| RulesError::UnknownWord {
@@ -101,7 +102,7 @@ impl RuleEntry {
 }
 
 impl Rule {
-    /// Whether all conditions hold.
+    /// Whether all conditions are met.
     pub(super) fn holds(&self, name: &Name<'_>, activity: Activity) -> bool {
         let (whole, head) = if self.sensitive {
             (name.whole, name.head.as_str())
@@ -118,7 +119,7 @@ impl Rule {
     }
 }
 
-/// A kernel's name in the forms that rules look at.
+/// A kernel name in the variants that rules are matched against.
 pub(super) struct Name<'a> {
     whole: &'a str,
     lower: String,
@@ -133,8 +134,8 @@ impl<'a> Name<'a> {
     }
 }
 
-/// The function's own name: no return type, template arguments or parameters. Names that are not
-/// C++ signatures come back whole.
+/// The function name without return type, template arguments and parameters. Names that are not C++
+/// signatures are returned unchanged.
 fn head(name: &str) -> String {
     let name = name.replace("(anonymous namespace)::", "");
     let mut head = String::new();
@@ -158,7 +159,7 @@ mod tests {
     use super::head;
 
     #[test]
-    fn a_head_is_what_the_function_is_called() {
+    fn head_is_the_plain_function_name() {
         let check = |name, expected: &str| assert_eq!(head(name), expected, "{name}");
         check("triton_poi_fused_add_0", "triton_poi_fused_add_0");
         check("void foo<float, (Kind)2>(float const*, Bar<int>)", "foo");

@@ -13,7 +13,7 @@ fn check(expected: &str, names: &[&str]) {
 }
 
 #[test]
-fn the_builtin_rules_can_be_read() {
+fn builtin_rules_are_valid() {
     assert_eq!(Rules::empty().add(BUILTIN), Ok(()));
 }
 
@@ -266,7 +266,7 @@ fn training_and_recommendation() {
 }
 
 #[test]
-fn the_small_ones() {
+fn other_classes() {
     check(
         "Activation",
         &[
@@ -322,9 +322,9 @@ fn the_small_ones() {
     );
 }
 
-/// "merge" and "copy" anywhere in a name say nothing about sorting and copying.
+/// The words "merge" and "copy" alone do not make a kernel a sort or a copy.
 #[test]
-fn words_inside_arguments_do_not_decide() {
+fn words_in_arguments_are_ignored() {
     check("Other", &["merge_lora_weights", "void plan<MergePolicy, CopyTraits>(Params)", ""]);
     check(
         "Attention (Prefill)",
@@ -359,7 +359,7 @@ fn communication_is_a_group() {
 }
 
 #[test]
-fn a_users_rules_come_first_and_keep_the_numbers() {
+fn user_rules_take_precedence_and_keep_class_ids() {
     let builtin = Rules::builtin();
     let rules = Rules::with_user(
         r#"
@@ -398,37 +398,37 @@ fn a_users_rules_come_first_and_keep_the_numbers() {
 }
 
 #[test]
-fn errors_say_which_rule_and_what_is_wrong() {
+fn errors_name_the_rule_and_the_problem() {
     let check = |toml, expected: &str| {
         assert_eq!(Rules::with_user(toml).unwrap_err().to_string(), expected);
     };
     check(
         "[[rule]]\nclass = \"A\"\nany = [\"a\"]\n[[rule]]\nclass = \"B\"\nnone = [\"b\"]",
-        "rule 2 (class \"B\") has no condition, so it would catch every kernel; give it `any`, `all`, `prefix`, `head` or `activity`",
+        "rule 2 (class \"B\") has no condition and would match every kernel; add `any`, `all`, `prefix`, `head` or `activity`",
     );
     check(
         "[[rule]]\nclass = \"A\"\nany = [\"\"]",
-        "rule 1 (class \"A\") has an empty text in `any`, which is part of every name",
+        "rule 1 (class \"A\") has an empty string in `any`, which matches every name",
     );
     check(
         "[[rule]]\nclass = \" \"\nany = [\"a\"]",
-        "rule 1 has an empty `class`; name the class it gives",
+        "rule 1 has an empty `class`; set a class name",
     );
     check(
         "[[rule]]\nclass = \"A\"\nactivity = \"kernels\"",
-        "rule 1 (class \"A\") has `activity = \"kernels\"`, where only \"kernel\", \"copy\", \"fill\" and \"device\" are known",
+        "rule 1 (class \"A\") has an invalid `activity = \"kernels\"`; valid values are \"kernel\", \"copy\", \"fill\" and \"device\"",
     );
     check(
         "[[rule]]\nclass = \"A\"\nany = [\"a\"]\ncase = \"upper\"",
-        "rule 1 (class \"A\") has `case = \"upper\"`, where only \"sensitive\" and \"insensitive\" are known",
+        "rule 1 (class \"A\") has an invalid `case = \"upper\"`; valid values are \"sensitive\" and \"insensitive\"",
     );
     check(
         "[[rule]]\nclass = \"Softmax\"\ngroup = \"Norm\"\nany = [\"a\"]",
-        "rule 1 puts class \"Softmax\" into group \"Norm\", but the class already belongs to \"Softmax\"",
+        "rule 1 puts class \"Softmax\" into group \"Norm\", but the class already belongs to group \"Softmax\"",
     );
     check(
         "[[device]]\nname = \"X\"\nmatch = []\nbandwidth = 1.0",
-        "device 1 (\"X\") can never be found; give it `match`, or both `sms` and `memory_gib`",
+        "device 1 (\"X\") can never match; add `match`, or both `sms` and `memory_gib`",
     );
     check(
         "[[device]]\nname = \"X\"\nmatch = [\"x\"]\nbandwidth = -1.0",
@@ -478,7 +478,7 @@ fn devices_by_name_and_by_size() {
 }
 
 #[test]
-fn a_users_device_comes_first() {
+fn user_devices_take_precedence() {
     let toml = "[[device]]\nname = \"Mine\"\nmatch = [\"H100\"]\nbandwidth = 1000.0\nbf16 = 1.0";
     let rules = Rules::with_user(toml).unwrap();
     assert_eq!(

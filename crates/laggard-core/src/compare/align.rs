@@ -1,9 +1,9 @@
-//! Which functions and libraries of two sides are the same.
+//! Matching of functions and libraries between two sides.
 //!
-//! The same name in the same library is the same function. Names are loosened only among what is
-//! left over after that, step by step: other builds of a library, Python files elsewhere, clones of
-//! a function, and last the same name in another library. Code for other processors is never the
-//! same, but linked: it is another kernel for the same operation.
+//! Functions with the same name in the same library match. The remaining functions are matched by
+//! weaker rules, in this order: other builds of a library, Python files in other directories, compiler
+//! clones of a function, and the same name in another library. Variants for other CPUs do not match,
+//! but are linked: they are different kernels for the same operation.
 
 use super::names::{function_stem, library_family, library_stem, path_end, variant_stem};
 use crate::model::NONE;
@@ -12,44 +12,43 @@ use crate::profile::{View, short_path};
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
-/// What stands for samples without any frame; the last of the functions and of the libraries.
+/// Name for samples without frames; the last entry of functions and of libraries.
 const NO_STACK: &str = "[no stack]";
-/// What stands for samples without machine code; the last but one of the libraries.
+/// Name for samples without native frames; the second-last entry of libraries.
 const NO_CODE: &str = "[Python]";
 
-/// What the functions and libraries of two sides are together. Numbers are places in these tables.
+/// Aligned functions and libraries of two sides. Numbers are indexes into these tables.
 #[derive(Clone, Debug, Default)]
 pub struct Alignment {
-    /// Functions, each with what it is called on either side.
+    /// Functions with their names on each side.
     pub functions: Vec<Aligned>,
-    /// Libraries, likewise.
+    /// Libraries with their names on each side.
     pub libraries: Vec<Aligned>,
-    /// By side and recording, the function of each of its functions.
+    /// By side and recording: aligned function of each function.
     function_of: [Vec<Vec<u32>>; 2],
-    /// By side and recording, the library of each of its frames.
+    /// By side and recording: aligned library of each frame.
     library_of: [Vec<Vec<u32>>; 2],
 }
 
-/// A function or library.
+/// An aligned function or library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Aligned {
-    /// As it is shown: as A calls it, where A has it.
+    /// Displayed name: that of A, if A has it.
     pub name: String,
-    /// The library of a function; empty when it has none.
+    /// Library of a function; empty if it has none.
     pub library: String,
-    /// What kind of code.
+    /// Kind of code.
     pub kind: FrameKind,
-    /// What A and B call it: several where the clones of a function are taken together, none where a
-    /// side does not have it.
+    /// Names in A and B: several if clones of a function are merged, none if the side does not have
+    /// it.
     pub names: [Vec<Named>; 2],
-    /// Why they count as the same.
+    /// Rule that matched them.
     pub by: AlignedBy,
-    /// Of a function that one side has: that of the other side which does the same operation on
-    /// another processor.
+    /// For a function that only one side has: the other side's variant of it for another CPU.
     pub variant_of: Option<u32>,
 }
 
-/// What one side calls a function.
+/// Name of a function on one side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     /// Its name.
@@ -58,23 +57,23 @@ pub struct Named {
     pub library: String,
 }
 
-/// Why functions count as the same.
+/// Rule that matched functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AlignedBy {
-    /// Name and library agree, or only one side has it.
+    /// Same name and library, or present on one side only.
     Name,
-    /// The libraries are other builds of one.
+    /// Different builds of the same library.
     Library,
-    /// The files of Python are in other directories, or are the scripts that were run.
+    /// Python files in different directories, or the main scripts.
     File,
-    /// The names are clones of one function, or one is inlined.
+    /// Compiler clones of the same function, or one of them is inlined.
     Clone,
     /// The same name in another library.
     Moved,
 }
 
 impl AlignedBy {
-    /// As JSON has it.
+    /// The id in JSON.
     pub fn word(self) -> &'static str {
         match self {
             AlignedBy::Name => "name",
@@ -87,14 +86,14 @@ impl AlignedBy {
 }
 
 impl Alignment {
-    /// The function of a frame; `NONE` when there is no such frame.
+    /// The function of a frame; `NONE` if the frame does not exist.
     pub fn function(&self, side: usize, recording: usize, view: &View, frame: u32) -> u32 {
         let of = self.function_of.get(side).and_then(|side| side.get(recording));
         let number = view.functions.of(frame) as usize;
         of.and_then(|of| of.get(number)).copied().unwrap_or(NONE)
     }
 
-    /// The library of a frame; `NONE` when it is in none, as Python's own frames.
+    /// The library of a frame; `NONE` if it has none, as for Python frames.
     pub fn library(&self, side: usize, recording: usize, frame: u32) -> u32 {
         let of = self.library_of.get(side).and_then(|side| side.get(recording));
         of.and_then(|of| of.get(frame as usize)).copied().unwrap_or(NONE)
@@ -145,7 +144,7 @@ pub fn align(a: &[View], b: &[View]) -> Alignment {
 }
 
 impl Aligned {
-    /// What stands for samples that are in no function or library.
+    /// Entry for samples without a function or library.
     fn plain(name: &str) -> Aligned {
         Aligned { name: name.to_owned(), ..Aligned::empty() }
     }
@@ -162,7 +161,7 @@ impl Aligned {
     }
 
     fn add(&mut self, name: &str, library: &str, kind: FrameKind, on: [bool; 2]) {
-        // The name to show: of A where it has one, and of the function rather than of a clone.
+        // Prefer the name in A, and the function's name over a clone's, which is longer.
         let is_first = self.names.iter().all(Vec::is_empty);
         let is_shorter = name.len() < self.name.len() && (on[0] || self.names[0].is_empty());
         let is_of_a = on[0] && self.names[0].is_empty();
@@ -175,13 +174,13 @@ impl Aligned {
     }
 }
 
-/// Things that are the same are one group; each starts as one of its own.
+/// Union of matching items. Each item starts in its own group.
 struct Groups {
-    /// The group of each thing.
+    /// Group of each item.
     of: Vec<u32>,
-    /// The sides of each group.
+    /// Sides present in each group.
     on: Vec<[bool; 2]>,
-    /// Why the things of each group are the same.
+    /// Rule that matched each group.
     by: Vec<AlignedBy>,
 }
 
@@ -191,16 +190,16 @@ impl Groups {
         Groups { of: (0..on.len() as u32).collect(), by: vec![AlignedBy::Name; on.len()], on }
     }
 
-    fn is_left_over(&self, thing: usize) -> bool {
+    fn is_unmatched(&self, thing: usize) -> bool {
         let on = self.on[self.of[thing] as usize];
         on[0] != on[1]
     }
 
-    /// Things of one side that share a key, by key.
+    /// Unmatched items that share a key, by key and side.
     fn alike<K: Hash + Eq>(&self, key: impl Fn(usize) -> Option<K>) -> Vec<[Vec<usize>; 2]> {
         let mut numbers: FxHashMap<K, usize> = FxHashMap::default();
         let mut alike: Vec<[Vec<usize>; 2]> = vec![];
-        for thing in (0..self.of.len()).filter(|&thing| self.is_left_over(thing)) {
+        for thing in (0..self.of.len()).filter(|&thing| self.is_unmatched(thing)) {
             let Some(key) = key(thing) else { continue };
             let number = *numbers.entry(key).or_insert_with(|| {
                 alike.push([vec![], vec![]]);
@@ -213,8 +212,7 @@ impl Groups {
         alike
     }
 
-    /// Makes what is left over and shares a key one; where `only_pairs`, only if either side has one
-    /// such thing alone.
+    /// Merges unmatched items that share a key. With `only_pairs`, only if each side has exactly one.
     fn unite<K: Hash + Eq>(
         &mut self,
         by: AlignedBy,
@@ -233,17 +231,17 @@ impl Groups {
         }
     }
 
-    /// Adds what is left over to a group of both sides that shares its key.
+    /// Adds unmatched items to a matched group with the same key.
     fn attach<K: Hash + Eq>(&mut self, by: AlignedBy, key: impl Fn(usize) -> Option<K>) {
         let mut groups: FxHashMap<K, u32> = FxHashMap::default();
-        for thing in (0..self.of.len()).filter(|&thing| !self.is_left_over(thing)) {
+        for thing in (0..self.of.len()).filter(|&thing| !self.is_unmatched(thing)) {
             if let Some(key) = key(thing) {
                 groups.entry(key).or_insert(self.of[thing]);
             }
         }
         for thing in 0..self.of.len() {
             let found = || groups.get(&key(thing)?).copied();
-            if self.is_left_over(thing)
+            if self.is_unmatched(thing)
                 && let Some(group) = found()
             {
                 (self.of[thing], self.by[group as usize]) = (group, by);
@@ -251,7 +249,7 @@ impl Groups {
         }
     }
 
-    /// Numbers of groups without gaps, by thing, and how many there are.
+    /// Consecutive group number of each item, and the number of groups.
     fn numbered(&self) -> (Vec<u32>, usize) {
         let mut numbers = vec![NONE; self.on.len()];
         let mut count = 0;
@@ -275,7 +273,7 @@ struct Libraries {
     groups: Groups,
 }
 
-/// The libraries, and by side, recording and frame its library.
+/// Aligns libraries. Also returns the library of each frame, by side and recording.
 fn align_libraries(sides: [&[View]; 2]) -> (Libraries, [Vec<Vec<u32>>; 2]) {
     let mut numbers: FxHashMap<String, u32> = FxHashMap::default();
     let (mut names, mut on): (Vec<String>, Vec<[bool; 2]>) = (vec![], vec![]);
@@ -309,17 +307,17 @@ fn align_libraries(sides: [&[View]; 2]) -> (Libraries, [Vec<Vec<u32>>; 2]) {
     (Libraries { names, on, groups }, library_of)
 }
 
-/// A function as its recordings know it.
+/// A function of one or both sides before matching.
 struct Entry<'a> {
     kind: FrameKind,
-    /// Number of the library; `NONE` for Python.
+    /// Index of the library; `NONE` for Python.
     library: u32,
-    /// Path of a file of Python.
+    /// Path of a Python file.
     file: &'a str,
     name: &'a str,
     label: String,
     library_name: String,
-    /// Whether its file is the script that was run.
+    /// Whether its file is the main script.
     is_script: bool,
     on: [bool; 2],
 }
@@ -329,7 +327,7 @@ struct Gathered<'a> {
     function_of: [Vec<Vec<u32>>; 2],
 }
 
-/// All functions of both sides; those whose names agree are one.
+/// Collects the functions of both sides; functions with equal names are merged.
 fn gather<'a>(sides: [&'a [View]; 2], libraries: &[String]) -> Gathered<'a> {
     let numbers: FxHashMap<&str, u32> = libraries.iter().map(String::as_str).zip(0u32..).collect();
     let mut known: FxHashMap<(FrameKind, u32, &str, &str), u32> = FxHashMap::default();
@@ -375,8 +373,8 @@ fn gather<'a>(sides: [&'a [View]; 2], libraries: &[String]) -> Gathered<'a> {
     Gathered { entries, function_of }
 }
 
-/// The file whose code most samples were below: the script that was run. What the interpreter imports
-/// before it runs one does not count, which in a short program takes longer.
+/// The main script: the outermost Python file of most samples. Imports at interpreter start-up are
+/// ignored, because they dominate in short programs.
 fn script<'a>(view: &View<'a>) -> Option<&'a str> {
     let profile = view.profile;
     let file = |frame: u32| {
@@ -404,14 +402,14 @@ fn script<'a>(view: &View<'a>) -> Option<&'a str> {
     most.map(|(file, _)| path(file))
 }
 
-/// Most parts of a path that files of Python are recognised by in another directory.
+/// Maximum number of trailing path components used to match Python files.
 const MOST_PARTS: usize = 3;
 
 fn unite_functions(groups: &mut Groups, entries: &[Entry], libraries: &Groups) {
     let library = |entry: &Entry| libraries.of.get(entry.library as usize).copied();
     let is_code = |entry: &Entry| matches!(entry.kind, FrameKind::Native | FrameKind::Inlined);
     let is_python = |entry: &Entry| entry.kind == FrameKind::Python;
-    // Unnamed code of a library is one function of it, whose name is empty.
+    // Unnamed code of a library is one function with an empty name.
     groups.unite(AlignedBy::Library, false, |at| {
         let entry = &entries[at];
         Some((entry.kind, library(entry)?, entry.name))
@@ -439,7 +437,7 @@ fn unite_functions(groups: &mut Groups, entries: &[Entry], libraries: &Groups) {
     });
 }
 
-/// Functions of one side with those of the other that do the same on another processor.
+/// Pairs of functions that are variants for different CPUs.
 fn variants(groups: &Groups, entries: &[Entry], libraries: &Groups) -> Vec<(usize, usize)> {
     let alike = groups.alike(|at| {
         let entry = &entries[at];
@@ -448,7 +446,7 @@ fn variants(groups: &Groups, entries: &[Entry], libraries: &Groups) -> Vec<(usiz
     });
     let pairs = alike.into_iter().flat_map(|[a, b]| {
         let most = a.len().max(b.len());
-        // Where one side has more, the others stand for the last of it.
+        // If one side has more variants, the last one of the other side is used repeatedly.
         let at = |all: &[usize], i: usize| all[i.min(all.len() - 1)];
         (0..most).rev().map(move |i| (at(&a, i), at(&b, i))).collect::<Vec<_>>()
     });

@@ -1,66 +1,66 @@
-//! Counters of two runs: what B counted over what A did.
+//! Comparison of performance counters: ratios of B to A.
 //!
-//! One run says nothing about how much the next would differ, so that a verdict needs the spread
-//! that `perf stat -r` gives: the standard error of the mean. The interval of a ratio follows from
-//! both by Student's distribution, in logarithms, so that swapping sides inverts it.
+//! A single run does not show the variation between runs. A verdict therefore needs the standard error
+//! of the mean that `perf stat -r` reports. The confidence interval of a ratio uses Student's
+//! t-distribution on logarithms, so that swapping the sides inverts it.
 
 use crate::counters::{Derived, derive, totals};
 use crate::model::counters::{Counter, Counters};
 use crate::stats::ratio::Interval;
 use crate::stats::tail::student_95;
 
-/// Runs that are assumed where a file with spreads does not say how many there were: `perf stat -x,`
-/// never does, and fewer than five are rare.
+/// Assumed number of runs if a file has standard errors but no number of runs. `perf stat -x,` never
+/// writes it; fewer than five runs are rare.
 pub const RUNS_IF_NOT_SAID: u64 = 5;
-/// Smaller spreads were rounded to nothing: perf writes hundredths of a percent.
+/// Minimum standard error: perf rounds to 0.01 %.
 const ROUNDED: f64 = 0.00005;
 
-/// What differs between two runs.
+/// Differences between two counter files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CountersComparison {
-    /// Counters, in A's order, then those that only B has.
+    /// Counters in A's order, followed by those that only B has.
     pub counters: Vec<Compared<Counter>>,
-    /// Figures derived from them.
+    /// Derived metrics.
     pub derived: Vec<Compared<Derived>>,
 }
 
-/// The same of both runs.
+/// A value on both sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compared<T> {
-    /// A's; None when it has none.
+    /// Value of A; `None` if missing.
     pub a: Option<T>,
-    /// B's.
+    /// Value of B.
     pub b: Option<T>,
-    /// B over A.
+    /// B divided by A.
     pub ratio: Option<f64>,
-    /// The range that holds the ratio with 95 % confidence, where both have a spread.
+    /// 95 % confidence interval of the ratio, if both sides have a standard error.
     pub interval: Option<Interval>,
     /// B minus A.
     pub gap: Option<f64>,
-    /// What can be said.
+    /// Conclusion of the comparison.
     pub verdict: Verdict,
 }
 
-/// What can be said about a difference.
+/// Conclusion of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
-    /// B's is greater, and that is no chance.
+    /// B is significantly larger.
     More,
-    /// B's is less, and that is no chance.
+    /// B is significantly smaller.
     Less,
-    /// Nothing can be told apart from noise.
+    /// The difference is not significant.
     NoDetectableDifference {
-        /// The largest difference that the interval leaves open, as a share of A.
+        /// Largest difference within the confidence interval, as a share of A.
         within: f64,
     },
-    /// A run on either side: how much another would differ is not known.
+    /// Only one run: the variation between runs is unknown.
     SingleSample,
     /// One side has no value.
     NotComparable,
 }
 
 impl Verdict {
-    /// As JSON and CSV have it.
+    /// The id in JSON and CSV.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::More => "more",
@@ -72,7 +72,7 @@ impl Verdict {
     }
 }
 
-/// Compares all counters of two files by name, and what is derived from them.
+/// Compares counters by name, and the metrics derived from them.
 pub fn compare(a: &Counters, b: &Counters) -> CountersComparison {
     let (of_a, of_b) = (totals(a), totals(b));
     let freedom = [a, b].map(|of| of.runs.unwrap_or(RUNS_IF_NOT_SAID)).into_iter().min();
@@ -92,7 +92,7 @@ pub fn compare(a: &Counters, b: &Counters) -> CountersComparison {
 
 type Pair<T> = (Option<T>, Option<T>);
 
-/// Rows that belong together, each once.
+/// Pairs matching rows; unmatched rows have an empty counterpart.
 fn paired<T>(a: Vec<T>, b: Vec<T>, are_same: impl Fn(&T, &T) -> bool) -> Vec<Pair<T>> {
     let mut rest: Vec<Option<T>> = b.into_iter().map(Some).collect();
     let mut pairs: Vec<Pair<T>> = Vec::with_capacity(a.len());
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn one_run_is_no_verdict() {
+    fn single_runs_have_no_verdict() {
         let one = [("cycles", 100.0, None)];
         assert_eq!(verdicts(&one, &[("cycles", 900.0, None)]), [Verdict::SingleSample]);
         assert_eq!(
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn spreads_make_verdicts() {
+    fn standard_errors_determine_the_verdict() {
         let check = |b: f64, spread: f64, expected: &str| {
             let found =
                 verdicts(&[("cycles", 100.0, Some(spread))], &[("cycles", b, Some(spread))]);
@@ -173,17 +173,17 @@ mod tests {
         check(90.0, 0.01, "less");
         check(101.0, 0.01, "same");
         check(110.0, 0.05, "same");
-        // Spreads that were rounded to nothing are not certainty.
+        // A standard error rounded to 0 is not treated as exact.
         check(100.01, 0.0, "same");
         check(101.0, 0.0, "more");
     }
 
     #[test]
-    fn intervals_know_the_number_of_runs() {
+    fn intervals_depend_on_the_number_of_runs() {
         let side = |value| counters(&[("cycles", value, Some(0.01))], Some(3));
         let found = compare(&side(100.0), &side(104.0));
         let of = found.counters[0].interval.expect("both have spreads");
-        // Student's 4.303 of two degrees of freedom.
+        // 4.303: Student's t with two degrees of freedom.
         assert!((of.high / of.middle - (4.303 * 0.01 * 2f64.sqrt()).exp()).abs() < 1e-4);
         assert!(of.holds(1.0));
     }

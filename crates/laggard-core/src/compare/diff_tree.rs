@@ -1,4 +1,4 @@
-//! The stacks of two sides as one tree, for flame graphs of a difference.
+//! Merged call tree of two sides, for differential flame graphs.
 
 use super::align::Alignment;
 use super::profile::Scale;
@@ -7,39 +7,39 @@ use crate::model::profile::FrameKind;
 use crate::profile::View;
 use rustc_hash::FxHashMap;
 
-/// A tree of calls with what each side spends in it.
+/// A call tree with the costs of both sides.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DiffTree {
-    /// What nodes are; the same numbers as in [`Alignment::functions`].
+    /// Functions, with the same indexes as [`Alignment::functions`].
     pub names: Vec<DiffFunction>,
-    /// Node 0 is the root, which stands for all. Parents come before their children.
+    /// Node 0 is the root. Parents come before their children.
     pub nodes: Vec<DiffNode>,
 }
 
-/// A function, as it is shown.
+/// A function as displayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiffFunction {
     /// Its name.
     pub name: String,
-    /// Its library; empty when it has none.
+    /// Its library; empty if it has none.
     pub library: String,
-    /// What kind of code.
+    /// Kind of code.
     pub kind: FrameKind,
 }
 
-/// A function at one place of the tree.
+/// A node of the tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DiffNode {
     /// The caller's node; `NONE` for the root.
     pub parent: u32,
-    /// Place in [`DiffTree::names`]; `NONE` for the root.
+    /// Index in [`DiffTree::names`]; `NONE` for the root.
     pub function: u32,
-    /// What A and B spend here and in nothing below, in the scale of the comparison.
+    /// Self cost of A and B, in the scale of the comparison.
     pub own: [f64; 2],
 }
 
 impl DiffTree {
-    /// What A and B spend in each node and below.
+    /// Total cost of A and B in each node.
     pub fn totals(&self) -> Vec<[f64; 2]> {
         let mut totals: Vec<[f64; 2]> = self.nodes.iter().map(|node| node.own).collect();
         for at in (1..self.nodes.len()).rev() {
@@ -53,8 +53,8 @@ impl DiffTree {
     }
 }
 
-/// The tree of both sides, over aligned functions. Costs are means over the recordings of a side.
-/// Samples without a stack are the root's own. The order is that of the recordings.
+/// Builds the tree of both sides from aligned functions. Costs are means over the recordings of a
+/// side. Samples without a stack count as self cost of the root. Nodes are in the order of first use.
 pub fn diff_tree(a: &[View], b: &[View], alignment: &Alignment, scale: Scale) -> DiffTree {
     let names = alignment.functions.iter().map(|function| DiffFunction {
         name: function.name.clone(),
@@ -79,8 +79,7 @@ pub fn diff_tree(a: &[View], b: &[View], alignment: &Alignment, scale: Scale) ->
     tree
 }
 
-/// Where each node of a view's stacks stands in the tree. Stacks that the view does not have add
-/// nothing to it.
+/// Tree node of each stack node. Only stacks used by the view are added.
 fn places(
     view: &View,
     tree: &mut DiffTree,
@@ -91,7 +90,7 @@ fn places(
     let mut place = vec![NONE; stacks.len()];
     for &(stack, _) in &view.stacks {
         let mut at = stack as usize;
-        // 0 marks what is needed, until its place is known.
+        // 0 marks used nodes until their place is known.
         while place.get(at) == Some(&NONE) {
             place[at] = 0;
             at = stacks[at].parent as usize;

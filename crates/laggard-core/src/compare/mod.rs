@@ -1,4 +1,4 @@
-//! One measurement against another: what differs, by how much, and how sure that is.
+//! Comparison of two measurements: differences and their confidence intervals.
 
 pub mod align;
 pub mod counters;

@@ -1,12 +1,12 @@
-//! Names without what differs between builds of the same code: versions and hashes of libraries,
-//! clones that a compiler made of functions, directories of Python files.
+//! Names without the parts that differ between builds: library versions and hashes, compiler clone
+//! suffixes and directories of Python files.
 //!
-//! What says for which processor code is stays in a name: another kernel is not the same function.
+//! CPU suffixes are kept, because a variant for another CPU is a different function.
 
 use crate::culprit::shared_name;
 
-/// The name of a library without version, hash, suffix and Python's tag:
-/// `libfoo-2.31.so` and `libfoo.so.2` are `libfoo`.
+/// The library name without version, hash, suffix and Python tag: `libfoo-2.31.so` and `libfoo.so.2`
+/// become `libfoo`.
 pub(super) fn library_stem(name: &str) -> &str {
     if name.starts_with('[') {
         return name;
@@ -24,8 +24,8 @@ pub(super) fn library_stem(name: &str) -> &str {
     name
 }
 
-/// What builds of a library share that are named for how they were built: OpenBLAS with other
-/// widths of integers, Python as a program or as a library.
+/// The common name of builds that are named after build options: OpenBLAS with different integer
+/// widths, Python as a program or as a library.
 pub(super) fn library_family(name: &str) -> &str {
     let stem = library_stem(name);
     if stem.starts_with('[') {
@@ -39,7 +39,7 @@ pub(super) fn library_family(name: &str) -> &str {
     }
 }
 
-/// Before `.so` and what follows it, or before another suffix of programs.
+/// The file name before `.so` or another suffix of libraries and programs.
 fn without_suffix(name: &str) -> &str {
     let so = name.match_indices(".so").map(|(at, _)| at).find(|&at| {
         let after = &name[at + ".so".len()..];
@@ -52,7 +52,7 @@ fn without_suffix(name: &str) -> &str {
     suffixes.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }
 
-/// Whether a part of a file's name says which build it is: a version, a revision, a hash.
+/// Whether part of a file name identifies a build: a version, revision or hash.
 fn is_of_build(part: &str) -> bool {
     const SHORTEST_HASH: usize = 8;
     let after = part.strip_prefix(['r', 'v']).unwrap_or(part);
@@ -60,7 +60,7 @@ fn is_of_build(part: &str) -> bool {
         || part.len() >= SHORTEST_HASH && part.chars().all(|c| c.is_ascii_hexdigit())
 }
 
-/// The name of a function without clones, the version of its symbol and a Rust hash.
+/// The function name without clone suffixes, symbol version and Rust hash.
 pub(super) fn function_stem(name: &str) -> &str {
     const CLONES: [&str; 13] = [
         "cold",
@@ -95,14 +95,14 @@ pub(super) fn function_stem(name: &str) -> &str {
     }
 }
 
-/// What kernels for other processors share of their name; none when it is no such name.
+/// The common name of variants for different CPUs; `None` if it is empty.
 pub(super) fn variant_stem(name: &str) -> Option<String> {
     let plain = function_stem(name);
     let shared = shared_name(plain);
     (!shared.is_empty()).then_some(shared)
 }
 
-/// The last parts of a path.
+/// The last `parts` components of a path.
 pub(super) fn path_end(path: &str, parts: usize) -> &str {
     let at = path.rmatch_indices('/').nth(parts - 1).map_or(0, |(at, _)| at + 1);
     &path[at..]
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libraries_of_other_builds_are_one() {
+    fn builds_of_a_library_share_a_name() {
         for (name, stem, family) in [
             ("libopenblas64_p-r0-0cf96a72.3.23.dev.so", "libopenblas64_p", "openblas"),
             ("libscipy_openblas64_-32a4b2a6.so", "libscipy_openblas64_", "openblas"),
@@ -143,7 +143,7 @@ mod tests {
             ("ld-linux-x86-64.so.2", "ld-linux-x86", "ld-linux-x86"),
             ("[kernel]", "[kernel]", "[kernel]"),
             ("[vdso]", "[vdso]", "[vdso]"),
-            // For other processors: not the same.
+            // Different libraries for different CPUs.
             ("libmkl_avx2.so.2", "libmkl_avx2", "mkl_avx2"),
             ("libmkl_avx512.so.2", "libmkl_avx512", "mkl_avx512"),
             ("", "", ""),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn clones_are_the_function_they_are_made_of() {
+    fn clone_suffixes_are_removed() {
         for (name, stem) in [
             ("f", "f"),
             ("f.cold", "f"),
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn kernels_of_one_operation_share_a_name() {
+    fn variants_of_a_kernel_share_a_name() {
         let check = |a: &str, b: &str| assert_eq!(variant_stem(a), variant_stem(b), "{a}, {b}");
         check("dgemm_kernel_HASWELL", "dgemm_kernel_SKYLAKEX");
         check("__memmove_avx_unaligned_erms", "__memmove_evex_unaligned_erms");

@@ -1,61 +1,61 @@
-//! What a reader of a series should know before believing it. The words for people live elsewhere.
+//! Detection of anomalies in a series of timings. `laggard-report` contains the wording.
 
 use crate::model::timings::{Batch, Series};
 use crate::stats::shape::{drift, outliers, two_heaps};
 use crate::stats::summary::Summary;
 
-/// The share of outliers from which they are mentioned.
+/// Minimum share of outliers for a notice.
 const MANY_OUTLIERS: f64 = 0.01;
-/// Spread over median from which a machine is noisy.
+/// Minimum ratio of spread to median for a notice.
 const NOISY_SPREAD: f64 = 0.05;
-/// Preemptions in a second of wall time from which others want the same processors. A quiet machine
-/// has a few, a shared processor one in every time slice.
+/// Minimum preemptions per second of wall time for a notice. A quiet machine has a few; a shared CPU
+/// has one per time slice.
 const MANY_PREEMPTIONS: f64 = 50.0;
-/// The share of wall time off the processors from which it is mentioned.
+/// Minimum share of wall time off the CPU for a notice.
 const MUCH_OFF_CPU: f64 = 0.1;
 
-/// Something noticed in a series.
+/// An anomaly of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Notice {
-    /// Batches far away from the others.
+    /// Outlier batches.
     Outliers {
-        /// How many.
+        /// Number of outliers.
         count: usize,
-        /// Which share of all.
+        /// Share of all batches.
         share: f64,
     },
-    /// Calls got slower over the run, or faster when it is negative.
+    /// Calls became slower during the measurement, or faster if `share` is negative.
     Drift {
-        /// From first to last, as a share of the median.
+        /// Change from the first to the last batch, as a share of the median.
         share: f64,
     },
-    /// Batches are of two kinds.
+    /// Bimodal distribution.
     TwoHeaps {
-        /// Time of a call in the faster ones.
+        /// Time per call in the faster mode.
         low_ns: f64,
-        /// Time of a call in the slower ones.
+        /// Time per call in the slower mode.
         high_ns: f64,
-        /// The share of slower ones.
+        /// Share of batches in the slower mode.
         share_high: f64,
     },
-    /// Batches differ much, outliers aside.
+    /// Large spread, not counting outliers.
     Noisy {
-        /// Standard deviation over median, as if samples were normal.
+        /// Standard deviation estimated from the MAD, divided by the median.
         spread: f64,
     },
-    /// Others took the processor away.
+    /// Other programs preempted the side.
     Preempted {
-        /// How often, in a second of wall time.
+        /// Preemptions per second of wall time.
         per_second: f64,
     },
-    /// Much of the time no thread was on a processor: it waited, or others had them.
+    /// No thread was running for much of the time: it waited, or other programs used the CPUs.
     OffCpu {
         /// The share of wall time that exceeds CPU time.
         share: f64,
     },
 }
 
-/// What is noticed in a series, most telling first.
+/// Anomalies of a series, most important first.
 pub fn notices(series: &Series) -> Vec<Notice> {
     let wall = series.wall();
     let outliers = outliers(&wall);
@@ -88,7 +88,7 @@ fn preempted(batches: &[Batch]) -> Option<Notice> {
     (preemptions > 1.0 && per_second > MANY_PREEMPTIONS).then_some(Notice::Preempted { per_second })
 }
 
-/// Nothing when CPU time was not measured.
+/// `None` if CPU time was not measured.
 fn off_cpu(batches: &[Batch]) -> Option<Notice> {
     let cpu = sum(batches, |batch| batch.user_ns + batch.system_ns);
     let share = 1.0 - cpu / sum(batches, |batch| batch.wall_ns);
@@ -113,13 +113,13 @@ mod tests {
     }
 
     #[test]
-    fn a_quiet_series_needs_no_word() {
+    fn a_quiet_series_has_no_notices() {
         assert_eq!(notices(&series(quiet)), []);
         assert_eq!(notices(&Series::default()), []);
     }
 
     #[test]
-    fn a_machine_that_others_use_is_noticed() {
+    fn preemption_and_off_cpu_time_are_detected() {
         let others = |i| Batch { preemptions: i % 2, user_ns: 600_000, ..quiet(i) };
         let found = notices(&series(others));
         assert!(
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn heaps_and_noise_are_noticed_in_the_time_of_a_call() {
+    fn bimodality_and_noise_are_detected() {
         let heaps = |i| Batch { wall_ns: 1_000_000 * (1 + i % 2) + i * 7919 % 1009, ..quiet(i) };
         let found = notices(&series(heaps));
         let Notice::TwoHeaps { low_ns, high_ns, share_high } = found[0] else {

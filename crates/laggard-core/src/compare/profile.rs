@@ -1,10 +1,9 @@
-//! Profiles of two sides: which functions and libraries take longer in B, and which are on one side
-//! alone.
+//! Comparison of profiles: functions and libraries that are slower in B or exist on one side only.
 //!
-//! You give one or more recordings a side and what to scale them to, you get gaps of self and total
-//! cost. Self gaps of all functions add up to the gap of the wholes, and so do those of libraries.
-//! With two recordings or more on both sides gaps have intervals and verdicts; with one they have
-//! what counting samples alone leaves open, and no verdict.
+//! Input is one or more recordings per side and a scale. Output is differences in self and total cost.
+//! Self cost differences of all functions add up to the overall difference, and so do those of
+//! libraries. With at least two recordings per side, differences have confidence intervals and
+//! verdicts. With one, intervals cover only the sampling error, and there is no verdict.
 
 use super::align::{Aligned, Alignment, align};
 use crate::calls::name::Asked;
@@ -14,32 +13,32 @@ use crate::stats::correct::benjamini_hochberg;
 use crate::stats::means::{difference_of_means, difference_with_error};
 use crate::stats::ratio::Interval;
 
-/// p from which a difference, or that a function is missing, may be chance.
+/// Significance level for differences and for functions that are missing on a side.
 const CHANCE: f64 = 0.05;
 
-/// Of all samples of both sides, the share from which a function is judged. Hundreds of functions have
-/// a sample or two, and a correction over all of them would leave no difference to be found in
-/// three recordings. The choice does not look at the gap, so that it makes none.
+/// Minimum share of all samples for a function to be tested. Hundreds of functions have one or two
+/// samples, and correcting for all of them would hide every difference in three recordings. The
+/// selection does not depend on the difference, so it does not bias the test.
 pub const LEAST_SHARE: f64 = 0.005;
 
-/// What the cost of a recording is measured in.
+/// Unit of costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
-    /// Nanoseconds of a recording.
+    /// Nanoseconds per recording.
     Time,
-    /// What the event counts, in a recording.
+    /// Event count per recording.
     Weight,
-    /// Samples of a recording.
+    /// Samples per recording.
     Samples,
-    /// The share of a recording's own whole.
+    /// Share of the recording.
     Share,
-    /// What the event counts in one call; the recordings of A and B have so many.
+    /// Event count per call, given the number of calls in A and B.
     PerCall([f64; 2]),
 }
 
 impl Scale {
-    /// The scale that suits: time where both sides have it, what was counted where both counted the
-    /// same, else shares.
+    /// Default scale: time if both sides have it, event counts if both counted the same event,
+    /// otherwise shares.
     pub fn of(a: &[View], b: &[View]) -> Scale {
         let all = || a.iter().chain(b);
         let is_counted = |view: &View| view.whole.weight != view.whole.samples;
@@ -56,7 +55,7 @@ impl Scale {
         }
     }
 
-    /// What a cost is of a recording with this whole.
+    /// A cost in this scale, for a recording with the total `whole`.
     pub fn amount(self, side: usize, cost: Cost, whole: Cost) -> f64 {
         match self {
             Scale::Time | Scale::Weight => cost.weight as f64,
@@ -66,7 +65,7 @@ impl Scale {
         }
     }
 
-    /// As the command line and JSON have it.
+    /// The id on the command line and in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Scale::Time => "time",
@@ -78,101 +77,101 @@ impl Scale {
     }
 }
 
-/// What two sides differ in.
+/// Differences between two sides.
 #[derive(Clone, Debug)]
 pub struct ProfileComparison {
-    /// What amounts are.
+    /// Unit of amounts.
     pub scale: Scale,
-    /// Where intervals come from.
+    /// Source of the confidence intervals.
     pub spread: Spread,
     /// The recordings of A and B.
     pub sides: [Recordings; 2],
-    /// All of B against all of A.
+    /// Overall difference.
     pub whole: Gap,
-    /// Functions, largest gap of their own first, whichever its sign.
+    /// Functions by decreasing absolute difference in self cost.
     pub functions: Vec<Finding>,
-    /// Libraries, likewise.
+    /// Libraries in the same order.
     pub libraries: Vec<Finding>,
-    /// What functions and libraries are called.
+    /// Names of functions and libraries.
     pub alignment: Alignment,
 }
 
-/// Where intervals come from.
+/// Source of the confidence intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
-    /// From how recordings of a side differ.
+    /// Variation between the recordings of a side.
     Recordings,
-    /// From how many samples there are; what another run would change is not in it.
+    /// Sampling error only, without the variation between runs.
     Sampling,
 }
 
 /// The recordings of one side.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recordings {
-    /// What each amounts to.
+    /// Total cost of each recording.
     pub wholes: Vec<Cost>,
-    /// Functions they reach.
+    /// Number of functions with samples.
     pub functions: usize,
 }
 
-/// A function or library on both sides, or on one.
+/// Comparison of one function or library.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// Place in [`Alignment::functions`] or [`Alignment::libraries`].
+    /// Index in [`Alignment::functions`] or [`Alignment::libraries`].
     pub number: u32,
-    /// In it and in nothing it called.
+    /// Self cost.
     pub own: Gap,
-    /// In it and in what it called.
+    /// Total cost, with callees.
     pub total: Gap,
     /// The only side that has it: 0 for A, 1 for B.
     pub only_in: Option<usize>,
-    /// Of one that a side does not have: how likely no sample would show it if it were as frequent
-    /// there.
+    /// If one side does not have it: probability of seeing no sample there if both sides had the same
+    /// cost.
     pub missed: Option<f64>,
 }
 
 impl Finding {
-    /// Whether a side may have it too, with no sample in it.
+    /// Whether the other side may have it too, without a sample by chance.
     pub fn could_be_chance(&self) -> bool {
         self.missed.is_some_and(|missed| missed >= CHANCE)
     }
 }
 
-/// An amount of both sides.
+/// An amount on both sides with the difference.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Gap {
-    /// What A and B have, in the mean of their recordings.
+    /// Mean amount over the recordings of A and B.
     pub amounts: [f64; 2],
-    /// Samples of all their recordings.
+    /// Number of samples in all recordings of A and B.
     pub samples: [u64; 2],
-    /// The gap, and the range that holds it with 95 % confidence.
+    /// The difference with its 95 % confidence interval.
     pub interval: Option<Interval>,
-    /// How likely so large a gap is by chance; 1 when single recordings cannot say.
+    /// p-value of the difference; 1 with a single recording.
     pub p: f64,
-    /// The same, corrected over all functions or libraries that are judged; 1 for others.
+    /// p-value corrected for all tested functions or libraries; 1 for untested ones.
     pub adjusted_p: f64,
-    /// What to make of it.
+    /// Conclusion of the comparison.
     pub verdict: GapVerdict,
 }
 
-/// What to make of a gap.
+/// Conclusion about a difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GapVerdict {
-    /// B has more.
+    /// B is significantly slower.
     Slower,
-    /// B has less.
+    /// B is significantly faster.
     Faster,
-    /// Nothing can be told apart from how recordings differ.
+    /// The difference is within the variation between recordings.
     NoDetectableDifference,
-    /// Samples are too few to look for a difference, see [`LEAST_SHARE`].
+    /// Too few samples to test, see [`LEAST_SHARE`].
     TooFewSamples,
-    /// A side has one recording.
+    /// A side has only one recording.
     #[default]
     SingleSample,
 }
 
 impl GapVerdict {
-    /// As JSON has it.
+    /// The id in JSON.
     pub fn word(self) -> &'static str {
         match self {
             GapVerdict::Slower => "slower",
@@ -185,40 +184,40 @@ impl GapVerdict {
 }
 
 impl Gap {
-    /// What B has minus what A has.
+    /// B minus A.
     pub fn gap(&self) -> f64 {
         self.amounts[1] - self.amounts[0]
     }
 
-    /// What B has over what A has; none when either has none.
+    /// B divided by A; `None` if either is 0.
     pub fn ratio(&self) -> Option<f64> {
         let [a, b] = self.amounts;
         (a > 0.0 && b > 0.0).then(|| b / a)
     }
 
-    /// The share of a whole gap; none when that is none.
+    /// Share of the overall difference; `None` if that is 0.
     pub fn share_of(&self, whole: &Gap) -> Option<f64> {
         (whole.gap() != 0.0).then(|| self.gap() / whole.gap())
     }
 }
 
 impl ProfileComparison {
-    /// What a function is called.
+    /// The function of a finding.
     pub fn function(&self, finding: &Finding) -> &Aligned {
         self.function_at(finding.number)
     }
 
-    /// The function of a number.
+    /// The function with this index.
     pub fn function_at(&self, number: u32) -> &Aligned {
         &self.alignment.functions[number as usize]
     }
 
-    /// What a library is called.
+    /// The library of a finding.
     pub fn library(&self, finding: &Finding) -> &Aligned {
         &self.alignment.libraries[finding.number as usize]
     }
 
-    /// Functions that one side alone reaches, most of their total first.
+    /// Functions that only one side has, by decreasing total cost.
     pub fn only_in(&self, side: usize) -> Vec<&Finding> {
         let mut only: Vec<&Finding> =
             self.functions.iter().filter(|finding| finding.only_in == Some(side)).collect();
@@ -230,8 +229,8 @@ impl ProfileComparison {
         only
     }
 
-    /// Functions by the gap of their totals, largest first. Those that are around everything on both
-    /// sides, as a program's first, say nothing and are left out.
+    /// Functions by decreasing absolute difference in total cost. Functions that contain nearly all
+    /// cost on both sides, such as `main`, are skipped.
     pub fn by_total(&self) -> Vec<&Finding> {
         const EVERYTHING: f64 = 0.99;
         let is_around_all = |finding: &Finding| {
@@ -251,8 +250,8 @@ impl ProfileComparison {
         all
     }
 
-    /// Keeps functions whose name is meant on either side: an exact name, a pattern with `*` or `?`,
-    /// or a part. False when there are none, and then nothing changes.
+    /// Keeps functions whose name on either side matches: an exact name, a pattern with `*` or `?`, or
+    /// a substring. Returns false and changes nothing if no function matches.
     pub fn keep_functions(&mut self, asked: &str) -> bool {
         let functions = &self.alignment.functions;
         let names = |finding: &Finding| {
@@ -271,7 +270,7 @@ impl ProfileComparison {
     }
 }
 
-/// The name alone, of a label with the file behind it.
+/// The name from a label, without the file.
 fn plain_name(label: &str, kind: FrameKind) -> &str {
     match kind {
         FrameKind::Python | FrameKind::Inlined => label.rsplit_once(" (").map_or(label, |(n, _)| n),
@@ -323,8 +322,8 @@ pub fn compare(a: &[View], b: &[View], scale: Scale) -> ProfileComparison {
     }
 }
 
-/// What one recording spends in each of so many groups of frames, some of which stand for stacks
-/// without any and for samples without a stack.
+/// Costs of each group of frames in one recording. `otherwise` is the group for stacks without any
+/// grouped frame, `unread` the one for samples without a stack.
 fn sum(view: &View, groups: &[u32], count: usize, otherwise: usize, unread: usize) -> Vec<Costs> {
     let mut costs = sum_groups(view, &view.stacks, groups, count);
     for (at, row) in [(unread, costs.pop()), (otherwise, costs.pop())] {
@@ -335,11 +334,11 @@ fn sum(view: &View, groups: &[u32], count: usize, otherwise: usize, unread: usiz
     costs
 }
 
-/// The recordings of both sides, and what to scale them to.
+/// Totals of the recordings of both sides, and the scale.
 struct Scaled {
     scale: Scale,
     wholes: [Vec<Cost>; 2],
-    /// What each recording has of the event, whatever the view keeps of it.
+    /// Total of the event in each recording, before filters.
     taken: [Vec<Cost>; 2],
 }
 
@@ -365,14 +364,14 @@ impl Scaled {
         }
     }
 
-    /// All samples of both sides.
+    /// Number of samples of both sides.
     fn samples(&self) -> f64 {
         self.wholes.iter().flatten().map(|whole| whole.samples as f64).sum()
     }
 
     fn whole(&self) -> Gap {
-        // How many samples a run has is no matter of luck, since the clock is regular; how many of
-        // them are kept is.
+        // The number of samples in a recording is not random, because the clock is regular. The
+        // number that passes the filter is.
         let variance = [0, 1].map(|side| self.counting_variance(side, &self.wholes[side]));
         let mut gap = self.gap(&self.wholes, variance);
         if self.spread() == Spread::Sampling && variance == [0.0; 2] {
@@ -411,7 +410,7 @@ impl Scaled {
         found
     }
 
-    /// None when no recording has it.
+    /// `None` if no recording has samples.
     fn finding(&self, number: usize, costs: &[Vec<Vec<Costs>>; 2]) -> Option<Finding> {
         let of = |part: fn(&Costs) -> Cost| {
             let costs: [Vec<Cost>; 2] = [0, 1]
@@ -451,11 +450,11 @@ impl Scaled {
         }
     }
 
-    /// The variance that counting samples gives the mean of a side: of each recording that of a
-    /// binomial count, of which half a sample more than was seen keeps none from looking certain.
+    /// Sampling variance of a side's mean: binomial variance of each recording. Adding half a sample
+    /// avoids zero variance for functions without samples.
     fn counting_variance(&self, side: usize, costs: &[Cost]) -> f64 {
         let of_recording = |((cost, whole), taken): ((&Cost, &Cost), &Cost)| {
-            // Shares are of what is kept.
+            // Shares are relative to the samples that pass the filter.
             let all = if self.scale == Scale::Share { whole.samples } else { taken.samples };
             if whole.samples == 0 {
                 return 0.0;
@@ -470,10 +469,10 @@ impl Scaled {
         sum / (costs.len() as f64).powi(2)
     }
 
-    /// How likely all `samples` of a function are on this side when both sides spend as much in it.
+    /// Probability that all `samples` of a function are on this side if both sides have the same cost.
     fn missed(&self, side: usize, samples: u64) -> f64 {
         let [has, lacks] = [side, 1 - side].map(|side| {
-            // Samples that one of an amount would give.
+            // Expected number of samples per unit of cost.
             let recordings = self.taken[side].iter().zip(&self.wholes[side]);
             let chances = recordings.map(|(taken, whole)| {
                 let all = if self.scale == Scale::Share { whole } else { taken };

@@ -1,74 +1,73 @@
-//! A bench against an earlier one: what got slower since, case by case.
+//! Comparison of a benchmark with an earlier one, case by case.
 //!
-//! Where both have the same reference side, *ratios* to it are compared, so that a baseline from
-//! another machine still means something: a machine that is twice as fast is so for both sides. Else
-//! medians are compared directly, which takes both runs to be from the same machine in the same
-//! state; nothing in the samples could tell. Cases are the same by name and parameters, sides by
-//! name. What is in one run alone is listed.
+//! If both have the same reference side, *ratios* to it are compared. A baseline from another machine
+//! remains valid then, because a faster machine is faster for both sides. Otherwise medians are
+//! compared directly. This assumes the same machine in the same state, which the samples cannot
+//! verify. Cases are matched by name and parameters, sides by name. Unmatched cases are listed.
 
 use super::timings::{BETWEEN_PROCESSES, Sampled, Verdict};
 use crate::model::timings::{Case, Series, Timings};
 use crate::stats::correct::holm;
 use crate::stats::ratio::{Estimate, Interval, TakenFrom, estimate_change, estimate_unpaired};
 
-/// Resamples for what is shown.
+/// Bootstrap resamples for reported intervals.
 const RESAMPLES: usize = 2000;
 
-/// What changed between two runs.
+/// Changes between two benchmarks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunsComparison {
-    /// What is in both, in the order of the later run.
+    /// Cases in both benchmarks, in the order of the later one.
     pub changes: Vec<Change>,
-    /// What is in the earlier run alone.
+    /// Cases only in the earlier benchmark.
     pub only_before: Vec<Place>,
-    /// What is in the later run alone.
+    /// Cases only in the later benchmark.
     pub only_after: Vec<Place>,
 }
 
-/// A side in a case.
+/// A side of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Place of the case in [`Timings::cases`].
+    /// Index in [`Timings::cases`].
     pub case: usize,
-    /// Place of the side in [`Timings::sides`].
+    /// Index in [`Timings::sides`].
     pub side: usize,
 }
 
-/// What is compared of two runs.
+/// What is compared between two benchmarks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compared {
-    /// The ratios to the reference side.
+    /// Ratios to the reference side.
     Ratios,
-    /// The times themselves.
+    /// Times.
     Times,
 }
 
-/// One side of one case, then and now.
+/// Change of one side in one case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// Where it is in the earlier run.
+    /// Position in the earlier benchmark.
     pub before: Place,
-    /// Where it is in the later run.
+    /// Position in the later benchmark.
     pub after: Place,
     /// What was compared.
     pub compared: Compared,
-    /// Rounds of the run that has fewer.
+    /// The smaller number of rounds of the two benchmarks.
     pub n: usize,
-    /// Now over then: of ratios, or of wall times. None when there are too few rounds.
+    /// Later value divided by earlier value, of ratios or wall times. `None` with too few rounds.
     pub change: Option<Interval>,
-    /// Now minus then: of ratios, or of wall times in nanoseconds.
+    /// Later minus earlier value, of ratios or of wall times in nanoseconds.
     pub gap: Option<Interval>,
-    /// What the change was taken from.
+    /// Statistic that the change is based on.
     pub from: TakenFrom,
-    /// How likely so large a change is by chance.
+    /// p-value of the change.
     pub p: f64,
-    /// The same, corrected over all changes.
+    /// p-value corrected for multiple comparisons.
     pub adjusted_p: f64,
-    /// What to make of it: whether it got slower.
+    /// Whether the side became slower or faster.
     pub verdict: Verdict,
 }
 
-/// Compares a run with an earlier one. The same seed gives the same intervals.
+/// Compares a benchmark with an earlier one. The same seed gives the same intervals.
 pub fn compare_runs(before: &Timings, after: &Timings, seed: u64) -> RunsComparison {
     let compared = compared(before, after);
     let mut found = RunsComparison::default();
@@ -102,7 +101,7 @@ fn compared(before: &Timings, after: &Timings) -> Compared {
     }
 }
 
-/// What can be compared of a run: all sides, or all but the reference.
+/// Comparable sides: all, or all except the reference.
 fn places(timings: &Timings, compared: Compared) -> Vec<Place> {
     let first = usize::from(compared == Compared::Ratios);
     let sides = |case: usize| first..timings.cases[case].series.len();
@@ -118,7 +117,7 @@ fn is_same(before: &Timings, then: Place, after: &Timings, now: Place) -> bool {
         && name(before, then.side) == name(after, now.side)
 }
 
-/// Parameters may come in another order.
+/// Compares cases regardless of the order of parameters.
 fn is_same_case(a: &Case, b: &Case) -> bool {
     let sorted = |case: &Case| {
         let mut parameters = case.parameters.clone();

@@ -1,9 +1,9 @@
-//! Sides of a bench against its first side: ratio, gap, verdict.
+//! Comparison of the sides of a benchmark with its first side: ratio, difference and verdict.
 //!
-//! You give the evidence of a bench, you get one comparison for every case and every side after the
-//! first. A side against itself is called different in at most 5 % of runs, however many cases a run
-//! has, with load that comes in bursts too: verdicts come from the interval of the ratio, which knows
-//! how long bursts last, and their p values are corrected over all comparisons of the run.
+//! Input is timings. Output is one comparison for each case and each side after the first. Identical
+//! sides are reported as different in at most 5 % of runs, for any number of cases and also under
+//! bursts of load: verdicts use the confidence interval of the ratio, which accounts for the length of
+//! bursts, and p-values are corrected for multiple comparisons.
 
 use super::notice::{Notice, notices};
 use crate::model::timings::{Series, Timings};
@@ -13,64 +13,64 @@ use crate::stats::ratio::{Estimate, Interval, TakenFrom, estimate_paired, estima
 use crate::stats::summary::Summary;
 use std::collections::BTreeMap;
 
-/// Resamples for what is shown.
+/// Bootstrap resamples for reported intervals.
 const RESAMPLES: usize = 2000;
-/// Resamples to decide whether to go on measuring.
+/// Bootstrap resamples to decide whether to stop measuring.
 const RESAMPLES_TO_STOP: usize = 500;
-/// Rounds before which precision may be luck.
+/// Minimum rounds before stopping: with fewer, a narrow interval may be chance.
 const FEWEST_ROUNDS_TO_STOP: usize = 20;
-/// p from which a difference may be chance.
+/// Significance level.
 const CHANCE: f64 = 0.05;
 
-/// One side against the first, in one case.
+/// Comparison of one side with the first, in one case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CaseComparison {
-    /// Place of the case in [`Timings::cases`].
+    /// Index in [`Timings::cases`].
     pub case: usize,
-    /// Place of the side in [`Timings::sides`].
+    /// Index in [`Timings::sides`].
     pub side: usize,
-    /// Rounds that both sides have; where they share none, samples of the side that has fewer.
+    /// Number of common rounds; without common rounds, the smaller number of samples.
     pub n: usize,
-    /// Wall time of a call over that of the first side; none when there are too few rounds.
+    /// Wall time per call divided by that of the first side; `None` with too few rounds.
     pub wall: Option<Interval>,
-    /// What the ratio and the gap were taken from.
+    /// Statistic that the ratio and the difference are based on.
     pub from: TakenFrom,
-    /// Wall time of a call minus that of the first side, in nanoseconds.
+    /// Wall time per call minus that of the first side, in nanoseconds.
     pub gap_ns: Option<Interval>,
-    /// CPU time of a call over that of the first side; none when it was not measured.
+    /// CPU time per call divided by that of the first side; `None` if not measured.
     pub cpu: Option<Interval>,
-    /// How likely so large a difference of wall times is by chance. Belongs to the interval.
+    /// p-value of the wall time ratio, consistent with its confidence interval.
     pub p: f64,
-    /// The same, corrected over all comparisons of the run. The verdict follows it.
+    /// p-value corrected for multiple comparisons; decides the verdict.
     pub adjusted_p: f64,
-    /// The ranks of the wall times, as other tools give them; they take rounds as independent.
+    /// Mann-Whitney U test of wall times, for comparison with other tools. Assumes independent rounds.
     pub ranks: Option<MannWhitney>,
-    /// What to make of it.
+    /// Conclusion of the comparison.
     pub verdict: Verdict,
-    /// What is noticed in the series of the first side.
+    /// Anomalies of the first side.
     pub notices_a: Vec<Notice>,
-    /// What is noticed in the series of this side.
+    /// Anomalies of this side.
     pub notices_b: Vec<Notice>,
 }
 
-/// What to make of a comparison.
+/// Conclusion of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
-    /// B takes longer.
+    /// B is slower.
     Slower,
-    /// B takes less time.
+    /// B is faster.
     Faster,
-    /// Nothing can be told apart from noise.
+    /// The difference is not significant.
     NoDetectableDifference {
-        /// The largest difference that the interval leaves open, as a share of A.
+        /// Largest difference within the confidence interval, as a share of A.
         within: f64,
     },
-    /// There are too few rounds for an interval.
+    /// Too few rounds for a confidence interval.
     TooFew,
 }
 
 impl Verdict {
-    /// The verdict of a ratio with its adjusted p.
+    /// The verdict for a ratio and its corrected p-value.
     pub(super) fn of(ratio: Option<Interval>, adjusted_p: f64) -> Verdict {
         match ratio {
             None => Verdict::TooFew,
@@ -84,8 +84,7 @@ impl Verdict {
     }
 }
 
-/// Compares every side after the first with the first, case by case. The same seed gives the same
-/// intervals.
+/// Compares every side with the first, case by case. The same seed gives the same intervals.
 pub fn compare(timings: &Timings, seed: u64) -> Vec<CaseComparison> {
     let mut found = vec![];
     for (case, measured) in timings.cases.iter().enumerate() {
@@ -104,22 +103,22 @@ pub fn compare(timings: &Timings, seed: u64) -> Vec<CaseComparison> {
     found
 }
 
-/// Whether the ratio of two sides is known as well as asked: half the width of its interval is at
-/// most `precision`, a share of the ratio. Takes one sample of every round, as [`estimate_paired`].
+/// Whether half the width of the ratio's confidence interval is at most `precision`, a share of the
+/// ratio. Takes one sample per round, like [`estimate_paired`].
 ///
-/// A driver may ask after every round and stop at the first yes. That is fair because only the
-/// *width* is looked at: stopping once a difference is significant would find one in anything. What
-/// is left is that widths are sometimes small by luck, so few rounds are never precise.
+/// A driver may call this after every round and stop at the first `true`. This does not bias the
+/// verdict because it checks only the *width*; stopping as soon as a difference is significant would
+/// cause false positives. Widths can be small by chance, so a minimum number of rounds is required.
 pub fn is_precise(a: &[f64], b: &[f64], precision: f64, seed: u64) -> bool {
     let is_enough = a.len().min(b.len()) >= FEWEST_ROUNDS_TO_STOP;
     let estimate = || estimate_paired(a, b, RESAMPLES_TO_STOP, seed);
     is_enough && estimate().is_some_and(|estimate| estimate.ratio.precision() <= precision)
 }
 
-/// What two processes of the same program differ by, as a share of their time, however long they are
-/// measured: their memory lies in other pages, and so in other places of the caches. A statement
-/// against itself in 2 s, under bursts of load, is off by 0.3 % in the median; rounds alone called 10
-/// to 20 % of such pairs different. See docs/benchmarks.md for what is left of it.
+/// Difference between two processes of the same program, as a share of their time. It does not shrink
+/// with longer measurements: page placement differs by process and changes cache conflicts. Identical
+/// statements measured for 2 s under bursts of load differ by 0.3 % in the median. Without this margin,
+/// 10 to 20 % of such pairs were reported as different. docs/benchmarks.md has the remaining rate.
 pub(super) const BETWEEN_PROCESSES: f64 = 0.005;
 
 fn compare_series(a: &Series, b: &Series, seed: u64) -> CaseComparison {
@@ -145,7 +144,7 @@ fn compare_series(a: &Series, b: &Series, seed: u64) -> CaseComparison {
     }
 }
 
-/// Samples of two sides, by rounds where they share them.
+/// Samples of two sides, paired by round if possible.
 pub(super) struct Sampled {
     pub(super) a: Vec<f64>,
     pub(super) b: Vec<f64>,
@@ -153,7 +152,7 @@ pub(super) struct Sampled {
 }
 
 impl Sampled {
-    /// Samples of the rounds that both have, unless these are few; then all samples.
+    /// Samples of the common rounds; all samples if there are few common rounds.
     pub(super) fn of(a: &Series, b: &Series, samples: impl Fn(&Series) -> Vec<f64>) -> Sampled {
         let (of_a, of_b) = (samples(a), samples(b));
         let rounds_of_b: BTreeMap<u32, f64> =

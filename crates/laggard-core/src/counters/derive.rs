@@ -1,52 +1,52 @@
-//! Ratios and rates of counters, and what is missing where they cannot be had.
+//! Derived metrics of counters, and the events that are missing for them.
 
 use crate::model::counters::{Counter, Counters};
 
-/// A figure derived from counters.
+/// A metric derived from counters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Derived {
-    /// What it is: `instructions per cycle`.
+    /// Name: `instructions per cycle`.
     pub name: &'static str,
-    /// How its value is to be read.
+    /// Kind of value.
     pub figure: Figure,
-    /// The value; None when something is missing.
+    /// The value; `None` if an event is missing.
     pub value: Option<f64>,
-    /// Standard error over runs as a share of the value, where the file has it.
+    /// Standard error over runs as a share of the value, if the file has it.
     pub spread: Option<f64>,
-    /// Whether all that it is made of was counted all the time. If not, parts of it are of different
-    /// moments, and it is an estimate.
+    /// Whether all its events were counted all the time. Otherwise they were counted at different
+    /// times, and the value is an estimate.
     pub is_whole: bool,
-    /// What it needs and there is not, each with the reason: `cycles (not supported)`.
+    /// Missing events with the reason: `cycles (not supported)`.
     pub missing: Vec<String>,
 }
 
-/// How a derived value is to be read.
+/// Kind of a derived value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
-    /// So much of one for each of the other.
+    /// A ratio of two events.
     Ratio,
     /// A part of a whole: 0.1 is 10 %.
     Share,
-    /// In a second.
+    /// A rate per second.
     PerSecond,
 }
 
-/// How often a counter counts in a second.
+/// Rate of a counter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// Per second.
+    /// Events per second.
     pub per_second: f64,
-    /// Whether it is a second of CPU time, or else one of wall time.
+    /// Whether seconds are CPU time; otherwise wall time.
     pub of_cpu: bool,
 }
 
-/// A ratio of two events, each by the names it may have.
+/// A ratio of two events, each with its possible names.
 struct Rule {
     name: &'static str,
     figure: Figure,
     over: &'static [&'static str],
     under: &'static [&'static str],
-    /// Shown even when the file has neither event: what everybody looks for.
+    /// Whether it is reported even if the file has neither event.
     always: bool,
 }
 
@@ -93,7 +93,7 @@ const fn rule(
     Rule { name, figure, over, under, always }
 }
 
-/// All figures of these sums ([`super::totals`]) of a file.
+/// Derived metrics of a file from its [`super::totals`].
 pub fn derive(counters: &Counters, totals: &[Counter]) -> Vec<Derived> {
     let mut all: Vec<Derived> = RULES.iter().filter_map(|rule| apply(rule, totals)).collect();
     let cpu = find(totals, CPU_TIME);
@@ -121,14 +121,14 @@ fn apply(rule: &Rule, totals: &[Counter]) -> Option<Derived> {
         _ => find(totals, rule.under),
     };
     let of_rule = |names: &[&str]| totals.iter().any(|row| names.contains(&row.name.as_str()));
-    // A figure nobody asked for is not missing: the time alone is no wish for a clock rate.
+    // Metrics that were not requested are not missing: task-clock alone does not imply a clock rate.
     let is_wanted = rule.always || of_rule(rule.over);
     if !is_wanted {
         return None;
     }
     let missing = |found: Option<&Counter>, names: &[&str]| match found {
         None => {
-            // As the other, which may be of user code only.
+            // Use the modifiers of the other event, which may count user code only.
             let modifiers = over.filter(|_| names == rule.under).map_or("", |of| &of.modifiers);
             let colon = if modifiers.is_empty() { "" } else { ":" };
             Some(format!("{}{colon}{modifiers} (not measured)", names.first()?))
@@ -159,7 +159,7 @@ fn apply(rule: &Rule, totals: &[Counter]) -> Option<Derived> {
     Some(Derived { name, figure, value, spread, is_whole: whole, missing })
 }
 
-/// How often each of these sums counts in a second; None of times, and of what was not counted.
+/// Rate of each total; `None` for times and for events that were not counted.
 pub fn rates(counters: &Counters, totals: &[Counter]) -> Vec<Option<Rate>> {
     let cpu = find(totals, CPU_TIME).and_then(Counter::seconds).filter(|&seconds| seconds > 0.0);
     let wall = elapsed(counters, totals).map(|of| of.0).filter(|&seconds| seconds > 0.0);
@@ -170,7 +170,7 @@ pub fn rates(counters: &Counters, totals: &[Counter]) -> Vec<Option<Rate>> {
     totals.iter().map(rate).collect()
 }
 
-/// Wall time in seconds, as the file says or as it was counted, with its spread.
+/// Wall time in seconds with its standard error, from the file's header or from `duration_time`.
 fn elapsed(counters: &Counters, totals: &[Counter]) -> Option<(f64, Option<f64>)> {
     let counted = || {
         let row = find(totals, &["duration_time"])?;
@@ -179,15 +179,15 @@ fn elapsed(counters: &Counters, totals: &[Counter]) -> Option<(f64, Option<f64>)
     counters.elapsed.map(|of| (of.value, of.spread)).or_else(counted)
 }
 
-/// The first counter of one of these names that has a value, else one that has none.
+/// The first counter with one of these names, preferably one with a value.
 fn find<'a>(totals: &'a [Counter], names: &[&str]) -> Option<&'a Counter> {
     let mut all = totals.iter().filter(|row| names.contains(&row.name.as_str()));
     let first = all.clone().next();
     all.find(|row| row.value().is_some()).or(first)
 }
 
-/// The same of counters that count in the same code as another: instructions of user code over cycles
-/// of all code are no ratio of anything.
+/// Like [`find`], but only counters with the same modifiers: a ratio of user instructions to all cycles
+/// is meaningless.
 fn find_like<'a>(totals: &'a [Counter], names: &[&str], like: &Counter) -> Option<&'a Counter> {
     let mut all = totals
         .iter()
@@ -196,7 +196,7 @@ fn find_like<'a>(totals: &'a [Counter], names: &[&str], like: &Counter) -> Optio
     all.find(|row| row.value().is_some()).or(first)
 }
 
-/// Counted all the time, up to what is lost to rounding.
+/// Whether it was counted all the time, except for rounding.
 fn is_whole(row: &Counter) -> bool {
     row.counted.is_none_or(|counted| counted > 0.995)
 }
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn user_code_is_not_set_against_all_code() {
+    fn ratios_need_the_same_modifiers() {
         let user = Counter { modifiers: "u".into(), ..row("instructions", 300.0, "") };
         let all = |rows: &[Counter]| derive(&Counters::default(), rows)[0].clone();
         let mixed = all(&[user.clone(), row("cycles", 200.0, "")]);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_and_what_they_lack() {
+    fn metrics_list_missing_events() {
         let rows = vec![
             row("instructions", 300.0, ""),
             row("cycles", 200.0, ""),

@@ -1,22 +1,21 @@
-//! One counter of those that the kinds of cores of a hybrid processor have.
+//! Merging of the per-core-type counters of hybrid CPUs.
 //!
-//! On such a processor `cycles` becomes `cpu_core/cycles/` and `cpu_atom/cycles/`. When a program is
-//! counted, each counts only while the program is on its kind of core, and perf scales each up to
-//! the whole run, as if it had been there all the time: their plain sum is too large. So where
-//! the shares of time of the parts make up one whole, what each really counted is added up. Where they
-//! do not (the whole system was counted, or counters took turns), it is the plain sum.
+//! On hybrid CPUs `cycles` becomes `cpu_core/cycles/` and `cpu_atom/cycles/`. For a single program, each
+//! counts only while the program runs on its core type, and perf scales each to the whole run. Their sum
+//! is too large. If the shares of time add up to 1, the unscaled counts are summed. Otherwise (the whole
+//! system was counted, or counters were multiplexed) the scaled counts are summed.
 
 use super::combined;
 use crate::model::counters::{Counter, Reading};
 use rustc_hash::FxHashMap;
 
-/// Shares of time that add up to this much are those of one program moving between cores.
+/// Sum of time shares for one program that moves between core types.
 const ONE_WHOLE: std::ops::RangeInclusive<f64> = 0.95..=1.02;
-/// Times of which the shares are taken that differ by no more are the same.
+/// Maximum relative difference between the total times of the parts.
 const SAME_TIME: f64 = 0.02;
 
-/// Puts counters together that differ only in the unit of the processor that counted. Each keeps
-/// what it is made of in `parts`. Returns the rows, and how many were weighed by time.
+/// Merges counters that differ only in the PMU. Merged counters keep the originals in `parts`. Returns
+/// the rows, and the number of merged counters weighted by time.
 pub fn merge_cores(rows: Vec<Counter>) -> (Vec<Counter>, usize) {
     type Key = (Option<u64>, String, String, String, String);
     let mut merged: Vec<Counter> = Vec::with_capacity(rows.len());
@@ -32,7 +31,7 @@ pub fn merge_cores(rows: Vec<Counter>) -> (Vec<Counter>, usize) {
         let place = places.get(&key).copied().filter(|_| !row.pmu.is_empty());
         let fits = |of: &Counter| !of.pmu.is_empty() && of.pmu != row.pmu;
         match place.and_then(|place| merged.get_mut(place)) {
-            // The unit that counted is there already: the event was asked for twice.
+            // The PMU is present already: the event was requested twice.
             Some(sum) if sum.parts.is_empty() && fits(sum) => {
                 let first = Counter { parts: vec![], ..sum.clone() };
                 sum.parts = vec![first, row];
@@ -53,7 +52,7 @@ pub fn merge_cores(rows: Vec<Counter>) -> (Vec<Counter>, usize) {
     (merged, weighed)
 }
 
-/// Makes the sum of its parts; whether they were weighed by time.
+/// Sums the parts of a counter; returns whether they were weighted by time.
 fn add_up(sum: &mut Counter) -> bool {
     let parts = &sum.parts;
     let is_one_program = is_one_program(parts);
@@ -75,7 +74,7 @@ fn add_up(sum: &mut Counter) -> bool {
     sum.run_ns = ran;
     sum.counted = match is_one_program {
         true => Some(shares().sum::<f64>().min(1.0)),
-        // What is known least well says how well the sum is known.
+        // The sum is as reliable as its least reliable part.
         false => shares().reduce(f64::min),
     };
     let several =
@@ -85,7 +84,7 @@ fn add_up(sum: &mut Counter) -> bool {
 
 fn is_one_program(parts: &[Counter]) -> bool {
     let shares: f64 = parts.iter().filter_map(|part| part.counted).sum();
-    // What a part that never ran is a share of cannot be told.
+    // The total time of a part that never ran is unknown.
     let wholes = parts.iter().filter_map(|part| match (part.run_ns, part.counted) {
         (Some(run), Some(counted)) if run > 0 && counted > 0.0 => Some(run as f64 / counted),
         _ => None,
@@ -113,15 +112,15 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_cores_become_one() {
+    fn core_types_are_merged() {
         let value = Reading::Value;
-        // The whole system: each counts all the time on its own cores.
+        // Whole system: each counts all the time on its own cores.
         check(
             [part("cpu_core", value(300.0), 8000, 1.0), part("cpu_atom", value(100.0), 4000, 1.0)],
             value(400.0),
             0,
         );
-        // One program, a quarter of its time on small cores.
+        // One program, a quarter of its time on efficiency cores.
         check(
             [part("cpu_core", value(300.0), 750, 0.75), part("cpu_atom", value(100.0), 250, 0.25)],
             value(250.0),
@@ -135,7 +134,7 @@ mod tests {
             value(300.0),
             0,
         );
-        // Counters that took turns on cores of different number.
+        // Multiplexed counters with different numbers of cores.
         check(
             [part("cpu_core", value(300.0), 8000, 0.5), part("cpu_atom", value(100.0), 4000, 0.5)],
             value(400.0),
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_unit_twice_is_not_added_up() {
+    fn the_same_pmu_twice_is_not_merged() {
         let row = part("cpu", Reading::Value(7.0), 10, 1.0);
         assert_eq!(merge_cores(vec![row.clone(), row]).0.len(), 2);
     }

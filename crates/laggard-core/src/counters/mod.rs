@@ -1,8 +1,8 @@
-//! What counters say: sums over processors, threads and intervals, and what can be derived from them.
+//! Analysis of performance counters.
 //!
-//! [`merge_cores`] makes one counter of those that the kinds of cores of a hybrid processor have,
-//! [`totals`] one of those of all processors and intervals, and [`derive`] computes ratios and rates,
-//! with what is missing named where one cannot be had.
+//! [`merge_cores`] merges the counters of different core types of a hybrid CPU. [`totals`] sums counters
+//! over CPUs, threads and intervals. [`derive`] computes ratios and rates, and lists the events that are
+//! missing for them.
 
 mod derive;
 mod merge;
@@ -13,13 +13,13 @@ pub use merge::merge_cores;
 use crate::model::counters::{Counter, Counters, Reading};
 use rustc_hash::FxHashMap;
 
-/// One counter for every event: the sum over all it was counted for, and over intervals unless the
-/// file has sums over them itself. Events keep their order.
+/// Sums each event over CPUs, threads and intervals. Uses the file's own sums over intervals if it has
+/// them. Events keep their order.
 pub fn totals(counters: &Counters) -> Vec<Counter> {
     let has_sums = counters.rows.iter().any(|row| row.time_ns.is_none());
     let mut totals: Vec<Counter> = vec![];
     let mut places: FxHashMap<(&str, &str, &str, u32), usize> = FxHashMap::default();
-    // An event that was asked for twice is two counters, not one of double value.
+    // An event that was requested twice stays two counters.
     let mut seen: FxHashMap<(Option<u64>, &str, &str, &str), u32> = FxHashMap::default();
     for row in &counters.rows {
         if has_sums && row.time_ns.is_some() {
@@ -39,9 +39,9 @@ pub fn totals(counters: &Counters) -> Vec<Counter> {
     totals
 }
 
-/// Adds what was counted elsewhere or at another time.
+/// Adds the counts of another CPU, thread or interval.
 fn add(sum: &mut Counter, row: &Counter) {
-    // Derived figures and parts are of one row alone.
+    // Metrics and parts describe a single row.
     sum.metrics.clear();
     sum.parts.clear();
     sum.spread = match (sum.value(), row.value()) {
@@ -68,7 +68,7 @@ fn add(sum: &mut Counter, row: &Counter) {
     };
 }
 
-/// The spread of a sum of values that are known independently, as a share of it.
+/// Relative standard error of a sum of independent values.
 fn combined(values: [(f64, Option<f64>); 2]) -> Option<f64> {
     let [(a, of_a), (b, of_b)] = values;
     let error = (a * of_a?).hypot(b * of_b?);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn processors_and_intervals_are_added_up() {
+    fn cpus_and_intervals_are_summed() {
         let value = Reading::Value;
         let rows = vec![
             row("CPU0", Some(1), value(10.0)),
@@ -99,17 +99,17 @@ mod tests {
             row("CPU1", Some(2), value(2.0)),
         ];
         assert_eq!(sums(rows.clone()), [value(17.0)]);
-        // The sum over intervals that the file has itself.
+        // The file has its own sum over intervals.
         let with_sums = [rows, vec![row("", None, value(17.5))]].concat();
         assert_eq!(sums(with_sums), [value(17.5)]);
-        // Asked for twice.
+        // Requested twice.
         let twice = vec![row("", None, value(3.0)), row("", None, value(4.0))];
         assert_eq!(sums(twice), [value(3.0), value(4.0)]);
         assert_eq!(sums(vec![row("", None, Reading::NotSupported)]), [Reading::NotSupported]);
     }
 
     #[test]
-    fn spreads_of_a_sum() {
+    fn sums_have_combined_standard_errors() {
         assert_eq!(combined([(30.0, Some(0.1)), (40.0, Some(0.1))]), Some(5.0 / 70.0));
         assert_eq!(combined([(30.0, Some(0.1)), (40.0, None)]), None);
         assert_eq!(combined([(0.0, Some(0.0)), (0.0, Some(0.0))]), Some(0.0));

@@ -1,18 +1,18 @@
-//! The judges of linear algebra: `old-kernel`, `library-not-used` and `other-library`.
+//! Linear algebra judges: `old-kernel`, `library-not-used` and `other-library`.
 
 use super::{Finding, Kind, Pair, Role, Slice, Unit, Verdict, Work};
 use crate::profile::kernels::{FAMILIES, family};
 
-/// B's BLAS runs kernels for an older processor than A's.
+/// B's BLAS runs kernels for an older CPU generation than A's.
 pub(super) fn judge_old_kernel(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     if !slice.is(Role::Blas) {
         return Verdict::Innocent;
     }
-    let all = |work: &[Work]| work.iter().filter_map(|work| family(&work.name)).max();
-    let (Some(a), Some(b)) = (all(&pair.a.work), all(&pair.b.work)) else {
+    let newest = |work: &[Work]| work.iter().filter_map(|work| family(&work.name)).max();
+    let (Some(a), Some(b)) = (newest(&pair.a.work), newest(&pair.b.work)) else {
         return Verdict::Innocent;
     };
-    // Families of one generation share kernels.
+    // Families of the same generation share kernels.
     let generation = |at: usize| match FAMILIES[at] {
         "HASWELL" | "ZEN" => FAMILIES.len(),
         "SKYLAKEX" | "COOPERLAKE" => FAMILIES.len() + 1,
@@ -25,8 +25,8 @@ pub(super) fn judge_old_kernel(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
         Kind::OldKernel,
         slice.worst().map(Work::at).unwrap_or_default(),
         format!(
-            "let the library use its kernels for {}: look for OPENBLAS_CORETYPE or a build for an \
-             older processor than this one",
+            "use the {} kernels of the BLAS library: check OPENBLAS_CORETYPE and whether the \
+             library was built for an older CPU",
             FAMILIES[a]
         ),
     )
@@ -39,13 +39,13 @@ pub(super) fn judge_old_kernel(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     .guilty()
 }
 
-/// B has another BLAS do it than A.
+/// B uses a different BLAS library than A.
 pub(super) fn judge_other_library(slice: &Slice<'_>, _: &Pair<'_>) -> Verdict {
     if !slice.is(Role::Blas) {
         return Verdict::Innocent;
     }
     let (Some(best), Some(worst)) = (slice.best(), slice.worst()) else { return Verdict::Innocent };
-    // Packages give a library a hash and a version of their own.
+    // Python packages append a hash and a version to the library name.
     let stem = |library: &str| {
         let end = library.find(|c: char| c == '.' || c == '-' || c.is_ascii_digit());
         library[..end.unwrap_or(library.len())].to_owned()
@@ -56,10 +56,10 @@ pub(super) fn judge_other_library(slice: &Slice<'_>, _: &Pair<'_>) -> Verdict {
     Finding::new(
         Kind::OtherLibrary,
         worst.at(),
-        format!("let it use {}, as A does, or tune {}", best.library, worst.library),
+        format!("link B with {}, as A does, or tune {}", best.library, worst.library),
     )
     .fact(
-        &format!("time in {} (A) and {} (B)", best.library, worst.library),
+        &format!("time in BLAS (A: {}, B: {})", best.library, worst.library),
         [slice.a_ns, slice.b_ns],
         Unit::Nanos,
         worst.samples,
@@ -67,9 +67,9 @@ pub(super) fn judge_other_library(slice: &Slice<'_>, _: &Pair<'_>) -> Verdict {
     .guilty()
 }
 
-/// A has a BLAS do what B does itself.
+/// A calls a BLAS library where B runs its own code.
 pub(super) fn judge_library_not_used(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
-    /// The share of its own time that A must spend in BLAS.
+    /// Minimum share of A's CPU time in BLAS.
     const SHARE_THAT_MATTERS: f64 = 0.3;
     if !matches!(slice.part, super::Part::Functions(Role::Compute | Role::Interpreter)) {
         return Verdict::Innocent;
@@ -83,8 +83,9 @@ pub(super) fn judge_library_not_used(slice: &Slice<'_>, pair: &Pair<'_>) -> Verd
         Kind::LibraryNotUsed,
         slice.worst().map(Work::at).unwrap_or_default(),
         format!(
-            "call a BLAS for it: A does, {}",
-            library.map_or_else(String::new, |work| format!("{} of {}", work.name, work.library))
+            "call a BLAS library, as A does{}",
+            library
+                .map_or_else(String::new, |work| format!(" ({} in {})", work.name, work.library))
         ),
     )
     .fact("share of CPU time in BLAS", [of_a, of_b], Unit::Share, pair.b.samples())

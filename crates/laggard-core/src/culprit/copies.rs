@@ -1,30 +1,31 @@
-//! The judges of moving data: `copy`, `conversion`, `layout`, `allocation` and `page-faults`.
+//! Data movement judges: `copy`, `conversion`, `layout`, `allocation` and `page-faults`.
 
 use super::{Finding, Kind, Missing, Pair, Part, Role, Slice, Unit, Verdict, Work};
 
-/// B moves, converts or rearranges values that A leaves as they are, or asks for memory that A does
-/// not ask for.
+/// B copies, converts or rearranges values that A uses in place, or allocates memory that A does not
+/// allocate.
 pub(super) fn judge_moving(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     let Part::Functions(role) = slice.part else { return Verdict::Innocent };
     let (kind, what, advice) = match role {
         Role::Copy => (
             Kind::Copy,
             "time in copies",
-            "work on the data where it is, or write the result where it is wanted",
+            "avoid the copy: work on the data in place, or write the result directly to its \
+             destination",
         ),
         Role::Conversion => (
             Kind::Conversion,
-            "time in conversions",
-            "keep operands and result in one type, or convert once outside",
+            "time in type conversions",
+            "use one type for operands and result, or convert once before the timed code",
         ),
-        // Where A does so too, it is the work itself.
+        // If A rearranges too, rearranging is part of the computation.
         Role::Rearrangement if slice.a_ns <= slice.b_ns * 0.02 => (
             Kind::Layout,
-            "time in rearranging",
-            "give operands the same order in memory, or make a contiguous copy once",
+            "time rearranging data",
+            "use the same memory order for all operands, or make one contiguous copy",
         ),
         Role::Allocation => {
-            (Kind::Allocation, "time in the allocator", "keep a buffer and use it again")
+            (Kind::Allocation, "time in the allocator", "allocate a buffer once and reuse it")
         }
         _ => return Verdict::Innocent,
     };
@@ -38,10 +39,10 @@ pub(super) fn judge_moving(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     .guilty()
 }
 
-/// B touches fresh memory: the kernel's time goes with page faults.
+/// B touches fresh memory: page faults account for its time in the kernel.
 pub(super) fn judge_page_faults(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
-    /// What a fault costs at most, with clearing its page and giving it back: in a virtual machine
-    /// two to three microseconds were measured.
+    /// Upper bound for the cost of a page fault, including clearing and freeing the page. Measured
+    /// in a virtual machine: 2 to 3 µs.
     const DEAREST_FAULT_NS: f64 = 5000.0;
     if slice.part != Part::Kernel {
         return Verdict::Innocent;
@@ -53,14 +54,15 @@ pub(super) fn judge_page_faults(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     Finding::new(
         Kind::PageFaults,
         "",
-        "use memory again in place of fresh pages: keep a buffer, or write into a given one",
+        "reuse memory instead of touching new pages: keep a buffer, or write into an existing \
+         array",
     )
     .fact("page faults", [pair.a.faults, pair.b.faults], Unit::Count, pair.b.rounds)
     .fact("time in the kernel", [pair.a.system_ns, pair.b.system_ns], Unit::Nanos, pair.b.rounds)
     .guilty()
 }
 
-/// The function, and who has it done.
+/// The function and its caller.
 fn at(slice: &Slice<'_>) -> String {
     match slice.worst() {
         Some(work) if !work.caller.is_empty() => format!("{}, from {}", work.name, work.caller),
@@ -82,7 +84,7 @@ fn of_role(
     let names: Vec<&str> = slice.b.iter().map(|work: &&Work| work.name.as_str()).collect();
     let count = |side: &super::Seen| {
         let calls = side.calls.as_ref()?;
-        // One code serves several names of copying.
+        // libc implements these with the same code.
         const COPIES: [&str; 3] = ["memcpy", "memmove", "mempcpy"];
         let of_these = |call: &&super::Called| match role {
             Role::Copy => COPIES.contains(&call.name.as_str()),

@@ -1,11 +1,11 @@
-//! The judges of Python's side: `interpreter`, `call-overhead` and `start-up`.
+//! Python judges: `interpreter`, `call-overhead` and `start-up`.
 
 use super::{Finding, Kind, Pair, Part, Role, Slice, Unit, Verdict};
 
-/// Calls across the border, for one call of the side, from which on crossing is the matter.
+/// Minimum number of calls from Python into native code, per call of the side, for `call-overhead`.
 const MANY_CALLS: f64 = 50.0;
 
-/// B imports or loads inside what is timed.
+/// B imports or loads libraries inside the timed code.
 pub(super) fn judge_start_up(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     if !slice.is(Role::StartUp) {
         return Verdict::Innocent;
@@ -14,7 +14,7 @@ pub(super) fn judge_start_up(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     Finding::new(
         Kind::StartUp,
         worst.map(|work| work.caller.clone()).unwrap_or_default(),
-        "import, load and set up before the part that is repeated",
+        "move imports, library loading and set-up out of the timed code",
     )
     .fact(
         "time importing and loading",
@@ -25,7 +25,7 @@ pub(super) fn judge_start_up(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     .guilty()
 }
 
-/// B crosses between Python and native code again and again.
+/// B makes many calls between Python and native code.
 pub(super) fn judge_call_overhead(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     if !matches!(slice.part, Part::Functions(Role::Binding | Role::Interpreter)) {
         return Verdict::Innocent;
@@ -39,7 +39,7 @@ pub(super) fn judge_call_overhead(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict
         (Some(a), Some(b)) => (b > MANY_CALLS && b > a * 10.0).then_some([a, b]),
         _ => None,
     };
-    // Glue is glue; the interpreter's time is only if it is spent for calls.
+    // Interpreter time counts as call overhead only if B makes many native calls.
     if many.is_none() && (slice.is(Role::Interpreter) || binding[1] < binding[0] * 1.5) {
         return Verdict::Innocent;
     }
@@ -48,10 +48,10 @@ pub(super) fn judge_call_overhead(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict
     let mut finding = Finding::new(
         Kind::CallOverhead,
         hottest.map(|work| format!("{}, from {}", work.name, work.caller)).unwrap_or_default(),
-        "pass the whole array in one call in place of one call for each element",
+        "pass the whole array in one call instead of making one call per element",
     )
     .fact(
-        "time in glue between Python and native code",
+        "time in binding code between Python and native code",
         binding,
         Unit::Nanos,
         pair.b.samples(),
@@ -62,7 +62,7 @@ pub(super) fn judge_call_overhead(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict
     finding.guilty()
 }
 
-/// B's time goes into Python's evaluation loop and objects.
+/// B spends its time in Python's evaluation loop and object handling.
 pub(super) fn judge_interpreter(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     if !slice.is(Role::Interpreter) {
         return Verdict::Innocent;
@@ -72,10 +72,10 @@ pub(super) fn judge_interpreter(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     Finding::new(
         Kind::Interpreter,
         caller.map(|work| work.caller.clone()).unwrap_or_default(),
-        "move the loop into native code: one call on whole arrays",
+        "replace the Python loop with one native call on whole arrays",
     )
     .fact(
-        "time in Python's interpreter",
+        "time in the Python interpreter",
         [pair.a.ns_of(Role::Interpreter), pair.b.ns_of(Role::Interpreter)],
         Unit::Nanos,
         slice.b.iter().map(|work| work.samples).sum(),

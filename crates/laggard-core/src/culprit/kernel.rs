@@ -1,15 +1,15 @@
-//! The judges of which code runs: `slow-path` and `slow-instruction`.
+//! Code selection judges: `slow-path` and `slow-instruction`.
 
 use super::partition::stem;
 use super::{Finding, Kind, Pair, Slice, Unit, Verdict, Work};
 use crate::model::code::{Mark, Mix};
 
-/// B runs a slower function of a library that has the one A runs.
+/// B runs a slower function of a library that also contains the faster one that A runs.
 pub(super) fn judge_slow_path(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     if !slice.is_work() {
         return Verdict::Innocent;
     }
-    /// The share of a side's time that the function must take to be its path.
+    /// Minimum share of a side's CPU time in the function.
     const SHARE_THAT_MATTERS: f64 = 0.4;
     let Some(worst) = slice.worst() else { return Verdict::Innocent };
     if worst.ns < pair.b.user_ns * SHARE_THAT_MATTERS {
@@ -20,10 +20,10 @@ pub(super) fn judge_slow_path(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
             && work.name != worst.name
             && work.role == worst.role
             && work.ns >= pair.a.user_ns * SHARE_THAT_MATTERS
-            // For another processor it is a matter of SIMD.
+            // Variants for other CPUs belong to the SIMD judges.
             && stem(&work.name) != stem(&worst.name)
             && is_same_entry(work, worst, pair)
-            // Neither side runs the other's function, though both could.
+            // Neither side runs the other's function, although B's library contains it.
             && !pair.a.work.iter().any(|own| own.name == worst.name && own.ns * 10.0 > worst.ns)
             && !pair.b.work.iter().any(|other| other.name == work.name && other.ns > work.ns / 10.0)
             && pair.b.available.iter().any(|(library, name)| *library == work.library && *name == work.name)
@@ -36,12 +36,12 @@ pub(super) fn judge_slow_path(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
         Kind::SlowPath,
         worst.at(),
         format!(
-            "{} has {} for this, and A reaches it: look at how it chooses",
+            "{} also contains {}, which A runs: check why it is not selected for B",
             worst.library, faster.name
         ),
     )
     .fact(
-        &format!("time in {} (A) and {} (B)", faster.name, worst.name),
+        &format!("time in the function (A: {}, B: {})", faster.name, worst.name),
         [faster.ns, worst.ns],
         Unit::Nanos,
         worst.samples,
@@ -49,8 +49,8 @@ pub(super) fn judge_slow_path(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     .guilty()
 }
 
-/// Whether both sides come to these functions of a library by the same way: then the library has
-/// chosen, and else the caller.
+/// Whether both sides reach these functions through the same entry points of the library. If so, the
+/// library selected the function; otherwise the caller did.
 fn is_same_entry(a: &Work, b: &Work, pair: &Pair<'_>) -> bool {
     let entries = |side: &super::Seen| -> Vec<String> {
         let calls = side.calls.iter().flatten().filter(|call| call.library == b.library);
@@ -60,15 +60,15 @@ fn is_same_entry(a: &Work, b: &Work, pair: &Pair<'_>) -> bool {
     };
     let (of_a, of_b) = (entries(pair.a), entries(pair.b));
     match of_a.is_empty() && of_b.is_empty() {
-        // A library that Python calls by pointers has no entries that are traced.
+        // Calls that Python makes through function pointers are not traced.
         true => !b.parent.is_empty() && a.parent == b.parent,
         false => of_a == of_b && !of_b.iter().any(|name| *name == b.name || *name == a.name),
     }
 }
 
-/// B divides where A does not.
+/// B executes divisions where A does not.
 pub(super) fn judge_slow_instruction(slice: &Slice<'_>, _: &Pair<'_>) -> Verdict {
-    /// Divisions of all instructions, weighed by samples.
+    /// Minimum difference in the share of divisions among instructions, weighted by samples.
     const SHARE_THAT_MATTERS: f64 = 0.03;
     if !slice.is_work() {
         return Verdict::Innocent;
@@ -85,11 +85,10 @@ pub(super) fn judge_slow_instruction(slice: &Slice<'_>, _: &Pair<'_>) -> Verdict
     Finding::new(
         Kind::SlowInstruction,
         slice.worst().map(Work::at).unwrap_or_default(),
-        "multiply by the reciprocal where the divisor does not change, or divide whole vectors"
-            .to_owned(),
+        "multiply by the reciprocal if the divisor is constant, or use vector division".to_owned(),
     )
     .fact(
-        "divisions and roots of all instructions",
+        "division and square root instructions",
         [of_a, of_b],
         Unit::Share,
         slice.b.iter().map(|work| work.samples).sum(),

@@ -1,4 +1,4 @@
-//! From tables to what judges see: samples of the timed part by function, with roles and callers.
+//! Builds [`Seen`] from tables: samples of the timed code by function, with roles and callers.
 
 use super::partition::{shared_name, stem};
 use super::role::{Place, Role, role};
@@ -14,7 +14,7 @@ use crate::profile::{file_name, frame_label, short_path};
 use crate::stats::summary::Summary;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What a side takes for a call, by its timings; where the time goes is not known yet.
+/// Per-call times of a side from its timings. Does not fill [`Seen::work`].
 pub fn times(series: &Series) -> Seen {
     let sum = |of: fn(&Batch) -> u64| series.batches.iter().map(of).sum::<u64>() as f64;
     let calls = sum(|batch| batch.calls).max(1.0);
@@ -22,10 +22,10 @@ pub fn times(series: &Series) -> Seen {
         let each = |batch: &Batch| of(batch) as f64 / batch.calls.max(1) as f64;
         Summary::of(&series.batches.iter().map(each).collect::<Vec<_>>()).median
     };
-    // Batches that something held up count for no more than others.
+    // The median limits the effect of disturbed batches.
     let wall_ns = median(|batch| batch.wall_ns);
     let cpu_ns = median(|batch| batch.user_ns + batch.system_ns);
-    // One thread cannot work for longer than it takes: its clocks differ by their ticks.
+    // A single thread cannot use more CPU time than wall time; clock resolution causes the excess.
     let busy = cpu_ns / wall_ns.max(f64::MIN_POSITIVE);
     let cpu_ns = if (1.0..SURELY_PARALLEL).contains(&busy) { wall_ns } else { cpu_ns };
     let [user, system] = [sum(|batch| batch.user_ns), sum(|batch| batch.system_ns)];
@@ -42,7 +42,7 @@ pub fn times(series: &Series) -> Seen {
     }
 }
 
-/// What a whole run takes, by its recording.
+/// Times of a whole program run from its recording.
 pub fn of_run(profile: &Profile) -> Seen {
     let about = &profile.about;
     let sampled = || profile.samples.iter().map(|sample| sample.weight).sum::<u64>();
@@ -57,8 +57,8 @@ pub fn of_run(profile: &Profile) -> Seen {
     }
 }
 
-/// By sample, whether it was taken while something was imported or loaded. To be asked before the
-/// interpreter's own frames are folded away.
+/// For each sample, whether it was taken during an import or while loading a library. Call this
+/// before interpreter frames are folded.
 pub fn loading(profile: &Profile) -> Vec<bool> {
     let mut stack = vec![];
     let is_loading = |sample: &Sample| {
@@ -68,8 +68,8 @@ pub fn loading(profile: &Profile) -> Vec<bool> {
     profile.samples.iter().map(is_loading).collect()
 }
 
-/// Adds where the CPU time outside the kernel goes. `loading` is by sample; those that it does not
-/// reach are taken as work.
+/// Adds user CPU time by function. `loading` has one entry per sample; samples beyond its end count as
+/// not loading.
 pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, loading: &[bool]) {
     let files: FxHashMap<&str, &CodeFile> =
         code.files.iter().map(|file| (file.path.as_str(), file)).collect();
@@ -89,7 +89,7 @@ pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, loading: &[bool
         };
         let leaf = stack[at];
         let what = match stack.get(at + 1) {
-            // What these do is done for who calls them.
+            // Time in stubs is attributed to the role of their caller.
             Some(caller) if is_stub(profile, leaf) => role_of(profile, caller, &files, loading),
             _ => role_of(profile, leaf, &files, loading),
         };
@@ -117,13 +117,13 @@ pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, loading: &[bool
     for work in &mut seen.work {
         work.ns *= seen.user_ns / (whole as f64).max(1.0);
     }
-    // One order, whatever the map's.
+    // A stable order, independent of the hash map.
     seen.work.sort_by(|a, b| b.ns.total_cmp(&a.ns).then_with(|| a.name.cmp(&b.name)));
     seen.available = available(&seen.work, code);
 }
 
-/// Adds what a simulated processor counted, to the functions that took time. It may have run
-/// another variant of a function than the real one, which counts as it.
+/// Adds counts of a simulated CPU to the functions that took time. The simulated CPU may have run
+/// another variant of a function; its counts are used then.
 pub fn add_counts(seen: &mut Seen, counts: &Counts) {
     type Key<'a> = (&'a str, String);
     let mut exact: FxHashMap<(&str, &str), Simulated> = FxHashMap::default();
@@ -141,12 +141,12 @@ pub fn add_counts(seen: &mut Seen, counts: &Counts) {
     seen.counted = Some(counts.whole);
 }
 
-/// Makes both sides ready to be held against each other.
+/// Prepares both sides for comparison.
 ///
-/// What else could have run is forgotten, but for variants of what did. Interrupts hit whatever
-/// runs: a small share of time in the kernel that both sides have is given to what they were at.
+/// Removes available functions that are not variants of executed ones. Interrupts hit any function:
+/// a small share of kernel time that both sides have is distributed over their user code.
 pub fn settle(a: &mut Seen, b: &mut Seen) {
-    /// Interrupts take no more.
+    /// Maximum share of CPU time attributed to interrupts.
     const MOST_INTERRUPTED: f64 = 0.15;
     let ran: FxHashSet<String> =
         a.work.iter().chain(&b.work).map(|work| stem(&work.name)).collect();
@@ -162,8 +162,8 @@ pub fn settle(a: &mut Seen, b: &mut Seen) {
     }
 }
 
-/// Calls across library borders for one of so many calls of a side, from what was counted before
-/// them and after.
+/// Calls across library boundaries per call of a side: the difference between the counts before and
+/// after `calls` calls.
 pub fn called(before: &Calls, after: &Calls, calls: u64) -> Vec<Called> {
     let mut found: FxHashMap<(String, String), (f64, f64)> = FxHashMap::default();
     for (traced, sign) in [(before, -1.0), (after, 1.0)] {
@@ -188,7 +188,7 @@ pub fn called(before: &Calls, after: &Calls, calls: u64) -> Vec<Called> {
     all
 }
 
-/// A stack for people: outermost first, from the first Python line of the user's own on.
+/// Labels of a stack, outermost first, starting at the first Python frame of the user's statement.
 fn path(profile: &Profile, stack: u32) -> Vec<String> {
     let mut all = vec![];
     frames(profile, stack, &mut all);
@@ -199,20 +199,20 @@ fn path(profile: &Profile, stack: u32) -> Vec<String> {
     let from = all.iter().position(is_own).unwrap_or(0);
     let called = all[from..].iter().filter(|frame| frame.kind != FrameKind::Inlined);
     let mut labels: Vec<String> = called.map(|frame| frame_label(profile, frame)).collect();
-    // A function that calls itself is said once.
+    // Recursion is shown once.
     labels.dedup();
     labels
 }
 
-/// Whether a function has nothing of its own to do: the dynamic linker's in the way of every call,
-/// and those that ask the processor for its state.
+/// Whether a function does no work of its own: symbol resolution by the dynamic linker, thread-local
+/// storage access and reads of the floating-point status.
 fn is_stub(profile: &Profile, frame: &Frame) -> bool {
     const NAMES: [&str; 3] = ["__tls_get_addr", "fetestexcept", "feclearexcept"];
     let name = profile.texts.get(frame.function);
     NAMES.contains(&name) || name.starts_with("_dl_runtime_resolve")
 }
 
-/// Frames of a stack, innermost first.
+/// Collects the frames of a stack, innermost first.
 fn frames<'a>(profile: &'a Profile, mut node: u32, stack: &mut Vec<&'a Frame>) {
     stack.clear();
     while node != NONE
@@ -223,7 +223,7 @@ fn frames<'a>(profile: &'a Profile, mut node: u32, stack: &mut Vec<&'a Frame>) {
     }
 }
 
-/// Whether a frame is Python's import system, or the dynamic linker loading something.
+/// Whether a frame belongs to Python's import system or to the dynamic linker loading a library.
 fn is_import(profile: &Profile, frame: &Frame) -> bool {
     let name = profile.texts.get(frame.function);
     match frame.kind {
@@ -262,7 +262,7 @@ fn role_of(
     role(Place { function, library, library_role: known.or_else(by_name), is_loading })
 }
 
-/// Who has it done: the nearest frame of another role, or the Python line where there is none.
+/// The nearest caller with another role; for interpreter and start-up time, the nearest Python frame.
 fn caller(
     profile: &Profile,
     above: &[&Frame],
@@ -284,7 +284,7 @@ fn caller(
     })
 }
 
-/// The function that calls it.
+/// The direct caller, ignoring inlined frames.
 fn parent(profile: &Profile, above: &[&Frame]) -> String {
     let caller = above.iter().find(|frame| frame.kind != FrameKind::Inlined);
     caller.map_or_else(String::new, |frame| label(profile, frame))
@@ -305,7 +305,7 @@ fn place(profile: &Profile, frame: &Frame) -> String {
     }
 }
 
-/// What was executed of a function, if its file was looked at.
+/// Instruction mix of a function, if its file was disassembled.
 fn executed(
     profile: &Profile,
     frame: &Frame,
@@ -324,7 +324,7 @@ fn executed(
     file.hot(function).map(|hot| hot.mix)
 }
 
-/// Functions of the libraries that do the work.
+/// All functions of the libraries that do computation.
 fn available(work: &[Work], code: &Code) -> Vec<(String, String)> {
     let mut all = vec![];
     for file in &code.files {

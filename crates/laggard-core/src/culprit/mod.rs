@@ -1,10 +1,10 @@
-//! Why B lags: the lag is cut into slices once, and judges bid for each.
+//! Attribution of a lag to causes.
 //!
-//! You give a [`Pair`], what was seen of one call of either side; you get a [`Judgement`]: named
-//! causes with the share of the lag that each explains. The cut is [`partition`]'s; a judge is a
-//! function from a slice to a [`Verdict`]. The first judge in the order of [`JUDGES`] that finds a
-//! slice guilty takes it, so the more specific ones come first; what nobody takes is not explained.
-//! Shares add up by construction.
+//! Input is a [`Pair`]: observations of one call of each side. Output is a [`Judgement`]: named
+//! causes, each with the share of the lag that it explains. [`partition`] splits the lag into slices
+//! once. A judge is a function from a slice to a [`Verdict`]. The first judge in [`JUDGES`] that finds
+//! a slice guilty takes it, so more specific judges come first. Slices that no judge takes are not
+//! explained. Every slice has at most one cause, so shares add up to 1.
 
 mod blas;
 mod copies;
@@ -27,75 +27,75 @@ pub use partition::{CallPair, Part, Slice, calls_that_differ, partition};
 pub use role::{Place, Role, role};
 pub use seen::{Called, Pair, Seen, Work};
 
-/// A cause of a lag. The words are those of JSON and of the documentation.
+/// A cause of a lag. [`Kind::word`] returns the id used in JSON and in the documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// One element at a time where A works on several.
+    /// Scalar code where A runs vector code.
     ScalarLoop,
-    /// Shorter vectors than A's.
+    /// Narrower vectors than A's.
     NarrowSimd,
-    /// A kernel for an older processor.
+    /// A BLAS kernel for an older CPU.
     OldKernel,
-    /// A slower function of a library that has a faster one for this.
+    /// A slower function of a library that contains a faster one.
     SlowPath,
-    /// A has a library do it, B does it itself.
+    /// A calls a library where B runs its own code.
     LibraryNotUsed,
-    /// Another library of the same role.
+    /// A different library for the same task.
     OtherLibrary,
     /// More instructions for the same result.
     MoreInstructions,
     /// More calls of the same functions.
     MoreCalls,
-    /// Crossing the border between Python and native code.
+    /// Overhead of calls between Python and native code.
     CallOverhead,
-    /// Python's evaluation loop and its objects.
+    /// Python's evaluation loop and object handling.
     Interpreter,
-    /// Bytes moved that A does not move.
+    /// Copies that A does not make.
     Copy,
-    /// Values turned into another type.
+    /// Type conversions.
     Conversion,
-    /// The same work on data that lies in another order.
+    /// The same work on data in a less favourable memory order.
     Layout,
-    /// Memory asked for and given back.
+    /// Memory allocation and freeing.
     Allocation,
-    /// Memory touched for the first time.
+    /// First access to new memory pages.
     PageFaults,
-    /// Data that has to come from memory.
+    /// Accesses that miss all caches.
     MemoryBound,
-    /// Data that does not stay in a cache.
+    /// Cache misses.
     CacheMisses,
-    /// Jumps that the processor cannot foresee.
+    /// Mispredicted branches.
     BranchMisses,
-    /// Floats too small for the processor's fast path.
+    /// Arithmetic on denormal floats, which is slow.
     Denormals,
-    /// Instructions that take long by themselves.
+    /// Instructions with high latency, such as divisions.
     SlowInstruction,
-    /// Fewer threads at work.
+    /// Fewer busy threads than A.
     NotParallel,
-    /// More threads than the work is worth.
+    /// More threads than the work can use.
     TooParallel,
-    /// Locks, sleep, input and output.
+    /// Locks, sleep and I/O.
     Waiting,
-    /// Work that is done once, inside what is timed.
+    /// One-time work inside the timed code, such as imports.
     StartUp,
-    /// The same kernel of a device takes longer.
+    /// The same device kernel takes longer.
     SameKernelSlower,
-    /// Another kernel of a device for the same operation.
+    /// A different device kernel for the same operation.
     OtherKernel,
-    /// Several kernels where A runs fewer that do the same.
+    /// Several kernels where A runs fewer, fused kernels.
     Unfused,
-    /// The device waits for the host to launch.
+    /// The device waits for the host to launch work.
     LaunchBound,
-    /// Communication that no computation hides.
+    /// Communication not overlapped by compute.
     ExposedCommunication,
-    /// Copies that nothing hides.
+    /// Copies not overlapped by compute.
     ExposedCopy,
-    /// The device does nothing, though it need not wait for a launch.
+    /// The device is idle for a reason other than launches.
     Idle,
 }
 
 impl Kind {
-    /// The word for it.
+    /// The id of the cause.
     pub fn word(self) -> &'static str {
         match self {
             Kind::ScalarLoop => "scalar-loop",
@@ -133,20 +133,20 @@ impl Kind {
     }
 }
 
-/// A number that speaks for a culprit.
+/// A measurement that supports a culprit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fact {
-    /// What was measured.
+    /// Name of the measurement.
     pub what: String,
-    /// Of A.
+    /// Value of A.
     pub a: f64,
-    /// Of B.
+    /// Value of B.
     pub b: f64,
-    /// The unit of both.
+    /// Unit of both values.
     pub unit: Unit,
-    /// How many samples, calls or rounds it comes from.
+    /// Number of samples, calls or rounds behind the values.
     pub n: u64,
-    /// Whether it was measured, or follows from what was.
+    /// Whether it was derived from other measurements instead of measured.
     pub is_inferred: bool,
 }
 
@@ -157,22 +157,22 @@ pub enum Unit {
     Nanos,
     /// Bytes.
     Bytes,
-    /// A share of 1.
+    /// A fraction between 0 and 1.
     Share,
     /// Bits.
     Bits,
-    /// A plain number.
+    /// A number without a unit.
     Count,
 }
 
-/// What a judge has to say of a slice.
+/// Decision of a judge about a slice.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// This is the cause.
     Guilty(Finding),
-    /// It is not.
+    /// This is not the cause.
     Innocent,
-    /// It may be: this is not known.
+    /// Undecided because of missing evidence.
     Unknown(Missing),
 }
 
@@ -181,28 +181,28 @@ pub enum Verdict {
 pub struct Finding {
     /// Its kind.
     pub kind: Kind,
-    /// What speaks for it.
+    /// Evidence for it.
     pub facts: Vec<Fact>,
-    /// Where in the code of B; empty when it is nowhere in particular.
+    /// Location in B's code; empty if it has none.
     pub at: String,
-    /// What to do about it.
+    /// How to fix it.
     pub advice: String,
 }
 
 impl Finding {
-    /// A finding without facts yet.
+    /// A finding without facts.
     pub(crate) fn new(kind: Kind, at: impl Into<String>, advice: impl Into<String>) -> Finding {
         Finding { kind, facts: vec![], at: at.into(), advice: advice.into() }
     }
 
-    /// With a number of both sides.
+    /// Adds a measurement of both sides.
     pub(crate) fn fact(mut self, what: &str, [a, b]: [f64; 2], unit: Unit, n: u64) -> Finding {
         let what = what.to_owned();
         self.facts.push(Fact { what, a, b, unit, n, is_inferred: false });
         self
     }
 
-    /// The last fact follows from others.
+    /// Marks the last fact as inferred.
     pub(crate) fn inferred(mut self) -> Finding {
         if let Some(last) = self.facts.last_mut() {
             last.is_inferred = true;
@@ -215,18 +215,18 @@ impl Finding {
     }
 }
 
-/// What a judge would need to know.
+/// Evidence that a judge needs and does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Missing {
-    /// Instructions of hot functions: their files could not be read.
+    /// Disassembly of hot functions: their files could not be read.
     Disassembly,
-    /// Instructions, misses of caches and of branches, counted or simulated.
+    /// Instruction, cache-miss and branch-miss counts, measured or simulated.
     Counts,
-    /// System calls.
+    /// A trace of system calls.
     SystemCalls,
 }
 
-/// A judge: whether a slice of the lag has one cause.
+/// Decides whether one specific cause explains a slice of the lag.
 type Judge = fn(&Slice<'_>, &Pair<'_>) -> Verdict;
 
 /// All judges, the most specific first.
@@ -250,37 +250,37 @@ const JUDGES: [Judge; 17] = [
     same_code::judge_slower_code,
 ];
 
-/// A named cause, and what it explains.
+/// A named cause and the part of the lag that it explains.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Culprit {
-    /// What it is.
+    /// The cause with its evidence.
     pub finding: Finding,
-    /// The share of the lag that it explains.
+    /// Share of the lag that it explains.
     pub explains: f64,
-    /// The same in nanoseconds of a call.
+    /// The same in nanoseconds per call.
     pub gap_ns: f64,
 }
 
-/// What came of it.
+/// Result of [`judge`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Judgement {
-    /// Causes, the one that explains the most first.
+    /// Causes, by decreasing share of the lag.
     pub culprits: Vec<Culprit>,
-    /// The share of the lag that nobody explained.
+    /// Share of the lag without a named cause.
     pub not_explained: f64,
-    /// What would have helped.
+    /// Evidence that was missing for a larger slice without a cause.
     pub missing: Vec<Missing>,
-    /// What B saves elsewhere, in nanoseconds of a call: the lag would be larger by this.
+    /// Time that B saves in other slices, in nanoseconds per call. The lag would be larger by this.
     pub saved_ns: f64,
 }
 
-/// Below this share of the lag a slice is too small to name a cause for, alone.
+/// Slices below this share of the lag are too small to be judged on their own.
 pub(crate) const SMALLEST_SHARE: f64 = 0.02;
 
-/// From this share of the lag on it is worth saying what would explain a slice.
+/// Missing evidence is reported for slices of at least this share of the lag.
 const SHARE_WORTH_ASKING: f64 = 0.05;
 
-/// Names the causes of a lag that was found to be there.
+/// Names the causes of a detected lag.
 pub fn judge(pair: &Pair<'_>) -> Judgement {
     let slices = partition(pair);
     let lost: f64 = slices.iter().map(|slice| slice.gap_ns().max(0.0)).sum();
@@ -322,7 +322,7 @@ pub fn judge(pair: &Pair<'_>) -> Judgement {
 }
 
 impl Judgement {
-    /// Slices with one cause are one culprit; the larger one speaks for it.
+    /// Merges slices with the same cause; the larger slice provides the finding.
     fn add(&mut self, new: Culprit) {
         let same = |old: &&mut Culprit| old.finding.kind == new.finding.kind;
         let Some(old) = self.culprits.iter_mut().find(same) else {

@@ -1,8 +1,8 @@
-//! The cut: the time that B takes longer, over what it is spent for.
+//! Partition of the lag into slices.
 //!
-//! With W the wall time of a call, C its CPU time and P the threads that worked at a time,
-//! W = C/P + waiting. So W_B - W_A is the sum of the differences of CPU time by function, at A's
-//! parallelism; of what B loses by working less parallel; and of waiting.
+//! With W the wall time of a call, C its CPU time and P the mean number of busy threads,
+//! W = C/P + waiting. So W_B - W_A is the sum of three terms: the differences in CPU time by function
+//! at A's parallelism, the time that B loses through lower parallelism, and the difference in waiting.
 
 use super::Role;
 use super::seen::{Pair, Work};
@@ -11,43 +11,43 @@ use std::collections::BTreeMap;
 /// A part of the lag.
 #[derive(Clone, Debug)]
 pub struct Slice<'a> {
-    /// What the time is spent for.
+    /// What the time is spent on.
     pub part: Part,
     /// Functions of A in it.
     pub a: Vec<&'a Work>,
     /// Functions of B in it.
     pub b: Vec<&'a Work>,
-    /// Time of A, in nanoseconds of a call.
+    /// Time of A, in nanoseconds per call.
     pub a_ns: f64,
     /// Time of B.
     pub b_ns: f64,
 }
 
-/// What time is spent for.
+/// What time is spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// Functions of one role.
     Functions(Role),
-    /// The kernel.
+    /// The operating system kernel.
     Kernel,
-    /// Nothing: no thread works.
+    /// No thread runs.
     Waiting,
-    /// Working less parallel than A.
+    /// Lower parallelism than A.
     Parallelism,
 }
 
 impl Slice<'_> {
-    /// What B takes longer; negative where it takes less.
+    /// B minus A; negative if B is faster here.
     pub fn gap_ns(&self) -> f64 {
         self.b_ns - self.a_ns
     }
 
-    /// The function of B that takes the most.
+    /// The hottest function of B.
     pub fn worst(&self) -> Option<&Work> {
         self.b.iter().copied().max_by(|x, y| x.ns.total_cmp(&y.ns))
     }
 
-    /// The function of A that takes the most.
+    /// The hottest function of A.
     pub fn best(&self) -> Option<&Work> {
         self.a.iter().copied().max_by(|x, y| x.ns.total_cmp(&y.ns))
     }
@@ -57,15 +57,15 @@ impl Slice<'_> {
         self.part == Part::Functions(role)
     }
 
-    /// Whether it is the work itself, whoever does it.
+    /// Whether its functions do the computation itself.
     pub fn is_work(&self) -> bool {
         use Role::{Blas, Compute, Math, Rearrangement};
         matches!(self.part, Part::Functions(Compute | Blas | Math | Rearrangement))
     }
 }
 
-/// Cuts the lag. Functions of one name and role are a slice; all others of a role, which only one
-/// side has, are one together.
+/// Splits the lag into slices. Functions with the same name and role on both sides form a slice. All
+/// functions of a role that exist on one side only form one slice together.
 pub fn partition<'a>(pair: &Pair<'a>) -> Vec<Slice<'a>> {
     let (a, b) = (pair.a, pair.b);
     let (of_a, of_b) = (a.parallelism(), b.parallelism());
@@ -87,7 +87,7 @@ pub fn partition<'a>(pair: &Pair<'a>) -> Vec<Slice<'a>> {
     slices
 }
 
-/// Slices of one part whose gaps are small are one together.
+/// Merges slices of the same part whose differences are small.
 pub(super) fn joined(slices: Vec<Slice<'_>>, small_ns: f64) -> Vec<Slice<'_>> {
     let (small, mut all): (Vec<_>, Vec<_>) =
         slices.into_iter().partition(|slice| (0.0..small_ns).contains(&slice.gap_ns()));
@@ -95,7 +95,7 @@ pub(super) fn joined(slices: Vec<Slice<'_>>, small_ns: f64) -> Vec<Slice<'_>> {
     all
 }
 
-/// One slice for each part.
+/// Merges slices into one per part.
 fn by_part(slices: Vec<Slice<'_>>) -> impl Iterator<Item = Slice<'_>> {
     let mut parts: BTreeMap<Part, Slice<'_>> = BTreeMap::new();
     for slice in slices {
@@ -133,23 +133,23 @@ impl<'a> Slice<'a> {
     }
 }
 
-/// Calls of a function on both sides, for one call of a side.
+/// Calls of a function on both sides, per call of the side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CallPair<'a> {
     /// The function.
     pub name: &'a str,
     /// The file name of its library.
     pub library: &'a str,
-    /// How often A and B call it.
+    /// Number of calls by A and B.
     pub count: [f64; 2],
     /// Time in these calls.
     pub ns: [f64; 2],
 }
 
-/// Functions that only one side calls, or one far more often than the other; those with the largest
-/// difference of time first. None where calls of a side were not traced.
+/// Functions that one side calls much more often than the other, by decreasing difference in time.
+/// `None` if the calls of a side were not traced.
 pub fn calls_that_differ<'a>(pair: &Pair<'a>) -> Option<Vec<CallPair<'a>>> {
-    /// Calls that happen now and then, by the way.
+    /// Rarer calls, per call of the side, are ignored.
     const SELDOM: f64 = 0.05;
     let mut all: BTreeMap<(&str, &str), CallPair<'a>> = BTreeMap::new();
     for (side, seen) in [pair.a, pair.b].into_iter().enumerate() {
@@ -171,18 +171,18 @@ pub fn calls_that_differ<'a>(pair: &Pair<'a>) -> Option<Vec<CallPair<'a>>> {
     Some(all)
 }
 
-/// The name of a function without the modules it is in.
+/// The function name without its module path.
 pub(super) fn last(name: &str) -> &str {
     name.rsplit("::").next().unwrap_or(name)
 }
 
-/// What variants of a function share of its name, wherever they are.
+/// The shared name of a function's variants, without its module path.
 pub(super) fn stem(name: &str) -> String {
     shared_name(last(name))
 }
 
-/// The name that variants of a function share: without the processor it is for, what a compiler
-/// appended and the types of its arguments.
+/// The name that variants of a function share: without CPU suffixes, compiler suffixes and argument
+/// types.
 pub(crate) fn shared_name(name: &str) -> String {
     let name = &name[..name.find(['(', '<', '.']).unwrap_or(name.len())];
     let mut words: Vec<&str> = name.split('_').collect();
@@ -192,7 +192,7 @@ pub(crate) fn shared_name(name: &str) -> String {
     words.join("_")
 }
 
-/// Whether a word at the end of a name says for which processor it is.
+/// Whether a suffix names an instruction set or CPU model.
 fn is_variant(word: &str) -> bool {
     const VARIANTS: [&str; 33] = [
         "scalar",

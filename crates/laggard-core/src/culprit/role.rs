@@ -1,49 +1,49 @@
-//! What a function is for, by its name, its library and who called it.
+//! Classification of functions by their name, library and context.
 
 use crate::model::code::Role as LibraryRole;
 use serde::{Deserialize, Serialize};
 
-/// What time is spent for. Times of one role on both sides are held against each other.
+/// What time is spent on. Times of the same role are compared between the sides.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// The work itself.
+    /// The computation itself.
     #[default]
     Compute,
-    /// The work, done by a BLAS.
+    /// Computation in a BLAS library.
     Blas,
     /// Mathematical functions.
     Math,
-    /// Moving bytes.
+    /// Copying bytes.
     Copy,
-    /// Bringing values into another order.
+    /// Changing the memory order of values.
     Rearrangement,
-    /// Turning values into another type.
+    /// Converting values to another type.
     Conversion,
-    /// Asking for memory and giving it back, and clearing it.
+    /// Allocating, freeing and clearing memory.
     Allocation,
     /// Locks, barriers and idle loops.
     Sync,
-    /// Python's evaluation loop and objects.
+    /// Python's evaluation loop and object handling.
     Interpreter,
-    /// Crossing between Python and native code.
+    /// Binding code between Python and native code.
     Binding,
-    /// Loading and importing.
+    /// Importing modules and loading libraries.
     StartUp,
 }
 
-/// What is known of a function when its role is asked for.
+/// Properties of a function that determine its role.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     /// Its name.
     pub function: &'a str,
     /// The file name of its library.
     pub library: &'a str,
-    /// What that library is known to be.
+    /// Known role of the library.
     pub library_role: Option<LibraryRole>,
-    /// Whether the work is done while something is imported or loaded.
+    /// Whether the sample was taken during an import or while loading a library.
     pub is_loading: bool,
 }
 
@@ -61,7 +61,7 @@ pub fn role(place: Place<'_>) -> Role {
     }
     let library = place.library;
     let is_interpreter = starts(library, &["python", "libpython"]) || library == "[Python]";
-    // Python's own allocator is how it handles objects.
+    // Python's own allocator is part of its object handling.
     if !is_interpreter && (starts(name, ALLOCATION) || contains(name, &["alloc_cache", "_Arena"])) {
         return Role::Allocation;
     }
@@ -85,14 +85,14 @@ pub fn role(place: Place<'_>) -> Role {
     }
     let lower = name.to_ascii_lowercase();
     match () {
-        // Not by a part of a word: to broadcast is no conversion.
+        // Match whole words only: "broadcast" contains "cast".
         () if words(&lower).any(|word| CONVERSION.contains(&word)) => Role::Conversion,
         () if contains(&lower, REARRANGEMENT) => Role::Rearrangement,
         () => Role::Compute,
     }
 }
 
-/// NumPy's objects for single values, which are handled like Python's own.
+/// Functions of NumPy's scalar objects, which are handled like Python objects.
 const NUMPY_OBJECTS: &[&str] = &[
     "arrtype",
     "gentype_",
@@ -109,8 +109,8 @@ const NUMPY_OBJECTS: &[&str] = &[
     "floatstatus",
 ];
 
-/// Whether a function is the arithmetic of these objects, as `double_add`. Loops over arrays are in
-/// capitals.
+/// Whether a function does arithmetic on NumPy scalars, such as `double_add`. Loops over arrays have
+/// names in capitals.
 fn is_scalar_arithmetic(name: &str) -> bool {
     const TYPES: [&str; 10] = [
         "bool",
@@ -147,7 +147,7 @@ fn is_scalar_arithmetic(name: &str) -> bool {
 
 const CONVERSION: &[&str] = &["cast", "casts", "casting", "convert", "conversion", "astype"];
 
-/// Between memory that lies in steps and memory that does not.
+/// Functions that copy between strided and contiguous memory.
 const REARRANGEMENT: &[&str] =
     &["strided_to_contig", "contig_to_strided", "strided_to_strided", "transpose", "to_contiguous"];
 

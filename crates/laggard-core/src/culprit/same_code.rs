@@ -1,13 +1,13 @@
-//! The judges of work of the same kind that takes longer: `more-instructions`, `more-calls`,
-//! `branch-misses`, `cache-misses`, `memory-bound`, `layout` and `denormals`.
+//! Judges for equal work that takes longer: `more-instructions`, `more-calls`, `branch-misses`,
+//! `cache-misses`, `memory-bound`, `layout` and `denormals`.
 
 use super::Simulated;
 use super::{Finding, Kind, Missing, Pair, Slice, Unit, Verdict, Work};
 use crate::model::code::{Mark, Mix};
 
-/// B does more: more instructions, or more calls of the same functions.
+/// B executes more instructions, or calls the same functions more often.
 pub(super) fn judge_more_work(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
-    /// The share of the slice's slowdown that more instructions must account for.
+    /// Minimum share of the slice's slowdown that the additional instructions account for.
     const SHARE_THAT_MATTERS: f64 = 0.6;
     if !slice.is_work() {
         return Verdict::Innocent;
@@ -22,12 +22,14 @@ pub(super) fn judge_more_work(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     let at = slice.worst().map(Work::at).unwrap_or_default();
     let finding =
         match calls {
-            Some(calls) => Finding::new(Kind::MoreCalls, at, "call it once and keep the result")
-                .fact("calls", calls, Unit::Count, 1),
+            Some(calls) => {
+                Finding::new(Kind::MoreCalls, at, "call the function once and keep the result")
+                    .fact("calls", calls, Unit::Count, 1)
+            }
             None => Finding::new(
                 Kind::MoreInstructions,
                 at,
-                "look for work that is done twice, or that A's algorithm does without",
+                "look for repeated work, or for work that A's algorithm avoids",
             ),
         };
     finding
@@ -35,16 +37,16 @@ pub(super) fn judge_more_work(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
         .guilty()
 }
 
-/// The same instructions take longer.
+/// The same instructions take longer in B.
 pub(super) fn judge_slower_code(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
-    /// What a jump that was not foreseen costs, what a miss of the first cache and of the last do:
-    /// cautious figures of processors of the last ten years.
+    /// Costs of a mispredicted branch, a first-level cache miss and a last-level cache miss:
+    /// conservative values for CPUs of the last ten years.
     const BRANCH_MISS_NS: f64 = 4.0;
     const CACHE_MISS_NS: f64 = 2.0;
     const MEMORY_NS: f64 = 20.0;
-    /// Instructions of the same code on other data of the same size.
+    /// Maximum relative difference in instructions of the same code on other data of the same size.
     const SAME: f64 = 0.02;
-    /// The share of the gap that they must account for.
+    /// Minimum share of the slice's difference that the misses account for.
     const SHARE_THAT_MATTERS: f64 = 0.25;
     if !slice.is_work() {
         return Verdict::Innocent;
@@ -60,18 +62,18 @@ pub(super) fn judge_slower_code(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
         return Finding::new(
             Kind::BranchMisses,
             at,
-            "sort or group the data, or choose without a jump (select, mask, minimum and maximum)",
+            "sort or group the data, or make the code branchless (select, mask, min and max)",
         )
-        .fact("jumps not foreseen", [a.branch_misses, b.branch_misses], Unit::Count, 1)
+        .fact("mispredicted branches", [a.branch_misses, b.branch_misses], Unit::Count, 1)
         .guilty();
     }
     if memory >= enough && memory > cache / 2.0 {
         return Finding::new(
             Kind::MemoryBound,
             at,
-            "touch less memory: smaller types, fewer passes, results written over inputs",
+            "reduce memory traffic: smaller types, fewer passes, in-place results",
         )
-        .fact("accesses of memory", [a.memory_accesses, b.memory_accesses], Unit::Count, 1)
+        .fact("last-level cache misses", [a.memory_accesses, b.memory_accesses], Unit::Count, 1)
         .fact("loads and stores", [a.accesses, b.accesses], Unit::Count, 1)
         .guilty();
     }
@@ -87,11 +89,16 @@ pub(super) fn judge_slower_code(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
         return Finding::new(
             Kind::PageFaults,
             at,
-            "use memory again in place of fresh pages: what is new is in no cache",
+            "reuse memory instead of touching new pages, which are not in any cache",
         )
         .fact("page faults", [pair.a.faults, pair.b.faults], Unit::Count, pair.b.rounds)
         .fact("instructions", [a.instructions, b.instructions], Unit::Count, 1)
-        .fact("time for them", [slice.a_ns, slice.b_ns], Unit::Nanos, pair.b.samples())
+        .fact(
+            "time for these instructions",
+            [slice.a_ns, slice.b_ns],
+            Unit::Nanos,
+            pair.b.samples(),
+        )
         .inferred()
         .guilty();
     }
@@ -99,18 +106,24 @@ pub(super) fn judge_slower_code(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
         return Finding::new(
             Kind::Denormals,
             at,
-            "let the processor flush denormals to zero, or keep values away from 1e-38 (float32) and 1e-308 (float64)",
+            "flush denormals to zero (FTZ and DAZ), or keep values away from 1e-38 (float32) and \
+             1e-308 (float64)",
         )
         .fact("instructions", [a.instructions, b.instructions], Unit::Count, 1)
-        .fact("time for them", [slice.a_ns, slice.b_ns], Unit::Nanos, pair.b.samples())
+        .fact(
+            "time for these instructions",
+            [slice.a_ns, slice.b_ns],
+            Unit::Nanos,
+            pair.b.samples(),
+        )
         .inferred()
         .guilty();
     }
     Verdict::Innocent
 }
 
-/// Nearly every access of a walk across the rows misses; one that comes back to what was evicted
-/// misses now and then. The same code can walk otherwise only where the data lies otherwise.
+/// Tells `layout` from `cache-misses`. Strided access misses on nearly every access; access to evicted
+/// data misses occasionally. If the same code has a different miss rate, the data layout differs.
 fn layout_or_cache(
     slice: &Slice<'_>,
     at: String,
@@ -118,28 +131,28 @@ fn layout_or_cache(
     rates: [f64; 2],
     is_same_code: bool,
 ) -> Finding {
-    /// Misses of an access.
+    /// Minimum miss rate of strided access.
     const EVERY_FEW: f64 = 0.2;
     let samples = slice.b.iter().map(|work| work.samples).sum();
     let finding = if is_same_code && rates[1] > EVERY_FEW && rates[1] > rates[0] * 2.0 {
         Finding::new(
             Kind::Layout,
             at,
-            "walk along the memory: swap the loops, or make a contiguous copy once",
+            "access memory in order: swap the loops, or make one contiguous copy",
         )
     } else {
-        Finding::new(Kind::CacheMisses, at, "work on blocks that fit into the cache")
+        Finding::new(Kind::CacheMisses, at, "process the data in blocks that fit into the cache")
     };
-    finding.fact("misses of the first cache", misses, Unit::Count, samples).fact(
-        "of all accesses",
+    finding.fact("L1 data cache misses", misses, Unit::Count, samples).fact(
+        "L1 data cache miss rate",
         rates,
         Unit::Share,
         samples,
     )
 }
 
-/// What was counted of the functions of a slice; of the whole sides where functions were not told
-/// apart on both.
+/// Counts of a slice's functions. Falls back to the counts of the whole sides if either side has no
+/// counts by function.
 fn counted(slice: &Slice<'_>, pair: &Pair<'_>) -> Option<[Simulated; 2]> {
     let sum = |work: &[&Work]| {
         let mut sum = Simulated::default();
@@ -153,7 +166,7 @@ fn counted(slice: &Slice<'_>, pair: &Pair<'_>) -> Option<[Simulated; 2]> {
     }
 }
 
-/// How often the functions of a slice are called on either side.
+/// Number of calls to the slice's hottest function on each side.
 fn calls_of(slice: &Slice<'_>, pair: &Pair<'_>) -> Option<[f64; 2]> {
     let worst = slice.worst()?;
     let count = |side: &super::Seen| {
@@ -165,7 +178,7 @@ fn calls_of(slice: &Slice<'_>, pair: &Pair<'_>) -> Option<[f64; 2]> {
     (both[0] > 0.0).then_some(both)
 }
 
-/// The share of arithmetic on floats among instructions.
+/// Share of floating-point arithmetic among instructions.
 fn floats(work: &[&Work]) -> f64 {
     let mut sum = Mix::default();
     work.iter().filter_map(|work| work.mix.as_ref()).for_each(|mix| sum.add(mix));

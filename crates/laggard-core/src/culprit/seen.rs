@@ -1,4 +1,4 @@
-//! What judges see of one side, all of it for one call.
+//! Evidence for the judges: observations of one side, per call.
 
 use super::Role;
 use crate::model::code::Mix;
@@ -8,43 +8,44 @@ use serde::{Deserialize, Serialize};
 /// The two sides of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<'a> {
-    /// The reference.
+    /// The reference side.
     pub a: &'a Seen,
-    /// The one asked about.
+    /// The side whose lag is explained.
     pub b: &'a Seen,
 }
 
-/// What was seen of one side, for one call.
+/// Observations of one side, per call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Seen {
-    /// How long it takes, in nanoseconds.
+    /// Wall time, in nanoseconds.
     pub wall_ns: f64,
-    /// CPU time of all threads outside the kernel.
+    /// User CPU time of all threads.
     pub user_ns: f64,
-    /// CPU time of all threads in the kernel.
+    /// System CPU time of all threads.
     pub system_ns: f64,
     /// Page faults.
     pub faults: f64,
-    /// Times that a thread waited.
+    /// Number of times a thread waited.
     pub waits: f64,
     /// Threads of the process.
     pub threads: u32,
-    /// Rounds that these were measured in.
+    /// Number of rounds measured.
     pub rounds: u64,
-    /// Where the CPU time outside the kernel went: sums up to `user_ns`.
+    /// User CPU time by function; adds up to `user_ns`.
     pub work: Vec<Work>,
-    /// The way to most of the time: frames from the statement inwards, as people read them.
+    /// Hottest call path: frame labels from the statement inwards.
     pub path: Vec<String>,
-    /// Calls across library borders, where they were traced.
+    /// Calls across library boundaries, if traced.
     pub calls: Option<Vec<Called>>,
-    /// Instructions and misses, where they were counted.
+    /// Instructions and misses, if counted.
     pub counted: Option<Simulated>,
-    /// Names of functions in the libraries that have work: what else could have run.
+    /// Library and name of functions in the libraries that do computation: alternatives that
+    /// could have run.
     pub available: Vec<(String, String)>,
 }
 
-/// Time of one function.
+/// Time in one function.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Work {
@@ -52,26 +53,26 @@ pub struct Work {
     pub name: String,
     /// The file name of its program or library.
     pub library: String,
-    /// What it is for.
+    /// Its role.
     pub role: Role,
-    /// Its source file and line; empty when not known.
+    /// Its source file and line; empty if unknown.
     pub place: String,
-    /// The nearest function of another role that called it, as people read it.
+    /// Label of the nearest caller with another role.
     pub caller: String,
-    /// The function that called it.
+    /// Name of the direct caller.
     pub parent: String,
-    /// CPU time, in nanoseconds of a call.
+    /// CPU time, in nanoseconds per call.
     pub ns: f64,
-    /// Samples that this comes from.
+    /// Number of samples.
     pub samples: u64,
-    /// Instructions that were executed, weighed by samples; none where the code is not at hand.
+    /// Executed instructions, weighted by samples; `None` if the code could not be disassembled.
     pub mix: Option<Mix>,
-    /// What a simulator counted of it.
+    /// Counts of a simulator.
     pub counted: Option<Simulated>,
 }
 
 impl Work {
-    /// Where it is, for people.
+    /// The function with its source line, or with its library if the line is unknown.
     pub fn at(&self) -> String {
         match self.place.as_str() {
             "" => format!("{} ({})", self.name, self.library),
@@ -80,7 +81,7 @@ impl Work {
     }
 }
 
-/// Calls of one function.
+/// Calls to one function.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Called {
@@ -88,15 +89,14 @@ pub struct Called {
     pub name: String,
     /// The file name of its library.
     pub library: String,
-    /// How often.
+    /// Number of calls.
     pub count: f64,
-    /// Time in them, in nanoseconds.
+    /// Total time in these calls, in nanoseconds.
     pub ns: f64,
 }
 
 impl Called {
-    /// Whether Python, or what binds it, calls what somebody wrote: neither the system's libraries
-    /// nor the interpreter.
+    /// Whether the callee is application code, not a system library or the interpreter.
     pub(super) fn is_crossing(&self) -> bool {
         const SYSTEM: [&str; 10] = [
             "libc.so",
@@ -114,32 +114,33 @@ impl Called {
     }
 }
 
-/// What rounding and other threads' small change may make of one thread at work.
+/// CPU time over wall time below this counts as one busy thread: rounding and background threads can
+/// exceed 1.
 pub(super) const SURELY_PARALLEL: f64 = 1.15;
 
 impl Seen {
-    /// Threads at work at a time, on average; 1 for what is not parallel.
+    /// Mean number of busy threads; 1 for single-threaded code.
     pub fn parallelism(&self) -> f64 {
         let busy = self.cpu_ns() / self.wall_ns.max(1.0);
         if busy < SURELY_PARALLEL { 1.0 } else { busy }
     }
 
-    /// CPU time of a call.
+    /// CPU time per call.
     pub fn cpu_ns(&self) -> f64 {
         self.user_ns + self.system_ns
     }
 
-    /// Time in which no thread worked.
+    /// Time with no thread running.
     pub fn waiting_ns(&self) -> f64 {
         self.wall_ns - self.cpu_ns() / self.parallelism()
     }
 
-    /// CPU time outside the kernel of a role.
+    /// User CPU time of a role.
     pub fn ns_of(&self, role: Role) -> f64 {
         self.work.iter().filter(|work| work.role == role).map(|work| work.ns).sum()
     }
 
-    /// Samples of all work.
+    /// Number of samples of all functions.
     pub fn samples(&self) -> u64 {
         self.work.iter().map(|work| work.samples).sum()
     }

@@ -1,15 +1,15 @@
-//! The judges of vector code: `scalar-loop` and `narrow-simd`.
+//! SIMD judges: `scalar-loop` and `narrow-simd`.
 
 use super::partition::{last, stem};
 use super::{Finding, Kind, Missing, Pair, Slice, Unit, Verdict, Work};
 use crate::model::code::{Class, Mix};
 
-/// Shares of packed arithmetic further apart than this are not chance.
+/// Minimum difference in the share of packed arithmetic.
 const SHARE_THAT_MATTERS: f64 = 0.35;
-/// Vectors this many times as long matter.
+/// Minimum ratio of mean vector widths.
 const WIDTH_THAT_MATTERS: f64 = 1.5;
 
-/// B works on one element at a time where A works on several.
+/// B runs scalar code where A runs vector code.
 pub(super) fn judge_scalar_loop(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     if !slice.is_work() {
         return Verdict::Innocent;
@@ -25,12 +25,14 @@ pub(super) fn judge_scalar_loop(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     let at = slice.worst().map(Work::at).unwrap_or_default();
     let advice = match variants(slice, pair) {
         Some((library, names)) => {
-            format!("{library} has {names} for this: look at why it chose another")
+            format!("{library} also contains {names}: check why it is not selected")
         }
         None => {
             let bits = a.mix.widest_vector();
-            let words = bits.map_or_else(String::new, |bits| format!(" of {bits} bits"));
-            format!("let it work on vectors{words}, as A does: look at why the compiler did not")
+            let width = bits.map_or_else(String::new, |bits| format!(" with {bits}-bit vectors"));
+            format!(
+                "vectorize the loop{width}, as A does: check the compiler's vectorization report"
+            )
         }
     };
     Finding::new(Kind::ScalarLoop, at, advice)
@@ -38,7 +40,7 @@ pub(super) fn judge_scalar_loop(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
         .guilty()
 }
 
-/// B works on shorter vectors than A.
+/// B uses narrower vectors than A.
 pub(super) fn judge_narrow_simd(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     if !slice.is_work() {
         return Verdict::Innocent;
@@ -57,13 +59,13 @@ pub(super) fn judge_narrow_simd(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     Finding::new(
         Kind::NarrowSimd,
         at,
-        "build or dispatch it for the processor's longer vectors, as A does".to_owned(),
+        "compile or dispatch the function for the wider vectors that A uses".to_owned(),
     )
-    .fact("bits of a vector, on average", [of_a, of_b], Unit::Bits, b.samples)
+    .fact("mean vector width in bits", [of_a, of_b], Unit::Bits, b.samples)
     .guilty()
 }
 
-/// Variants for other processors of the function that takes the most, in its own library.
+/// Variants of B's hottest function for other CPUs, in the same library.
 fn variants(slice: &Slice<'_>, pair: &Pair<'_>) -> Option<(String, String)> {
     const MOST: usize = 3;
     let worst = slice.worst()?;
@@ -84,14 +86,13 @@ fn variants(slice: &Slice<'_>, pair: &Pair<'_>) -> Option<(String, String)> {
     (!names.is_empty()).then(|| (worst.library.clone(), names.join(", ")))
 }
 
-/// Instructions of the work itself on one side, weighed by time.
+/// Instructions of the computation on one side, weighted by samples.
 struct Executed {
     mix: Mix,
     samples: u64,
 }
 
-/// What the work of both sides consists of. A's may stand in other functions than this slice's:
-/// where B works on its own, all work of A is what it is held against.
+/// Instruction mixes of both sides. If the slice has no function of A, all computation of A is used.
 fn mixes(slice: &Slice<'_>, pair: &Pair<'_>) -> Result<(Executed, Executed), Verdict> {
     let all: Vec<&Work>;
     let of_a = if slice.a.is_empty() {
@@ -125,19 +126,19 @@ fn executed(work: &[&Work]) -> Option<Executed> {
     (seen * 2.0 > all).then_some(sum)
 }
 
-/// The share of work on several elements at once: of arithmetic on floats where there is some, of
-/// all instructions where there is not.
+/// Share of packed instructions: among floating-point arithmetic if the code has any, otherwise among
+/// all instructions.
 fn packed(mix: &Mix) -> f64 {
     use crate::model::code::Mark::{PackedMath, ScalarMath};
     let math = mix.with(PackedMath) + mix.with(ScalarMath);
-    // A few floats in a loop over integers say nothing.
+    // A few floating-point instructions in an integer loop are not significant.
     if math * 50 < mix.working() {
         return mix.packed_share().unwrap_or(0.0);
     }
     mix.packed_math_share().unwrap_or(0.0)
 }
 
-/// Bits of a vector instruction, on average; none when there are hardly any.
+/// Mean width of vector instructions in bits; `None` if there are too few.
 fn width(mix: &Mix) -> Option<f64> {
     let bits = [
         (Class::Sse, 128.0),

@@ -1,4 +1,4 @@
-//! Every judge on evidence whose cause is known.
+//! Tests each judge with evidence of a known cause.
 
 use super::*;
 use crate::model::code::{Class, Mark, Marks, Mix};
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 const LIBRARY: &str = "libwork.so";
 
-/// Work of a role for so many nanoseconds.
+/// A function of a role with the given time.
 fn work(role: Role, name: &str, ns: f64) -> Work {
     Work {
         role,
@@ -18,7 +18,8 @@ fn work(role: Role, name: &str, ns: f64) -> Work {
     }
 }
 
-/// Compute whose instructions are of a class and have these marks, next to as many plain ones.
+/// A compute function: half of its instructions have this class and these marks, half are plain
+/// integer instructions.
 fn code(name: &str, ns: f64, class: Class, marks: &[Mark]) -> Work {
     let mut mix = Mix::default();
     mix.count(class, marks.iter().fold(Marks::default(), |all, mark| all.and(*mark)), 500);
@@ -26,7 +27,7 @@ fn code(name: &str, ns: f64, class: Class, marks: &[Mark]) -> Work {
     Work { mix: Some(mix), ..work(Role::Compute, name, ns) }
 }
 
-/// A side that does nothing but this, on one thread.
+/// A single-threaded side that runs only these functions.
 fn side(work: Vec<Work>) -> Seen {
     let user_ns = work.iter().map(|work| work.ns).sum();
     Seen { wall_ns: user_ns, user_ns, threads: 1, rounds: 100, work, ..Seen::default() }
@@ -48,11 +49,11 @@ fn first(a: &Seen, b: &Seen) -> Option<(Kind, f64)> {
     judgement.culprits.first().map(|culprit| (culprit.finding.kind, culprit.explains))
 }
 
-/// The first culprit is this, explains at least half, and has facts.
+/// Asserts that the first culprit has this kind, explains more than half and has facts and advice.
 fn check(a: &Seen, b: &Seen, kind: Kind) {
     let judgement = judge(&Pair { a, b });
     let Some(culprit) = judgement.culprits.first() else {
-        panic!("{kind:?}: nobody is named, {:?} is missing", judgement.missing);
+        panic!("{kind:?}: no culprit named, missing: {:?}", judgement.missing);
     };
     assert_eq!(culprit.finding.kind, kind, "{judgement:?}");
     assert!(culprit.explains > 0.5, "{kind:?} explains {}", culprit.explains);
@@ -60,7 +61,7 @@ fn check(a: &Seen, b: &Seen, kind: Kind) {
 }
 
 #[test]
-fn vector_code_is_held_against_scalar_and_shorter_code() {
+fn vector_code_is_compared_with_scalar_and_narrower_code() {
     let wide = || code("kernel", 1000.0, Class::Avx512, &[Mark::PackedMath]);
     let scalar = code("kernel", 9000.0, Class::Float, &[Mark::ScalarMath]);
     check(&side(vec![wide()]), &side(vec![scalar]), Kind::ScalarLoop);
@@ -76,7 +77,7 @@ fn vector_code_is_held_against_scalar_and_shorter_code() {
     let a = side(vec![wide()]);
     let judgement = judge(&Pair { a: &a, b: &b });
     let advice = &judgement.culprits[0].finding.advice;
-    assert!(advice.starts_with("libother.so has kernel_f32_avx2 for this"), "{advice}");
+    assert!(advice.starts_with("libother.so also contains kernel_f32_avx2:"), "{advice}");
     let short = code("kernel", 3000.0, Class::Sse, &[Mark::PackedMath]);
     check(&side(vec![wide()]), &side(vec![short]), Kind::NarrowSimd);
     let divides = code("kernel", 4000.0, Class::Avx512, &[Mark::PackedMath, Mark::Divide]);
@@ -84,7 +85,7 @@ fn vector_code_is_held_against_scalar_and_shorter_code() {
 }
 
 #[test]
-fn time_of_one_role_names_its_cause() {
+fn additional_time_in_one_role_names_its_cause() {
     let compute = || work(Role::Compute, "kernel", 1000.0);
     let a = side(vec![compute()]);
     for (role, name, kind) in [
@@ -100,19 +101,19 @@ fn time_of_one_role_names_its_cause() {
 }
 
 #[test]
-fn locks_that_nobody_waits_for_are_told_by_their_time() {
+fn uncontended_locks_are_detected_by_their_time() {
     let compute = || work(Role::Compute, "kernel", 1000.0);
     let (a, b) = (side(vec![compute()]), side(vec![compute(), work(Role::Sync, "lock", 2000.0)]));
     let found = judge(&Pair { a: &a, b: &b });
     let finding = &found.culprits[0].finding;
     let facts: Vec<(&str, [f64; 2])> =
         finding.facts.iter().map(|fact| (&*fact.what, [fact.a, fact.b])).collect();
-    assert_eq!(facts, [("time in functions that lock", [0.0, 2000.0])]);
-    assert!(finding.advice.starts_with("nobody waits"), "{}", finding.advice);
+    assert_eq!(facts, [("time in lock functions", [0.0, 2000.0])]);
+    assert!(finding.advice.starts_with("the locks are not contended"), "{}", finding.advice);
 }
 
 #[test]
-fn crossing_the_border_often_is_told_from_a_slow_interpreter() {
+fn frequent_native_calls_are_distinguished_from_a_slow_interpreter() {
     let calls = |count| {
         Some(vec![Called { name: "add".into(), library: LIBRARY.into(), count, ns: 10.0 * count }])
     };
@@ -125,19 +126,19 @@ fn crossing_the_border_often_is_told_from_a_slow_interpreter() {
 }
 
 #[test]
-fn linear_algebra_is_known_by_the_names_of_kernels() {
+fn blas_kernels_are_recognized_by_name() {
     let kernel = |name: &str, ns| side(vec![work(Role::Blas, name, ns)]);
     let new = kernel("sgemm_kernel_SKYLAKEX", 1000.0);
     check(&new, &kernel("sgemm_kernel_NEHALEM", 4000.0), Kind::OldKernel);
     check(&new, &side(vec![work(Role::Compute, "triple_loop", 90_000.0)]), Kind::LibraryNotUsed);
     let zen = kernel("sgemm_kernel_ZEN", 4000.0);
-    assert_eq!(first(&kernel("sgemm_kernel_HASWELL", 1000.0), &zen), None, "of one generation");
+    assert_eq!(first(&kernel("sgemm_kernel_HASWELL", 1000.0), &zen), None, "same generation");
     let of = |library: &str, ns| {
         side(vec![Work { library: library.into(), ..work(Role::Blas, "dgemm_", ns) }])
     };
     let fast = of("libscipy_openblas64_-f48b354e.so", 1000.0);
     check(&fast, &of("libblas.so.3", 9000.0), Kind::OtherLibrary);
-    assert_eq!(first(&fast, &of("libscipy_openblas64_-3d4e.so", 9000.0)), None, "the same one");
+    assert_eq!(first(&fast, &of("libscipy_openblas64_-3d4e.so", 9000.0)), None, "same library");
 }
 
 #[test]
@@ -148,8 +149,8 @@ fn a_faster_function_of_the_same_library_is_named() {
     let slow = vec![below("sum_strided", 5000.0)];
     check(&a, &Seen { available: available.clone(), ..side(slow.clone()) }, Kind::SlowPath);
     let other = vec![work(Role::Compute, "sum_strided", 5000.0)];
-    assert_eq!(first(&a, &Seen { available, ..side(other) }), None, "the caller has chosen it");
-    assert_eq!(first(&a, &side(slow.clone())), None, "it is not there to be taken");
+    assert_eq!(first(&a, &Seen { available, ..side(other) }), None, "the caller selected it");
+    assert_eq!(first(&a, &side(slow.clone())), None, "not available");
     let small =
         [slow, vec![work(Role::Interpreter, "_PyEval_EvalFrameDefault", 50_000.0)]].concat();
     let available = vec![(LIBRARY.into(), "sum_contiguous".into())];
@@ -158,7 +159,7 @@ fn a_faster_function_of_the_same_library_is_named() {
 }
 
 #[test]
-fn the_kernel_and_threads_are_judged_by_what_was_counted() {
+fn kernel_time_and_threads_are_judged_by_counts() {
     let compute = || vec![work(Role::Compute, "kernel", 1000.0)];
     let a = side(compute());
     let faults = Seen { wall_ns: 3000.0, system_ns: 2000.0, faults: 10.0, ..side(compute()) };
@@ -193,7 +194,7 @@ fn the_same_code_is_judged_by_counts() {
 }
 
 #[test]
-fn variants_of_a_function_are_one_slice() {
+fn variants_of_a_function_share_a_slice() {
     for (a, b) in [
         ("broadcast_row_add_f32_avx512", "broadcast_row_add_f32_scalar"),
         ("sgemm_kernel_SKYLAKEX", "sgemm_kernel_HASWELL"),
@@ -207,7 +208,7 @@ fn variants_of_a_function_are_one_slice() {
 }
 
 #[test]
-fn roles_follow_names_and_libraries() {
+fn roles_depend_on_names_and_libraries() {
     let of = |function, library| {
         role(Place { function, library, library_role: None, is_loading: false })
     };
@@ -264,9 +265,9 @@ fn any_side() -> impl Strategy<Value = Seen> {
 }
 
 proptest! {
-    /// The slices are the lag, whatever the sides do, and shares add up.
+    /// Slices add up to the lag, and shares add up to 1.
     #[test]
-    fn nothing_is_lost_between_slices(a in any_side(), b in any_side()) {
+    fn slices_add_up_to_the_lag(a in any_side(), b in any_side()) {
         let pair = Pair { a: &a, b: &b };
         let gap: f64 = partition(&pair).iter().map(Slice::gap_ns).sum();
         prop_assert!((gap - (b.wall_ns - a.wall_ns)).abs() < 1e-3 * (1.0 + a.wall_ns + b.wall_ns));

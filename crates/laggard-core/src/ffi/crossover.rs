@@ -1,51 +1,51 @@
-//! From how many elements on the work of a call outweighs what the call costs.
+//! Array size from which call overhead is small compared with the work of the call.
 
 use super::{beside, nets};
 use crate::model::ffi::{Ffi, Who};
 use crate::stats::summary::Summary;
 
-/// The share of the work that a call may cost.
+/// Call overhead below this share of the work is small.
 pub const SMALL: f64 = 0.1;
 
-/// A binding by size.
+/// Call overhead of a binding by array size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Crossed {
     /// Place in [`Ffi::bindings`].
     pub binding: usize,
     /// Place in [`Ffi::pythons`].
     pub python: usize,
-    /// What it took for each number of elements, fewest first.
+    /// Measurements by number of elements, ascending.
     pub points: Vec<Point>,
-    /// From how many elements on the call costs less than a tenth of the work.
+    /// Number of elements from which the overhead is small.
     pub crossing: Crossing,
 }
 
-/// A call on so many elements, in nanoseconds.
+/// Times of a call for one number of elements, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// Elements.
     pub size: u64,
-    /// The call through the binding.
+    /// Through the binding.
     pub call_ns: f64,
-    /// The same work in a loop of C.
+    /// The same work in a C loop.
     pub work_ns: f64,
 }
 
 impl Point {
-    /// What the call costs beside the work, as a share of the work.
+    /// Call overhead as a share of the work.
     pub fn share(&self) -> f64 {
         (self.call_ns - self.work_ns) / self.work_ns
     }
 }
 
-/// Where a call's cost gets small.
+/// Number of elements from which call overhead is small.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Crossing {
-    /// At about so many elements.
+    /// About this number.
     At(f64),
-    /// It is small from the fewest elements on.
+    /// At most this number, the smallest measured.
     Before(u64),
-    /// It is not small at the most elements.
+    /// More than this number, the largest measured.
     After(u64),
     /// The work alone was not measured.
     Unknown,
@@ -80,7 +80,7 @@ pub(super) fn crossed(ffi: &Ffi) -> Vec<Crossed> {
     found
 }
 
-/// Where the share gets small for good, between two sizes on a straight line of logarithms.
+/// The last size at which the share falls below [`SMALL`], interpolated on a log-log scale.
 fn crossing(points: &[Point]) -> Crossing {
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return Crossing::Unknown;
@@ -92,7 +92,7 @@ fn crossing(points: &[Point]) -> Crossing {
         return Crossing::Before(first.size);
     };
     let (low, high) = (&points[before], &points[before + 1]);
-    // A cost that cannot be told from none is small, however small.
+    // The logarithm needs a positive share, and noise may make it negative.
     let [from, to] = [low, high].map(|point| point.share().max(SMALL / 100.0).ln());
     let along = (from - SMALL.ln()) / (from - to);
     let [from, to] = [low, high].map(|point| (point.size as f64).ln());
@@ -112,8 +112,8 @@ mod tests {
     }
 
     #[test]
-    fn the_crossing_is_where_the_cost_is_a_tenth() {
-        // 50 ns of 0.5 ns an element: a tenth of the work at 1,000 elements.
+    fn overhead_is_a_tenth_at_the_crossing() {
+        // 50 ns of overhead and 0.5 ns of work per element: 10 % at 1,000 elements.
         let Crossing::At(size) = crossing(&points(50.0, 0.5, &[1, 8, 64, 512, 4096, 32768])) else {
             panic!("none");
         };

@@ -1,53 +1,53 @@
-//! What one way of building costs over another, and whether it can be told from noise.
+//! Cost of one build profile relative to another, and whether it exceeds the noise.
 //!
-//! The null control is the same code in both, so what it differs by is what anything may differ by.
+//! The null control runs the same code in both profiles, so its difference bounds the noise.
 
 use super::{Known, beside, log_ratios, nets};
 use crate::model::ffi::{Cell, Ffi, Who};
 use crate::stats::correct::holm;
 use crate::stats::repeats::Repeated;
 
-/// p from which a difference may be chance.
+/// Significance level.
 const CHANCE: f64 = 0.05;
 
-/// A caller's time in the second way of building over the first.
+/// Time of a caller in the second build profile compared with the first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     /// Place in [`Ffi::categories`].
     pub category: usize,
     /// Place in [`Ffi::pythons`].
     pub python: usize,
-    /// Whose.
+    /// The caller.
     pub who: Who,
-    /// Time in the second over time in the first, each without the loop.
+    /// Time in the second profile divided by time in the first, without loop overhead.
     pub ratio: Known,
-    /// Second minus first, in nanoseconds of a call.
+    /// Second minus first, in nanoseconds per call.
     pub gap_ns: Known,
-    /// How likely that is by chance, corrected over all differences of the run.
+    /// p-value, corrected over all differences of the run.
     pub p: f64,
-    /// What the null control of the category differs by at most, as a share.
+    /// Largest difference of the null control in this category, as a share.
     pub bound: f64,
-    /// What to make of it.
+    /// The verdict.
     pub cost: Cost,
 }
 
-/// Whether a way of building costs time.
+/// Verdict on a difference between build profiles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cost {
     /// The second is slower.
     Slower,
     /// The second is faster.
     Faster,
-    /// Not more than noise.
+    /// No difference beyond the noise.
     None {
-        /// The largest difference that is left open, as a share of the first.
+        /// The largest difference compatible with the data, as a share of the first.
         within: f64,
     },
-    /// There is one launch, which says little.
+    /// Only one process launch, so there is no confidence interval.
     Unknown,
 }
 
-/// The second way of building against the first, cell by cell.
+/// Compares the second build profile with the first, cell by cell.
 pub(super) fn differences(ffi: &Ffi) -> Vec<Difference> {
     let mut found: Vec<(Difference, f64)> = vec![];
     for first in ffi.cells.iter().filter(|cell| cell.profile == 0) {
@@ -86,7 +86,7 @@ pub(super) fn differences(ffi: &Ffi) -> Vec<Difference> {
     found
 }
 
-/// The farther end of a range from 1.
+/// The larger distance of an interval's bounds from 1.
 fn farthest(ratio: &Known) -> f64 {
     let (low, high) = ratio.range.unwrap_or((ratio.middle, ratio.middle));
     (high - 1.0).max(1.0 - low)

@@ -1,9 +1,9 @@
-//! What calls across a language border cost, from what was measured of them.
+//! Computes the cost of calls across a language boundary from measurements.
 //!
-//! You give an [`Ffi`], you get its [`Figures`]: for every cell the time of a call without the loop
-//! around it, its ratio to the floor and its rank; what one way of building costs over another; how
-//! bindings compare over all categories; and from how many elements on the work of a call outweighs
-//! the call. All is taken launch by launch, and ranges are over launches.
+//! Input is an [`Ffi`], output its [`Figures`]: time per call without loop overhead, ratio to the
+//! floor and rank of every cell; cost of one build profile relative to another; ranking of bindings
+//! over all categories; and the array size from which call overhead is small. All values are
+//! computed per process launch, and confidence intervals are over process launches.
 
 mod crossover;
 mod difference;
@@ -19,12 +19,12 @@ use crate::stats::ratio::Interval;
 use crate::stats::repeats::Repeated;
 use crate::stats::summary::Summary;
 
-/// A value, and the range that holds it where there is more than one launch.
+/// A value with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Known {
-    /// The median over launches.
+    /// Median over process launches.
     pub middle: f64,
-    /// The range that holds it with 95 % confidence.
+    /// 95 % confidence interval; `None` for a single process launch.
     pub range: Option<(f64, f64)>,
 }
 
@@ -33,7 +33,7 @@ impl Known {
         Repeated::of(values).map(|found| Known::from(&found, |value| value))
     }
 
-    /// Of logarithms.
+    /// From logarithms of the values.
     fn of_logarithms(values: &[f64]) -> Option<Known> {
         Repeated::of(values).map(|found| Known::from(&found, f64::exp))
     }
@@ -44,45 +44,45 @@ impl Known {
     }
 }
 
-/// What was found in a cell. Times are those of one call, in nanoseconds.
+/// Figures of a cell. Times are nanoseconds per call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figure {
-    /// Without the loop.
+    /// Without loop overhead.
     pub net: Option<Known>,
-    /// The shortest batch, without the shortest loop.
+    /// Fastest batch minus the fastest batch of the empty loop.
     pub best_ns: f64,
-    /// CPU time, without the loop's.
+    /// CPU time, without loop overhead.
     pub cpu_ns: f64,
-    /// With the loop.
+    /// With loop overhead.
     pub gross_ns: f64,
-    /// The first call of all, in the median over launches.
+    /// Very first call; median over process launches.
     pub first_ns: f64,
-    /// Batches in all launches.
+    /// Batches in all process launches.
     pub batches: usize,
-    /// Over the floor, in the same category with the same interpreter and build.
+    /// Ratio to the floor in the same category, interpreter and build profile.
     pub ratio: Option<Known>,
-    /// Among bindings, from 1 for the fastest.
+    /// Rank among bindings; 1 is the fastest.
     pub rank: Option<usize>,
-    /// What was counted for a call, without the loop's: name, value and how.
+    /// Counters per call, without loop overhead: name, value and source.
     pub counted: Vec<(String, f64, String)>,
 }
 
-/// What was found in a run.
+/// Figures of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figures {
     /// In the order of [`Ffi::cells`].
     pub cells: Vec<Figure>,
-    /// The binding that others are held against, by its place in [`Ffi::bindings`].
+    /// The reference binding, as index into [`Ffi::bindings`].
     pub floor: Option<usize>,
-    /// What the second way of building costs over the first.
+    /// Cost of the second build profile relative to the first.
     pub differences: Vec<Difference>,
-    /// Bindings over all categories, by interpreter and build.
+    /// Ranking over all categories, by interpreter and build profile.
     pub standings: Vec<Standing>,
-    /// By interpreter and binding.
+    /// Call overhead by array size, per interpreter and binding.
     pub crossed: Vec<Crossed>,
 }
 
-/// Works out what was found.
+/// Computes the figures of a run.
 pub fn figures(ffi: &Ffi) -> Figures {
     let floor = floor(ffi);
     let mut cells: Vec<Figure> = ffi.cells.iter().map(|cell| figure(ffi, cell)).collect();
@@ -102,7 +102,7 @@ pub fn figures(ffi: &Ffi) -> Figures {
     }
 }
 
-/// The first binding that was measured and is not the user's.
+/// The first measured binding that is not the user's.
 fn floor(ffi: &Ffi) -> Option<usize> {
     let is_measured = |at: &usize| {
         let is_it = |cell: &&Cell| cell.who == Who::Binding(*at) && !cell.launches.is_empty();
@@ -111,7 +111,8 @@ fn floor(ffi: &Ffi) -> Option<usize> {
     (0..ffi.bindings.len()).find(is_measured)
 }
 
-/// What somebody else took for the same, with the same interpreter and build.
+/// The cell of another caller in the same category, interpreter and build profile. The loop and
+/// C are measured for one profile only.
 pub(crate) fn beside<'a>(ffi: &'a Ffi, cell: &Cell, who: Who) -> Option<&'a Cell> {
     ffi.cells.iter().find(|other| {
         other.who == who
@@ -160,12 +161,12 @@ fn cpu(batch: &Batch) -> u64 {
     batch.user_ns + batch.system_ns
 }
 
-/// Times of a statement in every batch.
+/// Time per statement of every batch.
 fn times(launch: &Launch, of: fn(&Batch) -> u64) -> impl Iterator<Item = f64> {
     launch.batches.iter().map(move |batch| batch.per_call(of(batch)))
 }
 
-/// The median time of a call in every launch.
+/// Median time per call of every process launch.
 fn per_launch(cell: &Cell, of: fn(&Batch) -> u64) -> Vec<f64> {
     let median = |launch: &Launch| {
         Summary::of(&times(launch, of).collect::<Vec<_>>()).median / cell.calls.max(1) as f64
@@ -173,7 +174,7 @@ fn per_launch(cell: &Cell, of: fn(&Batch) -> u64) -> Vec<f64> {
     cell.launches.iter().map(median).collect()
 }
 
-/// The time of a call without the loop, in every launch.
+/// Time per call without loop overhead, of every process launch.
 pub(crate) fn nets(ffi: &Ffi, cell: &Cell) -> Vec<f64> {
     nets_of(ffi, cell, wall)
 }
@@ -181,17 +182,17 @@ pub(crate) fn nets(ffi: &Ffi, cell: &Cell) -> Vec<f64> {
 fn nets_of(ffi: &Ffi, cell: &Cell, of: fn(&Batch) -> u64) -> Vec<f64> {
     let all = per_launch(cell, of);
     let Some(around) = loop_around(ffi, cell) else { return all };
-    // A statement that calls several times has a loop within, which takes as long.
+    // A statement with several calls has an inner loop with the same overhead per call.
     all.iter().zip(per_launch(around, of)).map(|(whole, around)| whole - around).collect()
 }
 
-/// The loop that is to be taken off a cell. C has one of its own, and the loop is what it is.
+/// The empty loop to subtract from a cell. Not used for C, which has its own loop.
 fn loop_around<'a>(ffi: &'a Ffi, cell: &Cell) -> Option<&'a Cell> {
     let has_one = !matches!(cell.who, Who::Loop | Who::C);
     has_one.then(|| beside(ffi, cell, Who::Loop)).flatten()
 }
 
-/// Logarithms of the ratio of two cells' times, launch by launch.
+/// Logarithms of the ratios b/a, per process launch.
 pub(crate) fn log_ratios(a: &[f64], b: &[f64]) -> Vec<f64> {
     let both = a.iter().zip(b).filter(|(a, b)| **a > 0.0 && **b > 0.0);
     both.map(|(a, b)| (b / a).ln()).collect()
@@ -201,7 +202,7 @@ fn ratio_of_nets(ffi: &Ffi, reference: &Cell, cell: &Cell) -> Option<Known> {
     Known::of_logarithms(&log_ratios(&nets(ffi, reference), &nets(ffi, cell)))
 }
 
-/// Gives bindings their ranks within each category.
+/// Ranks the bindings within each category.
 fn rank(ffi: &Ffi, figures: &mut [Figure]) {
     for (at, cell) in ffi.cells.iter().enumerate() {
         let is_binding = |who| matches!(who, Who::Binding(of) if !ffi.bindings[of].is_users);

@@ -1,9 +1,9 @@
-//! How bindings stand over all categories: the mean of their ratios to the floor.
+//! Ranking of bindings over all categories, by the geometric mean of their ratios to the floor.
 
 use super::Figure;
 use crate::model::ffi::{Ffi, Who};
 
-/// A binding over all categories that every binding has.
+/// Rank of a binding over the categories common to all bindings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
     /// Place in [`Ffi::bindings`].
@@ -12,15 +12,15 @@ pub struct Standing {
     pub python: usize,
     /// Place in [`Ffi::profiles`].
     pub profile: usize,
-    /// From 1 for the one that costs least.
+    /// 1 is the fastest.
     pub rank: usize,
-    /// The geometric mean of its ratios to the floor.
+    /// Geometric mean of its ratios to the floor.
     pub ratio: f64,
-    /// The category with the smallest ratio, and that ratio.
+    /// Category with the lowest ratio, and that ratio.
     pub least: (usize, f64),
-    /// The category with the largest.
+    /// Category with the highest ratio, and that ratio.
     pub most: (usize, f64),
-    /// How many categories there are.
+    /// Number of categories.
     pub categories: usize,
 }
 
@@ -40,7 +40,6 @@ pub(super) fn standings(ffi: &Ffi, figures: &[Figure]) -> Vec<Standing> {
 }
 
 fn of_group(ffi: &Ffi, figures: &[Figure], python: usize, profile: usize) -> Vec<Standing> {
-    // The ratio of a binding in a category.
     let ratio = |binding: usize, category: usize| {
         let is_it = |cell: &crate::model::ffi::Cell| {
             cell.who == Who::Binding(binding)
@@ -57,7 +56,7 @@ fn of_group(ffi: &Ffi, figures: &[Figure], python: usize, profile: usize) -> Vec
             && categories.iter().any(|&category| ratio(*binding, category).is_some())
     };
     let bindings: Vec<usize> = (0..ffi.bindings.len()).filter(is_there).collect();
-    // Of categories that one of them lacks, the others' means would not compare.
+    // Means over different categories are not comparable.
     let shared: Vec<usize> = categories
         .into_iter()
         .filter(|&category| bindings.iter().all(|&binding| ratio(binding, category).is_some()))

@@ -1,11 +1,11 @@
-//! Figures from made-up measurements, whose answers are known.
+//! Figures of synthetic measurements with known results.
 
 use super::*;
 use crate::model::ffi::{Binding, Category, Cell, Ffi, Launch, Profile, Python};
 
 const LOOP: f64 = 5.0;
 
-/// Launches in which a call takes this long, each a little longer than the one before.
+/// Process launches in which a call takes this long, with a slight increase per launch.
 fn launches(ns: f64, calls: u64) -> Vec<Launch> {
     let launch = |number: u32| {
         let wall = (ns + LOOP) * (1.0 + 0.001 * f64::from(number)) * calls as f64 * 1000.0;
@@ -53,7 +53,7 @@ fn near(found: f64, expected: f64) -> bool {
 }
 
 #[test]
-fn the_loop_is_taken_off_and_the_floor_is_one() {
+fn loop_is_subtracted_and_floor_has_ratio_one() {
     let ffi = run(vec![
         cell(Who::Loop, 0, 0.0),
         cell(Who::Null, 0, 20.0),
@@ -76,7 +76,7 @@ fn the_loop_is_taken_off_and_the_floor_is_one() {
 }
 
 #[test]
-fn a_statement_with_many_calls_is_one_call_of_them() {
+fn times_are_per_call_for_statements_with_many_calls() {
     let mut many = cell(Who::Binding(0), 0, 0.0);
     (many.calls, many.launches) = (100, launches(15.0, 100));
     let found = figures(&run(vec![cell(Who::Loop, 0, 0.0), many]));
@@ -84,7 +84,7 @@ fn a_statement_with_many_calls_is_one_call_of_them() {
 }
 
 #[test]
-fn only_what_exceeds_the_null_control_is_a_cost() {
+fn cost_must_exceed_the_null_control() {
     let costs = |null: f64, slower: f64| {
         let ffi = run(vec![
             cell(Who::Loop, 0, 0.0),
@@ -100,7 +100,7 @@ fn only_what_exceeds_the_null_control_is_a_cost() {
     assert!(matches!(found[..], [Cost::None { .. }, Cost::Slower]), "{found:?}");
     let found = costs(20.0, 14.0);
     assert!(matches!(found[..], [Cost::None { .. }, Cost::Faster]), "{found:?}");
-    // The same code differs by as much.
+    // The null control differs by as much.
     let found = costs(22.0, 16.0);
     assert!(matches!(found[..], [Cost::None { .. }, Cost::None { .. }]), "{found:?}");
     let found = costs(20.0, 15.0);
@@ -108,12 +108,12 @@ fn only_what_exceeds_the_null_control_is_a_cost() {
 }
 
 #[test]
-fn what_was_not_measured_has_no_figures() {
+fn failed_cells_have_no_figures() {
     let mut failed = cell(Who::Binding(0), 0, 1.0);
     failed.launches.clear();
     let found = figures(&run(vec![cell(Who::Loop, 0, 0.0), failed, cell(Who::Binding(1), 0, 9.0)]));
     assert_eq!((found.cells[1].net, found.cells[1].ratio), (None, None));
-    // Who is left is the floor then.
+    // The next measured binding becomes the floor.
     assert_eq!(found.floor, Some(1));
     assert_eq!(figures(&Ffi::default()), Figures::default());
 }

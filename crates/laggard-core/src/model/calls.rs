@@ -1,93 +1,92 @@
-//! `Calls`: every call across a library's border, inside it or into the kernel, counted, and timed
-//! or weighed in instructions.
+//! `Calls`: exact counts of calls into a library, inside it or into the kernel, with times or
+//! instruction counts.
 
 use super::profile::Profile;
 
-/// What one run called.
+/// A call trace.
 #[derive(Clone, Debug, Default)]
 pub struct Calls {
-    /// Names, modules, frames and threads; its samples are the calls whose whole stack was kept,
-    /// their event the number of the function and their weight the number of calls they stand
-    /// for.
+    /// Names, modules, frames and threads. Its samples are calls with complete stacks: the event is
+    /// the function number, the weight the number of calls.
     pub profile: Profile,
-    /// Functions that were called or could have been.
+    /// Traced functions, called or not.
     pub functions: Vec<Function>,
-    /// Calls by function, place and thread.
+    /// Calls by function, call site and thread.
     pub rows: Vec<CallRow>,
-    /// Values of arguments, where they were asked for.
+    /// Argument values, if requested.
     pub arguments: Vec<ArgumentRow>,
-    /// Calls that said that they failed, where that is known: system calls.
+    /// Failed calls; known only for system calls.
     pub failures: Vec<FailureRow>,
-    /// Instructions of functions themselves, where instructions were counted.
+    /// Self instructions of functions, if instructions were counted.
     pub instructions: Vec<InstructionRow>,
-    /// How well it went.
+    /// Quality of the call trace.
     pub quality: CallQuality,
 }
 
-/// A function that is traced.
+/// A traced function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Text: its name as the libraries bind it.
+    /// Text: its symbol name.
     pub name: u32,
-    /// Number of the module it is in.
+    /// Number of its module.
     pub module: u32,
 }
 
-/// Calls of one function from one place on one thread.
+/// Calls of one function from one call site on one thread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CallRow {
     /// Number of the function.
     pub function: u32,
-    /// Number of the frame that holds the call.
+    /// Number of the calling frame.
     pub caller: u32,
     /// Number of the thread.
     pub thread: u32,
-    /// Calls begun.
+    /// Calls started.
     pub count: u64,
-    /// Calls that did not return: left by an exception or a jump, or still running at the end.
+    /// Calls that did not return: left by an exception or longjmp, or still running at the end.
     pub unfinished: u64,
     /// Time in calls that returned.
     pub total_ns: u64,
-    /// The same without traced calls below.
+    /// Self time: without nested traced calls.
     pub self_ns: u64,
-    /// Shortest.
+    /// Shortest call.
     pub min_ns: u64,
-    /// Longest.
+    /// Longest call.
     pub max_ns: u64,
-    /// How long calls took: lower bound of a class in nanoseconds, and its count; by time.
+    /// Histogram of durations: lower bound of a bin in nanoseconds and its count, ascending.
     pub histogram: Vec<(u64, u64)>,
-    /// Instructions in these calls and whatever they called, where instructions were counted. Those
-    /// of a function that calls itself are in the outer calls too.
+    /// Instructions including callees, if instructions were counted. Recursive calls are also
+    /// included in their outer calls.
     pub instructions: Option<u64>,
 }
 
-/// How often a function was called with these first integer arguments.
+/// Calls of a function with these leading integer arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArgumentRow {
     /// Number of the function.
     pub function: u32,
-    /// The values.
+    /// Argument values.
     pub values: Vec<i64>,
     /// Calls.
     pub count: u64,
-    /// Time in them.
+    /// Total time of these calls.
     pub total_ns: u64,
 }
 
-/// How often calls of a function failed in one way.
+/// Failed calls of a function with one error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailureRow {
     /// Number of the function.
     pub function: u32,
     /// Number of the thread.
     pub thread: u32,
-    /// Text: how, such as `ENOENT`.
+    /// Text: the error, such as `ENOENT`.
     pub error: u32,
     /// Calls.
     pub count: u64,
 }
 
-/// What a function did itself, without what it called.
+/// Self instructions of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstructionRow {
     /// Number of the function.
@@ -96,15 +95,15 @@ pub struct InstructionRow {
     pub own: u64,
 }
 
-/// How well tracing went.
+/// Quality of a call trace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CallQuality {
-    /// Calls that were not timed because traced calls were nested too deep; they are counted.
+    /// Calls that were counted but not timed, because traced calls were nested too deeply.
     pub too_deep: u64,
-    /// Calls not counted by place because a table was full; they are counted by function.
+    /// Calls counted by function but not by call site, because a table was full.
     pub table_full: u64,
-    /// Functions bound and not wrapped, with the reason.
+    /// Functions that could not be traced, with the reason.
     pub not_wrapped: Vec<(String, String)>,
-    /// What one traced call costs, measured at the start of the run.
+    /// Overhead of a traced call, measured at the start of the run.
     pub cost_ns: f64,
 }

@@ -1,68 +1,67 @@
-//! `Code`: how programs and libraries were built, and what instructions their functions consist of.
+//! `Code`: build facts of programs and libraries, and the instruction mix of their functions.
 //!
-//! What is in a file is one thing, what was executed another: [`Function::mix`] counts the
-//! instructions of the file, [`Hot::mix`] weighs them by the samples of a profile.
+//! [`Function::mix`] counts the instructions in the file. [`Hot::mix`] weights them by samples.
 
 use super::profile::Texts;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Files that were looked at.
+/// Inspected files.
 #[derive(Clone, Debug, Default)]
 pub struct Code {
     /// Names of functions and paths of source files.
     pub texts: Texts,
-    /// The files, in the order they were asked for.
+    /// The files, in the requested order.
     pub files: Vec<CodeFile>,
-    /// Functions that were asked for instruction by instruction.
+    /// Disassembled functions, if requested.
     pub listings: Vec<Listing>,
 }
 
 /// One program or library.
 #[derive(Clone, Debug, Default)]
 pub struct CodeFile {
-    /// Where it is.
+    /// Its path.
     pub path: String,
-    /// Its build-id, or `xxh3:` and a hash of its content.
+    /// Its build ID, or `xxh3:` and a hash of its content.
     pub id: String,
-    /// Its bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// What machine it is for, as `x86-64`.
+    /// Its architecture, such as `x86-64`.
     pub machine: String,
-    /// What kind of file it is.
+    /// Kind of file.
     pub kind: FileKind,
-    /// How it was built.
+    /// Build facts.
     pub build: Build,
-    /// Processors that it has code of its own for, by the names of its functions.
+    /// CPUs with specific code, detected from function names.
     pub targets: Vec<Target>,
     /// Its functions, by address.
     pub functions: Vec<Function>,
-    /// Why there are no instructions; empty when there are.
+    /// Why the file was not disassembled; empty if it was.
     pub not_disassembled: String,
-    /// Bytes of functions that were left out because too many overlap.
+    /// Bytes of functions that were skipped because too many overlap.
     pub skipped_bytes: u64,
-    /// What a profile saw of it.
+    /// Samples of a profile in it.
     pub executed: Option<Executed>,
 }
 
-/// What kind of file it is.
+/// Kind of file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileKind {
-    /// A program at a fixed address.
+    /// A program with a fixed address.
     Program,
-    /// A program that runs at any address.
+    /// A position-independent program.
     PieProgram,
-    /// A library.
+    /// A shared library.
     #[default]
     Library,
-    /// Input of a linker.
+    /// An object file.
     Object,
-    /// None of these.
+    /// Any other file.
     Other,
 }
 
 impl FileKind {
-    /// In words.
+    /// The words used in reports and JSON.
     pub fn words(self) -> &'static str {
         match self {
             FileKind::Program => "program",
@@ -74,86 +73,86 @@ impl FileKind {
     }
 }
 
-/// How a file was built.
+/// Build facts of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Build {
-    /// Names of functions.
+    /// Symbol tables.
     pub symbols: Symbols,
-    /// Debug information.
+    /// Debug info.
     pub debug: Debug,
     /// Unwind tables.
     pub unwind: Unwind,
-    /// The build-id, if it has one.
+    /// The build ID, if it has one.
     pub build_id: Option<String>,
-    /// The name that programs link it by.
+    /// The soname, if it has one.
     pub soname: Option<String>,
-    /// The loader it asks for.
+    /// The program interpreter (loader), if any.
     pub interpreter: Option<String>,
-    /// Libraries that it asks for.
+    /// Required libraries (DT_NEEDED).
     pub needed: Vec<Needed>,
-    /// What it brings itself, by names of its functions.
+    /// Well-known libraries that it contains, detected from function names.
     pub provides: Vec<Known>,
-    /// Where its libraries are looked for first, with the kind of the entry.
+    /// DT_RPATH, if set.
     pub rpath: Option<String>,
-    /// As `rpath`, but after LD_LIBRARY_PATH.
+    /// DT_RUNPATH, if set. Searched after LD_LIBRARY_PATH.
     pub runpath: Option<String>,
-    /// Whether its tables of addresses are read-only once it is loaded.
+    /// Relocation read-only protection.
     pub relro: Relro,
-    /// Whether all its functions are bound when it is loaded, rather than at their first call.
+    /// Whether functions are bound at load time instead of lazily.
     pub bind_now: bool,
-    /// Compilers that left their name in it, each once.
+    /// Distinct compilers in its `.comment` section.
     pub compilers: Vec<String>,
-    /// Functions that keep a frame pointer; none when the code was not disassembled.
+    /// Functions with a frame pointer; `None` if the code was not disassembled.
     pub frame_pointers: Option<FramePointers>,
 }
 
-/// Names of functions.
+/// Symbol tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Symbols {
-    /// Entries of the full table.
+    /// Entries of the full symbol table.
     pub full: u64,
-    /// Entries of the table for the loader.
+    /// Entries of the dynamic symbol table.
     pub dynamic: u64,
-    /// Where else names come from: the path of a debug file, or `.gnu_debugdata`.
+    /// Another source of symbols: the path of a debug file, or `.gnu_debugdata`.
     pub elsewhere: Option<String>,
 }
 
 impl Symbols {
-    /// Whether it has lost the names of its inner functions.
+    /// Whether the full symbol table is missing.
     pub fn is_stripped(&self) -> bool {
         self.full == 0
     }
 }
 
-/// Debug information.
+/// Debug info.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Debug {
-    /// How much there is: the most that any unit has.
+    /// The highest level of any compilation unit.
     pub level: DebugLevel,
-    /// The separate file it is in, if it is.
+    /// The separate debug file, if it is in one.
     pub separate: Option<String>,
-    /// Versions of DWARF in use, lowest first.
+    /// DWARF versions, ascending.
     pub versions: Vec<u16>,
-    /// Units: what one run of a compiler made.
+    /// Number of compilation units.
     pub units: u64,
-    /// What made them, the one with the most units first.
+    /// Compilers, by number of units, descending.
     pub producers: Vec<Producer>,
 }
 
-/// How much debug information there is.
+/// Level of debug info.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DebugLevel {
     /// None.
     #[default]
     None,
-    /// Source lines and functions, as `-g1` makes them.
+    /// Source lines and functions, as with `-g1`.
     Lines,
-    /// Variables and types too.
+    /// Also variables and types.
     Full,
 }
 
 impl DebugLevel {
-    /// In words.
+    /// The words used in reports and JSON.
     pub fn words(self) -> &'static str {
         match self {
             DebugLevel::None => "none",
@@ -163,16 +162,16 @@ impl DebugLevel {
     }
 }
 
-/// What made units of debug information.
+/// A compiler and its flags, from debug info.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Producer {
     /// The compiler, without its flags.
     pub compiler: String,
-    /// The flags it was run with, if it wrote them down.
+    /// Its flags, if recorded.
     pub flags: Vec<String>,
-    /// The language, as `C11`; empty when unknown.
+    /// The language, such as `C11`; empty if unknown.
     pub language: String,
-    /// How many units.
+    /// Number of compilation units.
     pub units: u64,
 }
 
@@ -181,49 +180,49 @@ pub struct Producer {
 pub struct Unwind {
     /// Whether it has `.eh_frame`.
     pub eh_frame: bool,
-    /// Whether it has the index that unwinders look things up in.
+    /// Whether it has the lookup table `.eh_frame_hdr`.
     pub header: bool,
-    /// Functions that they describe.
+    /// Number of functions with unwind information.
     pub functions: u64,
 }
 
-/// A library that a file asks for.
+/// A required library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needed {
     /// Its name.
     pub name: String,
-    /// What it is, when its name says so.
+    /// The well-known library it is, detected from its name.
     pub known: Option<Known>,
 }
 
-/// A well-known library and what it is for.
+/// A well-known library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Known {
-    /// What it is for.
+    /// Its purpose.
     pub role: Role,
-    /// As people call it: `OpenBLAS`, `MKL`, `jemalloc`.
+    /// Common name: `OpenBLAS`, `MKL`, `jemalloc`.
     pub name: &'static str,
 }
 
-/// What a library is for.
+/// Purpose of a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// Basic linear algebra.
     Blas,
-    /// Linear algebra above BLAS.
+    /// Linear algebra on top of BLAS.
     Lapack,
-    /// Parallel loops.
+    /// OpenMP runtime.
     OpenMp,
-    /// Memory.
+    /// Memory allocator.
     Allocator,
     /// Mathematical functions.
     Math,
-    /// Work on a GPU.
+    /// GPU runtime or library.
     Gpu,
 }
 
 impl Role {
-    /// The word for it.
+    /// The word used in reports and JSON.
     pub fn word(self) -> &'static str {
         match self {
             Role::Blas => "BLAS",
@@ -236,20 +235,20 @@ impl Role {
     }
 }
 
-/// Whether tables of addresses are read-only once a file is loaded.
+/// Relocation read-only protection (RELRO).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Relro {
-    /// They stay writable.
+    /// Relocations stay writable.
     #[default]
     None,
-    /// All but those of functions bound later.
+    /// All except those of lazily bound functions are read-only.
     Partial,
-    /// All.
+    /// All are read-only.
     Full,
 }
 
 impl Relro {
-    /// The word for it.
+    /// The word used in reports and JSON.
     pub fn word(self) -> &'static str {
         match self {
             Relro::None => "none",
@@ -259,34 +258,34 @@ impl Relro {
     }
 }
 
-/// How many functions keep a frame pointer.
+/// Counts of functions with a frame pointer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FramePointers {
-    /// Functions that set one up.
+    /// Functions that set up a frame pointer.
     pub with: u64,
-    /// Functions that were looked at: all but linkage stubs and split-off cold parts.
+    /// All functions except linkage stubs and split-off cold parts.
     pub of: u64,
-    /// Of those that call others, which are the ones that stacks pass through: with one.
+    /// Non-leaf functions that set up a frame pointer. Only these matter for stack unwinding.
     pub callers_with: u64,
-    /// Functions that call others.
+    /// Non-leaf functions.
     pub callers: u64,
 }
 
-/// A kind of processor that a library has code of its own for.
+/// A CPU type that a library has specific code for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
-    /// As the names of functions have it: `SKYLAKEX`, `AVX512_SKX`, `X86_V3`.
+    /// As in the names of functions: `SKYLAKEX`, `AVX512_SKX`, `X86_V3`.
     pub name: String,
-    /// How many functions.
+    /// Number of functions.
     pub functions: u64,
-    /// What a processor must have, as Linux calls it: `avx2`, `fma`.
+    /// Required CPU features with their Linux names: `avx2`, `fma`.
     pub needs: Vec<&'static str>,
-    /// What this machine's processor lacks of that; none when it was not asked.
+    /// Features that the CPU of this machine lacks; `None` if unknown.
     pub lacks: Option<Vec<&'static str>>,
 }
 
 impl Target {
-    /// Whether this machine can run it, if that is known.
+    /// Whether this machine can run it, if known.
     pub fn runs_here(&self) -> Option<bool> {
         self.lacks.as_ref().map(Vec::is_empty)
     }
@@ -295,111 +294,111 @@ impl Target {
 /// A function of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Function {
-    /// Its first address, as the file's own tables have it.
+    /// Its address in the file's address space.
     pub address: u64,
-    /// Its bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Text: its name, demangled; empty when only unwind tables know it.
+    /// Text: its demangled name; empty if it is known only from unwind tables.
     pub name: u32,
     /// Whether it sets up a frame pointer.
     pub frame_pointer: bool,
-    /// Whether it only leads to another function: a linkage stub.
+    /// Whether it is a linkage stub.
     pub is_stub: bool,
-    /// Its instructions.
+    /// Its instruction mix.
     pub mix: Mix,
 }
 
-/// What samples of a profile saw of a file.
+/// Samples of a profile in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
     /// Samples of the whole profile.
     pub samples: u64,
     /// Samples whose innermost frame is in this file.
     pub here: u64,
-    /// Of those, samples at no instruction of a known function.
+    /// Of those, samples that are not at an instruction of a known function.
     pub astray: u64,
-    /// Functions that were seen, most samples first.
+    /// Functions with samples, most samples first.
     pub hot: Vec<Hot>,
 }
 
-/// A function that samples landed in.
+/// A function with samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hot {
     /// Number of the function in its file.
     pub function: u32,
     /// Samples in it.
     pub samples: u64,
-    /// What was executed, in thousandths of a sample. Samples of a block, the instructions between
-    /// two jumps, are shared evenly among them: they run equally often, while the one that a
-    /// sample is at is mostly the one that waited for a slow one before it.
+    /// Executed instructions, in thousandths of a sample. The samples of a basic block are divided
+    /// evenly among its instructions: all of them execute equally often, while samples accumulate
+    /// at the instruction after a slow one.
     pub mix: Mix,
 }
 
 impl Hot {
-    /// What [`Hot::mix`] counts for one sample.
+    /// Units of [`Hot::mix`] per sample.
     pub const SCALE: u64 = 1000;
 }
 
 impl CodeFile {
-    /// All instructions of the file.
+    /// Instruction mix of the whole file.
     pub fn mix(&self) -> Mix {
         let mut sum = Mix::default();
         self.functions.iter().for_each(|function| sum.add(&function.mix));
         sum
     }
 
-    /// What samples saw of a function.
+    /// Samples of a function.
     pub fn hot(&self, function: usize) -> Option<&Hot> {
         self.executed.as_ref()?.hot.iter().find(|hot| hot.function as usize == function)
     }
 
-    /// Bytes of code in functions.
+    /// Total size of all functions, in bytes.
     pub fn code_bytes(&self) -> u64 {
         self.functions.iter().fold(0, |sum, function| sum.saturating_add(function.size))
     }
 
-    /// What this file is of the well-known libraries: what it brings itself.
+    /// Name of the well-known library with this purpose that the file contains.
     pub fn role(&self, role: Role) -> Option<&'static str> {
         self.build.provides.iter().find(|known| known.role == role).map(|known| known.name)
     }
 }
 
-/// What an instruction is, by its encoding and its widest explicit operand. Each has one.
+/// Class of an instruction, by encoding and widest explicit operand. Each instruction has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Class {
     /// Integers, addresses and flags in general registers.
     Integer = 0,
-    /// One float at a time, in a vector register; also moves of one element.
+    /// Scalar floating point in vector registers, including moves of one element.
     Float = 1,
-    /// The old floating-point unit, and MMX.
+    /// x87 floating point and MMX.
     X87 = 2,
-    /// Vectors of 128 bits in the oldest encoding.
+    /// 128-bit vectors, SSE encoding.
     Sse = 3,
-    /// Vectors of 128 bits in AVX's encoding.
+    /// 128-bit vectors, AVX encoding.
     Avx128 = 4,
-    /// Vectors of 256 bits in AVX's encoding.
+    /// 256-bit vectors, AVX encoding.
     Avx256 = 5,
-    /// Shorter vectors in AVX-512's encoding, and its masks.
+    /// Shorter vectors in AVX-512 encoding, and mask instructions.
     Evex = 6,
-    /// Vectors of 512 bits.
+    /// 512-bit vectors.
     Avx512 = 7,
-    /// Jumps.
+    /// Branches.
     Branch = 8,
     /// Calls and returns.
     Call = 9,
     /// Prefetches.
     Prefetch = 10,
-    /// Nothing: padding and marks.
+    /// Padding and markers.
     Nop = 11,
-    /// System, traps, matrix tiles and whatever is left.
+    /// System instructions, traps, matrix tiles and all others.
     Other = 12,
-    /// Bytes that are no instruction.
+    /// Invalid instructions.
     Bad = 13,
 }
 
 impl Class {
-    /// All, in order of their numbers.
+    /// All classes, in order of their numbers.
     pub const ALL: [Class; 14] = [
         Class::Integer,
         Class::Float,
@@ -417,7 +416,7 @@ impl Class {
         Class::Bad,
     ];
 
-    /// The word for it.
+    /// The word used in reports and JSON.
     pub fn word(self) -> &'static str {
         match self {
             Class::Integer => "integer",
@@ -437,54 +436,54 @@ impl Class {
         }
     }
 
-    /// What it is, for people.
+    /// Description.
     pub fn meaning(self) -> &'static str {
         match self {
             Class::Integer => "scalar integers, addresses, flags",
-            Class::Float => "one float at a time",
+            Class::Float => "scalar floating point",
             Class::X87 => "x87 and MMX",
             Class::Sse => "SSE vectors, 128 bits",
             Class::Avx128 => "AVX vectors, 128 bits",
             Class::Avx256 => "AVX vectors, 256 bits",
             Class::Evex => "AVX-512 encoding, up to 256 bits, and masks",
             Class::Avx512 => "AVX-512 vectors, 512 bits",
-            Class::Branch => "jumps",
+            Class::Branch => "branches",
             Class::Call => "calls and returns",
             Class::Prefetch => "prefetches",
             Class::Nop => "padding",
             Class::Other => "system, traps, tiles",
-            Class::Bad => "no instruction",
+            Class::Bad => "invalid instructions",
         }
     }
 
-    /// Whether it works on several elements at once.
+    /// Whether it operates on several elements at once (SIMD).
     pub fn is_packed(self) -> bool {
         matches!(self, Class::Sse | Class::Avx128 | Class::Avx256 | Class::Evex | Class::Avx512)
     }
 }
 
-/// What else an instruction is or does. One may have several, or none.
+/// A property of an instruction. An instruction may have several or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Mark {
-    /// Reads memory by an explicit operand; not what pop and return read.
+    /// Reads memory through an explicit operand. Excludes the stack accesses of pop and return.
     Load = 0,
-    /// Writes memory by an explicit operand; not what push and call write.
+    /// Writes memory through an explicit operand. Excludes the stack accesses of push and call.
     Store = 1,
-    /// Multiplies and adds at once.
+    /// Fused multiply-add.
     Fma = 2,
-    /// Divides or takes a root: slow.
+    /// Division or square root, which is slow.
     Divide = 3,
-    /// Gathers from or scatters to many addresses.
+    /// Gather or scatter.
     Gather = 4,
-    /// Computes with one float.
+    /// Scalar floating-point arithmetic.
     ScalarMath = 5,
-    /// Computes with several floats.
+    /// SIMD floating-point arithmetic.
     PackedMath = 6,
 }
 
 impl Mark {
-    /// All, in order of their numbers.
+    /// All marks, in order of their numbers.
     pub const ALL: [Mark; 7] = [
         Mark::Load,
         Mark::Store,
@@ -495,7 +494,7 @@ impl Mark {
         Mark::PackedMath,
     ];
 
-    /// The word for it.
+    /// The word used in reports and JSON.
     pub fn word(self) -> &'static str {
         match self {
             Mark::Load => "load",
@@ -508,16 +507,16 @@ impl Mark {
         }
     }
 
-    /// What it is, for people.
+    /// Description.
     pub fn meaning(self) -> &'static str {
         match self {
             Mark::Load => "loads",
             Mark::Store => "stores",
-            Mark::Fma => "multiply and add at once",
-            Mark::Divide => "divisions and roots",
+            Mark::Fma => "fused multiply-add",
+            Mark::Divide => "divisions and square roots",
             Mark::Gather => "gathers and scatters",
-            Mark::ScalarMath => "arithmetic on one float",
-            Mark::PackedMath => "arithmetic on several floats",
+            Mark::ScalarMath => "scalar floating-point arithmetic",
+            Mark::PackedMath => "vector floating-point arithmetic",
         }
     }
 }
@@ -527,24 +526,24 @@ impl Mark {
 pub struct Marks(pub u8);
 
 impl Marks {
-    /// Whether it has this one.
+    /// Whether it has this mark.
     pub fn has(self, mark: Mark) -> bool {
         self.0 & (1 << mark as u8) != 0
     }
 
-    /// With this one too.
+    /// Adds a mark.
     #[must_use]
     pub fn and(self, mark: Mark) -> Marks {
         Marks(self.0 | 1 << mark as u8)
     }
 
-    /// Those that it has.
+    /// The marks of the instruction.
     pub fn iter(self) -> impl Iterator<Item = Mark> {
         Mark::ALL.into_iter().filter(move |mark| self.has(*mark))
     }
 }
 
-/// How many instructions of each class, and with each mark.
+/// Instruction mix: counts by class and by mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "BTreeMap<String, u64>", into = "BTreeMap<String, u64>")]
 pub struct Mix {
@@ -552,7 +551,7 @@ pub struct Mix {
     marks: [u64; Mark::ALL.len()],
 }
 
-/// By the words of classes and marks; those that do not occur are left out.
+/// Serialized by the words of classes and marks, without zero counts.
 impl From<Mix> for BTreeMap<String, u64> {
     fn from(mix: Mix) -> Self {
         let classes = Class::ALL.map(|class| (class.word().to_owned(), mix.of(class)));
@@ -572,7 +571,7 @@ impl From<BTreeMap<String, u64>> for Mix {
 }
 
 impl Mix {
-    /// Counts an instruction so many times.
+    /// Adds an instruction `times` times.
     pub fn count(&mut self, class: Class, marks: Marks, times: u64) {
         let cell = &mut self.classes[class as usize];
         *cell = cell.saturating_add(times);
@@ -582,7 +581,7 @@ impl Mix {
         }
     }
 
-    /// Adds another.
+    /// Adds another mix.
     pub fn add(&mut self, other: &Mix) {
         let cells = self.classes.iter_mut().chain(&mut self.marks);
         for (cell, more) in cells.zip(other.classes.iter().chain(&other.marks)) {
@@ -590,7 +589,7 @@ impl Mix {
         }
     }
 
-    /// Adds so many times another, divided by a number.
+    /// Adds another mix, multiplied by `times` and divided by `divisor`.
     pub fn add_part(&mut self, other: &Mix, times: u64, divisor: u64) {
         let part = |count: u64| {
             let product = u128::from(count) * u128::from(times);
@@ -612,35 +611,34 @@ impl Mix {
         self.marks[mark as usize]
     }
 
-    /// All instructions, padding too.
+    /// All instructions, including padding.
     pub fn instructions(&self) -> u64 {
         self.classes.iter().fold(0, |sum, &count| sum.saturating_add(count))
     }
 
-    /// Instructions that do something: all but padding and what is no instruction.
+    /// All instructions except padding and invalid ones.
     pub fn working(&self) -> u64 {
         self.instructions().saturating_sub(self.of(Class::Nop)).saturating_sub(self.of(Class::Bad))
     }
 
-    /// Instructions on several elements at once.
+    /// Vector (SIMD) instructions.
     pub fn packed(&self) -> u64 {
         Class::ALL.into_iter().filter(|class| class.is_packed()).map(|class| self.of(class)).sum()
     }
 
-    /// The share of instructions that work on several elements at once; none without any.
+    /// Share of vector (SIMD) instructions; `None` without instructions.
     pub fn packed_share(&self) -> Option<f64> {
         ratio(self.packed(), self.working())
     }
 
-    /// Of all arithmetic on floats, the share on several at once; none without any. Unlike
-    /// [`Mix::packed_share`] it is not blurred by moves: scalar code copies and clears whole
-    /// vector registers too.
+    /// Share of vector instructions in floating-point arithmetic; `None` without any. More specific
+    /// than [`Mix::packed_share`], since scalar code also copies and clears whole vector registers.
     pub fn packed_math_share(&self) -> Option<f64> {
         let packed = self.with(Mark::PackedMath);
         ratio(packed, packed + self.with(Mark::ScalarMath))
     }
 
-    /// The widest vectors that are worked on, in bits; none when there are none.
+    /// Width of the widest vectors in bits; `None` without vector instructions.
     pub fn widest_vector(&self) -> Option<u32> {
         let widths = [
             (Class::Avx512, 512),
@@ -657,62 +655,62 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// A function, instruction by instruction.
+/// A disassembled function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// Number of the file.
+    /// Index of the file.
     pub file: u32,
-    /// Number of the function in its file.
+    /// Index of the function in its file.
     pub function: u32,
     /// The instructions, by address.
     pub lines: Vec<AsmLine>,
-    /// Loops, by address, an outer one before those in it.
+    /// Loops by address, outer loops before inner ones.
     pub loops: Vec<Loop>,
-    /// Whether a profile was given: then samples are counts, else they mean nothing.
+    /// Whether there was a profile. If not, sample counts have no meaning.
     pub sampled: bool,
 }
 
-/// One instruction.
+/// An instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AsmLine {
     /// Its address.
     pub address: u64,
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// As an assembler writes it, in Intel's syntax.
+    /// Mnemonic, in Intel syntax.
     pub mnemonic: String,
     /// Its operands.
     pub operands: String,
-    /// What it is.
+    /// Its class.
     pub class: Class,
-    /// What else it is.
+    /// Its marks.
     pub marks: Marks,
-    /// Where it jumps or calls, when that is fixed.
+    /// Target of a direct jump or call.
     pub target: Option<u64>,
-    /// Text: the function that it calls or jumps to, when that is another one and known.
+    /// Text: name of the target function, if it is another function and known.
     pub target_name: u32,
-    /// Whether a jump of this function leads here.
+    /// Whether it is the target of a jump in this function.
     pub is_target: bool,
-    /// Text: the source file; empty when unknown.
+    /// Text: the source file; empty if unknown.
     pub source: u32,
-    /// The source line; 0 when unknown.
+    /// The source line; 0 if unknown.
     pub line: u32,
-    /// Samples at it.
+    /// Samples at this instruction.
     pub samples: u64,
 }
 
-/// A loop: from where a jump leads back to, to the last such jump.
+/// A loop: from the target of a backward jump to the last such jump.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loop {
-    /// The address of its first instruction.
+    /// Address of its first instruction.
     pub start: u64,
-    /// The address behind its last instruction.
+    /// Address after its last instruction.
     pub end: u64,
-    /// Whether it has no other loop inside.
+    /// Whether it contains no other loop.
     pub innermost: bool,
-    /// Whether more samples are in it than in any other innermost loop.
+    /// Whether it has more samples than any other innermost loop.
     pub hottest: bool,
-    /// Its instructions.
+    /// Its instruction mix.
     pub mix: Mix,
     /// Samples in it.
     pub samples: u64,
@@ -723,7 +721,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_places() {
+    fn discriminants_are_indexes() {
         for (at, class) in Class::ALL.into_iter().enumerate() {
             assert_eq!(class as usize, at);
         }
@@ -733,7 +731,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_leave_padding_out() {
+    fn shares_exclude_padding() {
         let mut mix = Mix::default();
         assert_eq!((mix.packed_share(), mix.packed_math_share()), (None, None));
         mix.count(Class::Nop, Marks::default(), 7);

@@ -1,69 +1,68 @@
-//! `Counters`: what the processor and the kernel counted over a run, as sums; no samples, no stacks.
+//! `Counters`: totals of hardware and software counters over a run, without samples or stacks.
 
-/// What one run of a counting tool (`perf stat`) said.
+/// Output of a counting tool (`perf stat`).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counters {
-    /// What wrote it: `perf stat`.
+    /// The tool: `perf stat`.
     pub tool: String,
-    /// The command that was counted, as the file has it; empty when it does not say.
+    /// The measured command as written in the file; empty if unknown.
     pub command: String,
-    /// When it started, as the file has it; empty when it does not say.
+    /// Start time as written in the file; empty if unknown.
     pub started: String,
-    /// How often the command was run; None when not said. Values are means over runs.
+    /// Number of runs, if known. Values are means over runs.
     pub runs: Option<u64>,
-    /// Wall time of a run in seconds.
+    /// Wall time per run, in seconds.
     pub elapsed: Option<Seconds>,
-    /// CPU time of a run in user code, seconds.
+    /// User CPU time per run, in seconds.
     pub user_s: Option<f64>,
-    /// CPU time of a run in the kernel, seconds.
+    /// System CPU time per run, in seconds.
     pub system_s: Option<f64>,
-    /// The counters, in the order of the file.
+    /// The counters, in file order.
     pub rows: Vec<Counter>,
-    /// What could not be read, or has to be known to read the rest.
+    /// Unreadable parts of the file, and notes needed to interpret it.
     pub warnings: Vec<String>,
 }
 
-/// A time and how well it is known.
+/// A time with its standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seconds {
-    /// The time, a mean where there were several runs.
+    /// The time; the mean of several runs.
     pub value: f64,
     /// Standard error of the mean, as a share of it.
     pub spread: Option<f64>,
 }
 
-/// One counter: of the whole run, or of a processor, a thread or an interval of it.
+/// One counter of the whole run, of a CPU, of a thread or of an interval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counter {
-    /// What was counted, without the unit of the processor that did and without modifiers:
-    /// `cycles` of `cpu_core/cycles/u`.
+    /// Event name without PMU and modifiers: `cycles` for `cpu_core/cycles/u`.
     pub name: String,
     /// Modifiers, such as `u` for user code only.
     pub modifiers: String,
-    /// The unit of the processor that counted (`cpu_core`); empty when not said or several.
+    /// The PMU (`cpu_core`); empty if unknown or several.
     pub pmu: String,
-    /// What it came to.
+    /// The value, if there is one.
     pub reading: Reading,
     /// Unit of the value (`msec`, `Joules`); empty for a plain count.
     pub unit: String,
-    /// Nanoseconds in which it was counted.
+    /// Nanoseconds during which it was counted.
     pub run_ns: Option<u64>,
-    /// Share of the time in which it was counted; the value is scaled up to all of it. Less than 1
-    /// where counters took turns.
+    /// Share of the time in which it was counted. Less than 1 if counters were multiplexed; then
+    /// the value is scaled up.
     pub counted: Option<f64>,
     /// Standard error of the mean over runs, as a share of the value.
     pub spread: Option<f64>,
-    /// What the tool itself derived from it.
+    /// Metrics that the tool derived from it.
     pub metrics: Vec<Metric>,
-    /// Whom it is about, as the tool writes it: `CPU0`, `S0-D0-C1`, `python-1234`; empty for all.
+    /// Scope as the tool writes it: `CPU0`, `S0-D0-C1`, `python-1234`; empty for the whole run.
     pub of: String,
-    /// End of the interval, nanoseconds since the start; None for the whole run.
+    /// End of the interval in nanoseconds since the start; `None` for the whole run.
     pub time_ns: Option<u64>,
-    /// What was added up to it: one row for each kind of core of a hybrid processor.
+    /// The counters it is the sum of: one per core type of a hybrid CPU.
     pub parts: Vec<Counter>,
 }
 
-/// What a counter came to.
+/// Result of a counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Reading {
     /// A value, in the unit of the counter.
@@ -71,12 +70,12 @@ pub enum Reading {
     /// The counter never ran.
     #[default]
     NotCounted,
-    /// Kernel or processor do not have it.
+    /// Not supported by the kernel or CPU.
     NotSupported,
 }
 
 impl Reading {
-    /// The value, if there is one.
+    /// The value, if it was counted.
     pub fn value(self) -> Option<f64> {
         match self {
             Reading::Value(value) => Some(value),
@@ -84,7 +83,7 @@ impl Reading {
         }
     }
 
-    /// In words: why there is no value, or that there is.
+    /// The word used in reports and JSON.
     pub fn word(self) -> &'static str {
         match self {
             Reading::Value(_) => "counted",
@@ -94,12 +93,12 @@ impl Reading {
     }
 }
 
-/// A figure that the tool derived from a counter.
+/// A metric that the tool derived from a counter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metric {
-    /// The figure, if it is one.
+    /// The value, if it is a number.
     pub value: Option<f64>,
-    /// What it is, as the tool writes it: `insn per cycle`, `K/sec`.
+    /// Its description as the tool writes it: `insn per cycle`, `K/sec`.
     pub text: String,
 }
 
@@ -117,7 +116,7 @@ impl Counter {
         self.reading.value()
     }
 
-    /// The value in seconds, where it is a time.
+    /// The value in seconds, if it is a time.
     pub fn seconds(&self) -> Option<f64> {
         let in_a_second = match self.unit.as_str() {
             "msec" | "ms" => 1e3,

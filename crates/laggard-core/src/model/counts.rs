@@ -1,46 +1,46 @@
-//! `Counts`: what a call does, counted on a simulated processor; no times.
+//! `Counts`: counts of a call on a simulated CPU, without times.
 
 use serde::{Deserialize, Serialize};
 
-/// What was counted of one call.
+/// Counts of one call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
-    /// Of all functions.
+    /// Sum over all functions.
     pub whole: Simulated,
-    /// Of each that did anything, without what it called.
+    /// Each executed function, without callees.
     pub functions: Vec<FunctionCounts>,
 }
 
-/// What was counted of a function.
+/// Counts of a function.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FunctionCounts {
-    /// Its name, as people read it.
+    /// Demangled name.
     pub name: String,
-    /// The path of its program or library.
+    /// Path of its program or library.
     pub library: String,
-    /// What it did itself.
+    /// Counts without callees.
     pub own: Simulated,
 }
 
-/// Instructions, and what caches and the foresight of jumps would have made of them.
+/// Instructions, and simulated caches and branch prediction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Simulated {
     /// Instructions.
     pub instructions: f64,
-    /// Conditional and indirect jumps.
+    /// Conditional and indirect branches.
     pub branches: f64,
-    /// Jumps that were not foreseen.
+    /// Mispredicted branches.
     pub branch_misses: f64,
     /// Loads and stores.
     pub accesses: f64,
-    /// Those not found in the first cache.
+    /// Accesses that miss the first-level cache.
     pub cache_misses: f64,
-    /// Those not found in the last one.
+    /// Accesses that miss the last-level cache.
     pub memory_accesses: f64,
 }
 
 impl Simulated {
-    /// Adds another.
+    /// Adds other counts.
     pub fn add(&mut self, other: &Simulated) {
         let mine = self.all_mut();
         let theirs = other.clone().all_mut().map(|number| *number);
@@ -49,7 +49,7 @@ impl Simulated {
         }
     }
 
-    /// The same for one of so many calls.
+    /// The counts per call, given the number of calls.
     pub fn divided(mut self, calls: f64) -> Simulated {
         for number in self.all_mut() {
             *number /= calls;

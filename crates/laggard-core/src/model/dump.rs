@@ -1,32 +1,32 @@
-//! `Dump`: what the threads of a process do at one moment.
+//! `Dump`: stacks of all threads of a process at one moment.
 
-/// One look at a process.
+/// A snapshot of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dump {
-    /// The process.
+    /// Process ID.
     pub pid: u32,
-    /// Its command, word by word.
+    /// Its command line arguments.
     pub command: Vec<String>,
-    /// Version of the Python in it (`3.12`), if there is one.
+    /// Version of its Python interpreter (`3.12`), if any.
     pub python: Option<String>,
-    /// Its threads; those that run Python first.
+    /// Its threads; Python threads first.
     pub threads: Vec<Thread>,
 }
 
 /// A thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
-    /// Its number; 0 when the interpreter knows a thread that the system does not show.
+    /// Thread ID; 0 for a thread of the interpreter that the system does not list.
     pub tid: u32,
     /// Its name.
     pub name: String,
-    /// Whether it was on a processor or waiting for one.
+    /// Whether it was running or runnable.
     pub is_running: bool,
-    /// Whether the interpreter knows it.
+    /// Whether it is a Python thread.
     pub is_python: bool,
-    /// Whether it held the global lock.
+    /// Whether it held the GIL.
     pub has_gil: bool,
-    /// Whether it moved on in every try to read it, so that its frames may be of two moments.
+    /// Whether it ran during every attempt to read it, so that its frames may be inconsistent.
     pub is_torn: bool,
     /// Its Python frames, innermost first.
     pub frames: Vec<Frame>,
@@ -39,6 +39,6 @@ pub struct Frame {
     pub function: String,
     /// Its file.
     pub file: String,
-    /// The line; 0 when unknown.
+    /// The line; 0 if unknown.
     pub line: u32,
 }

@@ -1,5 +1,5 @@
-//! What calls across a language border cost: every binding, every category, both ways of building,
-//! launch by launch, as it was measured.
+//! `Ffi`: measurements of calls across a language boundary, by binding, category, build profile and
+//! process launch.
 
 use super::timings::{Batch, Counter};
 use crate::stats::ratio::Interval;
@@ -7,68 +7,68 @@ use crate::stats::ratio::Interval;
 /// One run of the suite.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ffi {
-    /// The command line that measured it.
+    /// The command line of the run.
     pub command: Vec<String>,
-    /// Who measured it, with its version.
+    /// Name and version of the tool.
     pub tool: String,
-    /// When, in seconds since 1970.
+    /// Start time, in seconds since 1970.
     pub started_unix: f64,
-    /// The machine and its compilers: name and value.
+    /// Facts about the machine and compilers: name and value.
     pub facts: Vec<(String, String)>,
-    /// Interpreters, in the order asked for.
+    /// Interpreters, in the requested order.
     pub pythons: Vec<Python>,
-    /// Names of ways to build, the first is the one that others are held against.
+    /// Build profiles; the first is the reference.
     pub profiles: Vec<Profile>,
-    /// Bindings, the first is the floor; and the user's own functions.
+    /// Bindings, of which the first is the floor, and the user's own functions.
     pub bindings: Vec<Binding>,
-    /// What was built, or found in the cache.
+    /// Builds, new or cached.
     pub builds: Vec<Build>,
-    /// Bindings that are left out, and why.
+    /// Skipped bindings, with reasons.
     pub skipped: Vec<Skipped>,
-    /// What is measured.
+    /// Categories of calls.
     pub categories: Vec<Category>,
-    /// What was measured.
+    /// Measurements.
     pub cells: Vec<Cell>,
-    /// What profiling costs, and how good its stacks are.
+    /// Profiling overhead and stack quality.
     pub overheads: Vec<Overhead>,
-    /// What went wrong and was not fatal.
+    /// Problems that were not fatal.
     pub warnings: Vec<String>,
 }
 
 /// An interpreter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Python {
-    /// What it is called in tables, as `3.11`.
+    /// Name in tables, such as `3.11`.
     pub name: String,
-    /// The program.
+    /// Path of the interpreter.
     pub path: String,
     /// Version, implementation and packages: name and value.
     pub facts: Vec<(String, String)>,
 }
 
-/// A way to build.
+/// A build profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
     /// `fast` or `instrumented`.
     pub name: String,
     /// Flags of the C and C++ compilers.
     pub c_flags: String,
-    /// What cargo is told.
+    /// Settings of the cargo profile.
     pub rust_flags: String,
 }
 
-/// A way to call C from Python.
+/// A binding, or a function of the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Binding {
-    /// As `pybind11`.
+    /// Such as `pybind11`.
     pub name: String,
-    /// In a sentence.
+    /// Description.
     pub about: String,
-    /// Whether it is a function that the user brought.
+    /// Whether it is the user's own function.
     pub is_users: bool,
 }
 
-/// A binding, built.
+/// A built binding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Build {
     /// Place in [`Ffi::bindings`].
@@ -77,75 +77,75 @@ pub struct Build {
     pub python: usize,
     /// Place in [`Ffi::profiles`].
     pub profile: usize,
-    /// Version of the package that makes it; empty where there is none.
+    /// Version of the binding's package; empty if it has none.
     pub version: String,
-    /// The exact commands, in order.
+    /// The build commands, in order.
     pub commands: Vec<String>,
-    /// The directory it is in.
+    /// The build directory.
     pub directory: String,
-    /// Whether it was there already.
+    /// Whether it was in the cache.
     pub is_cached: bool,
-    /// Its libraries, looked at after building.
+    /// Its libraries.
     pub libraries: Vec<Library>,
 }
 
-/// What a look at a library tells.
+/// Facts about a built library.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Library {
-    /// Its file's name.
+    /// File name.
     pub name: String,
-    /// Functions that set up a frame pointer, and all whose code could be read.
+    /// Functions that set up a frame pointer, and all disassembled functions.
     pub frame_setups: (u64, u64),
-    /// The same of functions that call others.
+    /// The same for non-leaf functions.
     pub of_callers: (u64, u64),
-    /// How much debug info it has, in words.
+    /// Level of debug info, in words.
     pub debug_info: String,
 }
 
-/// A binding that is not measured.
+/// A binding that was not measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
     /// Its name.
     pub binding: String,
     /// Place in [`Ffi::pythons`].
     pub python: usize,
-    /// The way to build, where it is only that one.
+    /// The build profile, if only one was skipped.
     pub profile: Option<usize>,
     /// The reason.
     pub why: String,
-    /// What helps; may be empty.
+    /// How to fix it; may be empty.
     pub hint: String,
 }
 
-/// Something that is measured through every binding.
+/// A kind of call that is measured with every binding.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Category {
-    /// As `noop`.
+    /// Such as `noop`.
     pub name: String,
-    /// As `no-op and returns`.
+    /// Group of related categories, such as `no-op and returns`.
     pub group: String,
-    /// In a sentence.
+    /// Description.
     pub about: String,
-    /// Calls across the border in one statement.
+    /// Calls across the language boundary per statement.
     pub calls: u64,
-    /// Elements that the call works on, where the same call is measured with several numbers of them.
+    /// Number of elements, if the call is measured with several array sizes.
     pub size: Option<u64>,
 }
 
-/// Who calls.
+/// The caller of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Who {
-    /// Nobody: the loop alone. It is taken off all others.
+    /// The empty loop, whose time is subtracted from all others.
     Loop,
-    /// A function of Python that does nothing: the null control.
+    /// The null control: an empty Python function.
     Null,
-    /// C itself, in a loop of its own.
+    /// C, in its own loop.
     C,
-    /// A binding, by its place in [`Ffi::bindings`].
+    /// A binding, as index into [`Ffi::bindings`].
     Binding(usize),
 }
 
-/// What was measured of one caller.
+/// Measurements of one caller in one category.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     /// Place in [`Ffi::categories`].
@@ -154,52 +154,52 @@ pub struct Cell {
     pub python: usize,
     /// Place in [`Ffi::profiles`].
     pub profile: usize,
-    /// Who calls.
+    /// The caller.
     pub who: Who,
     /// The statement.
     pub statement: String,
-    /// Calls across the border in one statement.
+    /// Calls across the language boundary per statement.
     pub calls: u64,
-    /// Where it does not do quite the same as others.
+    /// How its work differs from that of other bindings; may be empty.
     pub note: String,
-    /// Launch by launch.
+    /// Process launches.
     pub launches: Vec<Launch>,
-    /// What else was counted, for a statement.
+    /// Counters per statement.
     pub counters: Vec<Counter>,
     /// Why it was not measured.
     pub trouble: Option<String>,
 }
 
-/// What was measured in one process.
+/// Measurements of one process.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Launch {
-    /// The first call of all, in nanoseconds.
+    /// The very first call, in nanoseconds.
     pub first_ns: f64,
-    /// Every batch after that.
+    /// All batches after it.
     pub batches: Vec<Batch>,
 }
 
-/// What it costs to profile a build in one way, and what comes of it.
+/// Overhead and result of profiling a build with one method.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overhead {
     /// Place in [`Ffi::profiles`].
     pub profile: usize,
     /// `agent`, `fp`, `dwarf` or `lbr`.
     pub method: String,
-    /// What was run.
+    /// The profiled workload.
     pub workload: String,
-    /// CPU time of a call with profiling over that without; none when it cannot be done here.
+    /// CPU time per call with profiling divided by that without; `None` if not available.
     pub ratio: Option<Interval>,
-    /// CPU time of whole runs, of the program and its recorder, over that of the program alone.
+    /// CPU time of whole runs including the recorder, divided by that of the program alone.
     pub whole: f64,
     /// Pairs of runs.
     pub n: usize,
-    /// Samples of one run.
+    /// Samples per run.
     pub samples: u64,
-    /// The share of stacks that reach the program's start.
+    /// Share of stacks that reach the program's entry point.
     pub complete: Option<f64>,
-    /// Bytes that were recorded, where there is a file.
+    /// Size of the recording, if there is a file.
     pub bytes: Option<u64>,
-    /// Why it cannot be done here.
+    /// Why the method is not available.
     pub why_not: String,
 }

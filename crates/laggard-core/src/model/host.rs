@@ -1,23 +1,23 @@
-//! What a machine is, what it allows and what goes on in it: the evidence `laggard doctor` judges.
+//! `Host`: facts about a machine, its permissions and its load, for `laggard doctor`.
 //!
-//! Plain values as they were found, without judgement. What could not be found out says why.
+//! Values are raw, without interpretation. Unknown values carry the reason.
 
-/// A value, or why it is not known.
+/// A value, or why it is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Known<T> {
-    /// It was found.
+    /// The value.
     Is(T),
-    /// It was not, for this reason.
+    /// Unknown, with the reason.
     Unknown(String),
 }
 
 impl<T> Known<T> {
-    /// Not known, for this reason.
+    /// An unknown value with a reason.
     pub fn unknown(why: impl Into<String>) -> Known<T> {
         Known::Unknown(why.into())
     }
 
-    /// The value, if there is one.
+    /// The value, if known.
     pub fn get(&self) -> Option<&T> {
         match self {
             Known::Is(value) => Some(value),
@@ -25,7 +25,7 @@ impl<T> Known<T> {
         }
     }
 
-    /// Why it is not known.
+    /// Why it is unknown.
     pub fn why(&self) -> Option<&str> {
         match self {
             Known::Is(_) => None,
@@ -33,12 +33,12 @@ impl<T> Known<T> {
         }
     }
 
-    /// Another value made from this one, if there is one.
+    /// Converts the value, if known.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Known<U> {
         self.then(|value| Known::Is(change(value)))
     }
 
-    /// What can be found out from this value, if there is one.
+    /// Computes another value from this one, if known.
     pub fn then<U>(self, next: impl FnOnce(T) -> Known<U>) -> Known<U> {
         match self {
             Known::Is(value) => next(value),
@@ -46,7 +46,7 @@ impl<T> Known<T> {
         }
     }
 
-    /// This, or what `other` finds when it is not known.
+    /// This value, or `other` if it is unknown.
     pub fn or(self, other: impl FnOnce() -> Known<T>) -> Known<T> {
         match self {
             Known::Is(_) => self,
@@ -57,23 +57,23 @@ impl<T> Known<T> {
 
 impl<T> Default for Known<T> {
     fn default() -> Known<T> {
-        Known::unknown("not looked at")
+        Known::unknown("not checked")
     }
 }
 
-/// What came of trying something that a kernel may refuse.
+/// Result of trying something that the kernel may refuse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Attempt {
     /// It works.
     Works,
-    /// It was refused, with this error number and its text.
+    /// It was refused.
     Refused {
-        /// The error number, 0 when there was none.
+        /// The error number; 0 if there was none.
         errno: i32,
-        /// What it means.
+        /// Description of the error.
         why: String,
     },
-    /// It was not tried, for this reason.
+    /// It was not tried, with the reason.
     Untried(String),
 }
 
@@ -94,51 +94,51 @@ impl Attempt {
 
 impl Default for Attempt {
     fn default() -> Attempt {
-        Attempt::Untried("not looked at".into())
+        Attempt::Untried("not checked".into())
     }
 }
 
-/// All that is known about a machine.
+/// Facts about a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Host {
-    /// Its operating system, and what this process may do in it.
+    /// Operating system and permissions of this process.
     pub system: System,
-    /// How it can be sampled.
+    /// Sampling of programs.
     pub sampling: Sampling,
-    /// What it can count.
+    /// Hardware counters.
     pub counters: Counters,
-    /// Its Python interpreters, in the order of PATH.
+    /// Python interpreters, in the order of PATH.
     pub pythons: Vec<Python>,
-    /// Programs that laggard works with.
+    /// Tools that laggard uses.
     pub tools: Tools,
-    /// Its processors.
+    /// CPUs.
     pub cpu: Cpu,
-    /// What makes its timings differ from run to run.
+    /// Settings and load that make timings vary between runs.
     pub noise: Noise,
-    /// How much it has of what laggard needs.
+    /// Memory, disk space and limits.
     pub room: Room,
 }
 
-/// The operating system, and what this process may do in it.
+/// Operating system and permissions of this process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct System {
-    /// As Rust calls it: `linux`, `macos`.
+    /// Rust's name of the operating system: `linux`, `macos`.
     pub os: String,
-    /// As Rust calls it: `x86_64`, `aarch64`.
+    /// Rust's name of the architecture: `x86_64`, `aarch64`.
     pub arch: String,
-    /// The release of the kernel, as `6.1.0-32-amd64`.
+    /// Kernel release, such as `6.1.0-32-amd64`.
     pub kernel: Known<String>,
     /// The distribution.
     pub distribution: Known<Distribution>,
-    /// The hypervisor that runs the machine, if one does.
+    /// The hypervisor, if any.
     pub hypervisor: Known<Option<String>>,
-    /// The kind of container that this process is in, if it is in one.
+    /// The kind of container, if any.
     pub container: Known<Option<String>>,
-    /// The mode of system call filtering: 0 none, 1 strict, 2 filter.
+    /// Seccomp mode: 0 none, 1 strict, 2 filter.
     pub seccomp: Known<u64>,
-    /// Whether the process has the rights of root.
+    /// Whether the process runs as root.
     pub root: bool,
-    /// Effective capabilities, one a bit.
+    /// Effective capabilities as a bit set.
     pub capabilities: Known<u64>,
 }
 
@@ -147,84 +147,84 @@ pub struct System {
 pub struct Distribution {
     /// Its short name: `debian`, `ubuntu`, `fedora`.
     pub id: String,
-    /// Short names of those that it is made from.
+    /// Short names of the distributions it is derived from.
     pub like: Vec<String>,
-    /// As people call it.
+    /// Full name.
     pub name: String,
 }
 
-/// How programs can be sampled.
+/// Permissions, triggers and limits of sampling.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sampling {
     /// `kernel.perf_event_paranoid`.
     pub paranoid: Known<i64>,
     /// `kernel.kptr_restrict`.
     pub kptr_restrict: Known<i64>,
-    /// `kernel.yama.ptrace_scope`; none where the kernel has no Yama.
+    /// `kernel.yama.ptrace_scope`; `None` if the kernel has no Yama.
     pub ptrace_scope: Known<Option<i64>>,
-    /// A software event of this process's user code.
+    /// A software event for user code of this process.
     pub software_event: Attempt,
-    /// The same with kernel code.
+    /// The same including kernel code.
     pub kernel_event: Attempt,
-    /// Samples by a trap in the sampled thread.
+    /// Samples by SIGTRAP in the sampled thread.
     pub sigtrap: Trigger,
-    /// Samples by a signal when an event overflows.
+    /// Samples by a signal on event overflow.
     pub signal: Trigger,
-    /// Samples by a timer of the thread's CPU time.
+    /// Samples by a CPU time timer of the thread.
     pub timer: Trigger,
-    /// How often the kernel's clock ticks, which bounds timers.
+    /// Kernel tick rate, which limits timers.
     pub tick: Known<Tick>,
-    /// `kernel.perf_event_max_sample_rate`, a second.
+    /// `kernel.perf_event_max_sample_rate`, in samples per second.
     pub max_sample_rate: Known<u64>,
     /// `kernel.perf_cpu_time_max_percent`.
     pub cpu_time_max_percent: Known<u64>,
-    /// Where names of the C library's inner functions come from; none when from nowhere.
+    /// Source of symbols for internal functions of the C library; `None` if there is none.
     pub libc_symbols: Known<Option<String>>,
 }
 
-/// A way to interrupt a thread for a sample.
+/// A sample trigger.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trigger {
-    /// Whether it can be had.
+    /// Whether it works.
     pub attempt: Attempt,
-    /// Samples that came for a second of CPU time when `asked` were asked for.
+    /// Measured samples per second of CPU time.
     pub rate_hz: f64,
-    /// Samples that were asked for, a second.
+    /// Requested samples per second.
     pub asked_hz: f64,
 }
 
-/// How often the kernel's clock ticks.
+/// Kernel tick rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tick {
-    /// Times a second.
+    /// Ticks per second.
     pub hz: u64,
-    /// Where this is known from.
+    /// Where the value was read.
     pub source: String,
 }
 
-/// What can be counted.
+/// Hardware counters and their limits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counters {
-    /// Units that count for a kind of core; more than one where cores differ.
+    /// PMUs, one per core type.
     pub pmus: Known<Vec<Pmu>>,
     /// The cycles counter.
     pub cycles: Attempt,
     /// The instructions counter.
     pub instructions: Attempt,
-    /// Records of the last branches.
+    /// Branch records (LBR).
     pub branch_stack: Attempt,
     /// `kernel.perf_event_mlock_kb`.
     pub mlock_kb: Known<u64>,
-    /// RLIMIT_MEMLOCK in bytes; none is unlimited.
+    /// RLIMIT_MEMLOCK in bytes; `None` if unlimited.
     pub memlock: Known<Option<u64>>,
 }
 
-/// A unit that counts for a kind of core.
+/// The PMU of a core type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pmu {
     /// `cpu`, `cpu_core`, `cpu_atom`, `armv8_pmuv3_0`.
     pub name: String,
-    /// The cores that it counts for, where it says so.
+    /// List of its CPUs; empty if unknown.
     pub cpus: String,
     /// Whether it counts cycles.
     pub cycles: Attempt,
@@ -233,33 +233,33 @@ pub struct Pmu {
 /// A Python interpreter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Python {
-    /// Where it was found.
+    /// Its path.
     pub path: String,
-    /// What it says about itself.
+    /// Its build facts.
     pub build: Known<PythonBuild>,
 }
 
-/// What an interpreter says about itself.
+/// Build facts of an interpreter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PythonBuild {
     /// `cpython`, `pypy`.
     pub implementation: String,
     /// Major, minor and micro.
     pub version: [u32; 3],
-    /// Whether it runs without the global lock.
+    /// Whether it is a free-threaded build.
     pub free_threaded: bool,
     /// Whether its code is in a shared library.
     pub shared: bool,
     /// Whether it was built with frame pointers.
     pub frame_pointers: bool,
-    /// Where names of its inner functions come from; none when from nowhere.
+    /// Source of symbols for its internal functions; `None` if there is none.
     pub symbols: Known<Option<String>>,
 }
 
-/// Programs that laggard works with; none where there is no such program.
+/// Tools that laggard uses; `None` if not in PATH.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tools {
-    /// The perf program.
+    /// perf.
     pub perf: Known<Option<Tool>>,
     /// valgrind, for callgrind.
     pub valgrind: Known<Option<Tool>>,
@@ -270,132 +270,132 @@ pub struct Tools {
 /// A program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tool {
-    /// Where it is.
+    /// Its path.
     pub path: String,
-    /// What it says its version is.
+    /// Its version output.
     pub version: Known<String>,
 }
 
-/// The processors.
+/// CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cpu {
-    /// Their model.
+    /// Processor model.
     pub model: Known<String>,
-    /// Logical processors that are online.
+    /// Online logical CPUs.
     pub threads: Known<u64>,
     /// Physical cores.
     pub cores: Known<u64>,
-    /// Logical processors that this process may use.
+    /// Logical CPUs that this process may use.
     pub allowed: Known<u64>,
-    /// Whether cores run several threads at once.
+    /// Whether SMT is active.
     pub smt: Known<bool>,
-    /// Processors kept free of other work, as a list like `2-3`; empty when none are.
+    /// Isolated CPUs as a list such as `2-3`; may be empty.
     pub isolated: Known<String>,
-    /// What drives the frequency, as `intel_pstate`.
+    /// Frequency scaling driver, such as `intel_pstate`.
     pub driver: Known<String>,
-    /// Governors in use, each once.
+    /// Distinct governors in use.
     pub governors: Known<Vec<String>>,
-    /// Whether cores may run above their nominal frequency.
+    /// Whether turbo is on.
     pub turbo: Known<bool>,
-    /// The file that switches it, and what to write there to switch it off.
+    /// The file that controls turbo, and the value that turns it off.
     pub turbo_off: Option<(String, String)>,
-    /// The frequency of the slowest core now, in kHz.
+    /// Current frequency of the slowest core, in kHz.
     pub frequency_khz: Known<u64>,
-    /// The highest that a core may reach, in kHz.
+    /// Maximum frequency of a core, in kHz.
     pub max_frequency_khz: Known<u64>,
 }
 
-/// What makes timings differ from run to run.
+/// Settings and load that make timings vary between runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Noise {
     /// `kernel.randomize_va_space`.
     pub aslr: Known<u64>,
-    /// When transparent huge pages are used: `always`, `madvise`, `never`.
+    /// Mode of transparent huge pages: `always`, `madvise`, `never`.
     pub huge_pages: Known<String>,
     /// `kernel.numa_balancing`.
     pub numa_balancing: Known<u64>,
-    /// Nodes of memory.
+    /// NUMA nodes.
     pub numa_nodes: Known<u64>,
-    /// Processes ready to run, over the last minute.
+    /// One-minute load average.
     pub load: Known<f64>,
-    /// What happened over a short while.
+    /// CPU use observed for a short time.
     pub watched: Known<Watched>,
-    /// The clock's source: `tsc`, `kvm-clock`, `hpet`.
+    /// Current clock source: `tsc`, `kvm-clock`, `hpet`.
     pub clocksource: Known<String>,
-    /// Clock sources that there are.
+    /// Available clock sources.
     pub clocksources: Known<Vec<String>>,
-    /// The hottest temperature, in °C.
+    /// Highest temperature, in °C.
     pub temperature: Known<f64>,
-    /// Times since boot that a core was slowed for heat.
+    /// Thermal throttling events since boot.
     pub throttled: Known<u64>,
-    /// The container's share of the processors, if it is limited.
+    /// CPU quota, if limited.
     pub quota: Known<Option<Quota>>,
 }
 
-/// What happened over a short while.
+/// CPU use observed for a short time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Watched {
-    /// How long, in nanoseconds.
+    /// Duration, in nanoseconds.
     pub for_ns: u64,
-    /// The share of its time that the busiest processor worked.
+    /// Utilization of the busiest CPU, as a share.
     pub busiest: f64,
-    /// The share of their time that all processors worked.
+    /// Utilization of all CPUs, as a share.
     pub busy: f64,
-    /// The share of their time that the hypervisor gave to others.
+    /// Steal time, as a share.
     pub stolen: f64,
-    /// Other processes that used the most processor time, most first.
+    /// Other processes with the highest CPU use, descending.
     pub processes: Vec<Busy>,
 }
 
-/// A process that uses processor time.
+/// A process and its CPU use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Busy {
-    /// Its number.
+    /// Process ID.
     pub pid: u32,
     /// Its name.
     pub name: String,
-    /// Processors that it kept busy.
+    /// CPU use, in CPUs.
     pub cpus: f64,
 }
 
-/// A limit of processor time.
+/// A CPU quota.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// Microseconds of processor time it may use in a period.
+    /// Microseconds of CPU time per period.
     pub quota_us: u64,
-    /// Microseconds of a period.
+    /// Length of a period in microseconds.
     pub period_us: u64,
-    /// Periods in which it had to stop, so far.
+    /// Throttled periods so far.
     pub throttled: Known<u64>,
 }
 
-/// How much there is of what laggard needs.
+/// Memory, disk space and limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Room {
-    /// Bytes of memory.
+    /// Total memory in bytes.
     pub memory: Known<u64>,
-    /// Bytes of it that programs could still use.
+    /// Available memory in bytes.
     pub available: Known<u64>,
-    /// Bytes that the container may use; none is unlimited.
+    /// Memory limit of the container in bytes; `None` if unlimited.
     pub memory_limit: Known<Option<u64>>,
-    /// Bytes of swap in use.
+    /// Swap in use, in bytes.
     pub swap_used: Known<u64>,
-    /// Shared memory, where samples pass through.
+    /// Shared memory, used to pass samples.
     pub shared_memory: Known<Space>,
     /// The file system of the cache directory.
     pub cache: Known<Space>,
-    /// RLIMIT_NOFILE: how many files a process may have open; none is unlimited.
+    /// RLIMIT_NOFILE; `None` if unlimited.
     pub open_files: Known<Option<u64>>,
 }
 
 /// A file system.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Space {
-    /// The directory that was looked at.
+    /// The directory.
     pub path: String,
-    /// Bytes that this user may still write.
+    /// Bytes available to this user.
     pub free: u64,
-    /// Bytes of the whole.
+    /// Total bytes.
     pub size: u64,
     /// Whether this user may write there.
     pub writable: bool,

@@ -1,4 +1,4 @@
-//! Evidence: columnar tables, one file a table family.
+//! Evidence tables, one file per family.
 
 pub mod calls;
 pub mod code;
@@ -11,8 +11,8 @@ pub mod profile;
 pub mod timeline;
 pub mod timings;
 
-/// A column: a slice of plain values that may live in a vector or in a mapped file.
+/// A column of plain values, backed by a vector or by a mapped file.
 pub type Column<T> = arrow_buffer::ScalarBuffer<T>;
 
-/// The value of a row number, name or id column that says "there is none".
+/// Marks an absent value in columns of row numbers, names or IDs.
 pub const NONE: u32 = u32::MAX;

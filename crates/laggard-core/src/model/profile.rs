@@ -1,35 +1,35 @@
-//! `Profile`: which stacks were seen, when, on which thread, and how well they could be read.
+//! `Profile`: samples with stack, time and thread, and the quality of the recording.
 //!
-//! Tables are vectors of small rows that point to each other by number. Stacks are a tree: a
-//! [`Node`] is a frame and the node of its caller, so that equal beginnings are kept once.
+//! Tables are vectors of small rows that refer to each other by index. Stacks form a tree: a
+//! [`Node`] is a frame and the node of its caller, so that common prefixes are stored once.
 
 use super::NONE;
 use rustc_hash::FxHashMap;
 
-/// Everything one recording saw.
+/// A recording or another profile.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     /// All names and paths.
     pub texts: Texts,
     /// Programs and libraries.
     pub modules: Vec<Module>,
-    /// Places in code.
+    /// Code locations.
     pub frames: Vec<Frame>,
     /// The tree of stacks.
     pub stacks: Vec<Node>,
-    /// Threads that were seen.
+    /// Threads.
     pub threads: Vec<Thread>,
-    /// What samples count.
+    /// Events that were sampled.
     pub events: Vec<Event>,
     /// The samples, by time.
     pub samples: Vec<Sample>,
-    /// What was run, and how.
+    /// The command and how it was recorded.
     pub about: About,
-    /// How well it went.
+    /// Quality of the recording.
     pub quality: Quality,
 }
 
-/// Texts by number, each kept once. Number 0 is the empty text.
+/// String table without duplicates. Number 0 is the empty string.
 #[derive(Clone, Debug)]
 pub struct Texts {
     all: Vec<Box<str>>,
@@ -45,7 +45,7 @@ impl Default for Texts {
 }
 
 impl Texts {
-    /// The number of a text, new or known.
+    /// Adds a string if it is new, and returns its number.
     pub fn add(&mut self, text: &str) -> u32 {
         if let Some(&number) = self.numbers.get(text) {
             return number;
@@ -56,17 +56,17 @@ impl Texts {
         number
     }
 
-    /// The text with this number; empty when there is none.
+    /// The string with this number; empty if out of range.
     pub fn get(&self, number: u32) -> &str {
         self.all.get(number as usize).map_or("", |text| text)
     }
 
-    /// The number of a text, if it is known.
+    /// The number of a string, if it exists.
     pub fn find(&self, text: &str) -> Option<u32> {
         self.numbers.get(text).copied()
     }
 
-    /// All texts in order of their numbers.
+    /// All strings in order of their numbers.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
         self.all.iter().map(|text| &**text)
     }
@@ -77,42 +77,42 @@ impl Texts {
 pub struct Module {
     /// Text: its path, or a name in brackets (`[vdso]`, `[kernel]`).
     pub path: u32,
-    /// Text: its build-id in hexadecimal digits, or `xxh3:` and a hash of its content.
+    /// Text: its build ID in hexadecimal digits, or `xxh3:` and a hash of its content.
     pub id: u32,
 }
 
-/// A place in code.
+/// A code location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
-    /// What kind of code.
+    /// Kind of code.
     pub kind: FrameKind,
     /// Number of its module, or `NONE`.
     pub module: u32,
-    /// Address as the module's own tables have it; 0 for Python. Of a caller, that of the call,
-    /// not of the return.
+    /// Address in the module's address space; 0 for Python. For a caller, the address of the call,
+    /// not the return address.
     pub address: u64,
-    /// Text: the function; empty while (or when) unknown.
+    /// Text: the function; empty if unknown or not yet symbolized.
     pub function: u32,
-    /// Text: the source file; empty when unknown.
+    /// Text: the source file; empty if unknown.
     pub file: u32,
-    /// The source line; 0 when unknown.
+    /// The source line; 0 if unknown.
     pub line: u32,
 }
 
-/// What kind of code a frame is.
+/// Kind of code of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum FrameKind {
-    /// Machine code.
+    /// Native code.
     Native = 0,
-    /// Machine code that the compiler put into its caller.
+    /// Native code inlined into its caller.
     Inlined = 1,
     /// A Python function.
     Python = 2,
     /// The kernel.
     Kernel = 3,
-    /// No code: a remark between frames, such as the border between a worker thread and the call
-    /// it works for.
+    /// Not code: a marker between frames, such as between a worker thread and the call that it
+    /// works for.
     Mark = 4,
 }
 
@@ -124,10 +124,10 @@ impl FrameKind {
     }
 }
 
-/// A frame and who called it.
+/// A frame and the node of its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
-    /// The caller's node; `NONE` for the outermost frame. Always less than the node's own number.
+    /// Node of the caller; `NONE` for the outermost frame. Always less than the node's own number.
     pub parent: u32,
     /// Number of the frame.
     pub frame: u32,
@@ -136,32 +136,32 @@ pub struct Node {
 /// A thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
-    /// Its process.
+    /// Process ID.
     pub pid: u32,
-    /// Its own number.
+    /// Thread ID.
     pub tid: u32,
     /// Text: its name.
     pub name: u32,
     /// Text: the name of its program.
     pub process: u32,
-    /// CPU time it used, as far as known; 0 when not.
+    /// Its CPU time; 0 if unknown.
     pub cpu_ns: u64,
 }
 
-/// What samples count.
+/// A sampled event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Its name: `task-clock`, `wall-clock`, `cycles`, …
     pub name: String,
-    /// What the weight of its samples is.
+    /// Unit of the weight of its samples.
     pub unit: Unit,
 }
 
-/// What weights of samples are.
+/// Unit of sample weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Unit {
-    /// How often something happened.
+    /// Number of occurrences.
     #[default]
     Count = 0,
     /// Nanoseconds.
@@ -176,7 +176,7 @@ impl Unit {
         [Unit::Count, Unit::Nanos, Unit::Bytes].get(number as usize).copied()
     }
 
-    /// As JSON has it.
+    /// The word used in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Unit::Count => "count",
@@ -193,20 +193,20 @@ impl Event {
     }
 }
 
-/// One look at one thread, or as many as `count` says that saw the same.
+/// One sample of a thread, or `count` identical ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// Nanoseconds since the start of the run.
     pub time_ns: u64,
     /// Number of the thread.
     pub thread: u32,
-    /// Number of the innermost node; `NONE` when nothing could be read.
+    /// Number of the innermost node; `NONE` if the stack could not be read.
     pub stack: u32,
     /// Number of the event.
     pub event: u32,
-    /// Looks that it stands for: 1 in recordings, more where a file has sums only.
+    /// Number of samples: 1 in recordings, more for files that contain only sums.
     pub count: u64,
-    /// What it stands for, in the unit of the event.
+    /// Its weight, in the unit of the event.
     pub weight: u64,
     /// See [`state`].
     pub state: u32,
@@ -214,7 +214,7 @@ pub struct Sample {
 
 /// Bits of [`Sample::state`].
 pub mod state {
-    /// The stack ends before the program's first frame.
+    /// The stack is truncated: it ends before the program's entry point.
     pub const CUT: u32 = 1;
     /// The Python frames could not be read.
     pub const NO_PYTHON: u32 = 2;
@@ -222,59 +222,58 @@ pub mod state {
     pub const WAITING: u32 = 4;
     /// The thread held the GIL.
     pub const GIL: u32 = 8;
-    /// The frames above the mark are those of the caller, found by time.
+    /// The frames above the marker belong to the caller, which was found by time.
     pub const JOINED: u32 = 16;
 }
 
-/// What was run, and how it was recorded.
+/// The command and how it was recorded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {
-    /// The command, word by word.
+    /// The command line arguments.
     pub command: Vec<String>,
-    /// Exit code of the program; a signal is 128 and its number. None while it runs.
+    /// Exit status of the program; 128 plus the number of a signal. `None` if it is still running.
     pub exit_code: Option<i32>,
     /// Start of the run, seconds since 1970.
     pub started_unix: f64,
     /// Wall time of the run, nanoseconds.
     pub duration_ns: u64,
-    /// CPU time of the run, user and system, nanoseconds; 0 when not known.
+    /// User CPU time of the run, nanoseconds; 0 if unknown.
     pub user_ns: u64,
-    /// See `user_ns`.
+    /// System CPU time of the run, nanoseconds; 0 if unknown.
     pub system_ns: u64,
-    /// Samples asked for per second.
+    /// Requested samples per second.
     pub rate: f64,
-    /// What recorded it: `sigtrap`, `overflow`, `timer`, `wall`, `perf`, …, in words.
+    /// Sampling method: `sigtrap`, `overflow`, `timer`, `wall`, `perf`, …
     pub method: String,
-    /// The program that wrote it, with its version.
+    /// Name and version of the tool that wrote it.
     pub tool: String,
-    /// Other facts, for people: host, kernel, processor, flags.
+    /// Other facts: host, kernel, CPU, flags.
     pub facts: Vec<(String, String)>,
 }
 
-/// How well samples could be taken and read.
+/// Quality of the samples.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Quality {
-    /// Samples lost because nobody took them in time.
+    /// Lost samples: the buffer was full.
     pub lost: u64,
-    /// Samples that came late because the thread had signals blocked.
+    /// Samples delayed because the thread had blocked signals.
     pub late: u64,
     /// Threads that could not be sampled.
     pub unsampled_threads: u64,
-    /// Samples whose Python frames did not fit the native ones.
+    /// Samples whose Python frames did not match the native frames.
     pub mismatched: u64,
-    /// Samples that had Python frames to fit.
+    /// Samples with Python frames.
     pub with_python: u64,
-    /// Nanoseconds spent taking samples, in the program.
+    /// Nanoseconds spent in the signal handler.
     pub handler_ns: u64,
-    /// Cost of the recording: time with it over time without, when it was measured, with the
-    /// interval around it.
+    /// Overhead of the recording, if measured: time with it divided by time without, and the
+    /// confidence interval.
     pub overhead: Option<[f64; 3]>,
-    /// Stacks that end early, by the module they end in: text, count, reason (text).
+    /// Truncated stacks by the module they end in: text, count, reason (text).
     pub cut: Vec<(u32, u64, u32)>,
-    /// Whether nobody says which stacks are whole and what was lost: files of other programs mostly do
-    /// not.
+    /// Whether truncated stacks and lost samples are unknown, as in most files of other programs.
     pub is_unknown: bool,
-    /// Whatever else the reader should know.
+    /// Other warnings.
     pub warnings: Vec<String>,
 }
 
@@ -289,7 +288,7 @@ impl Profile {
         })
     }
 
-    /// The path of a frame's module; empty when it has none.
+    /// Path of a frame's module; empty if it has none.
     pub fn module_path(&self, frame: &Frame) -> &str {
         match self.modules.get(frame.module as usize) {
             Some(module) => self.texts.get(module.path),
@@ -298,7 +297,7 @@ impl Profile {
     }
 }
 
-/// Adds frames and stacks, each once.
+/// Adds modules, frames and stacks without duplicates.
 #[derive(Clone, Debug, Default)]
 pub struct Interner {
     frames: FxHashMap<Frame, u32>,
@@ -307,22 +306,22 @@ pub struct Interner {
 }
 
 impl Interner {
-    /// The number of a module, new or known.
+    /// Adds a module if it is new, and returns its number.
     pub fn module(&mut self, profile: &mut Profile, module: Module) -> u32 {
         intern(&mut self.modules, &mut profile.modules, module)
     }
 
-    /// The number of a frame, new or known.
+    /// Adds a frame if it is new, and returns its number.
     pub fn frame(&mut self, profile: &mut Profile, frame: Frame) -> u32 {
         intern(&mut self.frames, &mut profile.frames, frame)
     }
 
-    /// The number of a node, new or known.
+    /// Adds a node if it is new, and returns its number.
     pub fn node(&mut self, profile: &mut Profile, parent: u32, frame: u32) -> u32 {
         intern(&mut self.nodes, &mut profile.stacks, Node { parent, frame })
     }
 
-    /// The number of a stack given outermost frame first; `NONE` when it is empty.
+    /// Adds a stack, given outermost frame first, and returns its number; `NONE` if it is empty.
     pub fn stack(&mut self, profile: &mut Profile, frames: impl Iterator<Item = u32>) -> u32 {
         frames.fold(NONE, |parent, frame| self.node(profile, parent, frame))
     }

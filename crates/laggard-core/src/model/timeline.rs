@@ -1,24 +1,24 @@
-//! `Timeline`: what a trace recorded, one table a kind of event.
+//! `Timeline`: the events of a trace, one table per kind of event.
 //!
-//! Times are integer nanoseconds. Names are `u32` into [`Strings`]; ids (correlations, streams,
+//! Times are integer nanoseconds. Names are `u32` into [`Strings`]; IDs (correlations, streams,
 //! devices, byte counts) are `u32` codes into [`Ids`]. `NONE` means absent in both.
 
 use super::{Column, NONE};
 use arrow_buffer::Buffer;
 use rustc_hash::FxHashMap;
 
-/// Everything one trace recorded.
+/// The content of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
-    /// All names and texts.
+    /// All strings.
     pub strings: Strings,
-    /// Ids that are not small numbers.
+    /// IDs that are not small numbers.
     pub ids: Ids,
-    /// What the `kind` columns point to: phase letter and category.
+    /// Referenced by the `kind` columns: phase letter and category.
     pub kinds: Vec<Kind>,
-    /// What the `track` columns point to: a process and a thread, or a device and a stream.
+    /// Referenced by the `track` columns: a process and a thread, or a device and a stream.
     pub tracks: Vec<Track>,
-    /// Work on a device: kernels, copies, fills.
+    /// Device operations: kernels, copies, fills.
     pub gpu: GpuTable,
     /// Calls of the CUDA, HIP or MTIA runtime and driver.
     pub runtime: RuntimeTable,
@@ -28,9 +28,9 @@ pub struct Timeline {
     pub python: PythonTable,
     /// Ranges marked by the user or by libraries, on the host and on the device.
     pub annotations: AnnotationTable,
-    /// Arrows between events.
+    /// Flow arrows between events.
     pub flows: FlowTable,
-    /// Moments without a duration: memory events and marks.
+    /// Events without a duration: memory events and marks.
     pub instants: InstantTable,
     /// Counter values.
     pub counters: CounterTable,
@@ -38,22 +38,22 @@ pub struct Timeline {
     pub others: OtherTable,
     /// Details of collective operations, for rows of `gpu` and `ops` that have them.
     pub collectives: Vec<Collective>,
-    /// What the file says about itself.
+    /// Metadata of the file.
     pub about: About,
-    /// Objects in the event array, whatever became of them.
+    /// Objects in the event array, including skipped ones.
     pub events: u64,
-    /// Size of the (uncompressed) text.
+    /// Size of the uncompressed file.
     pub bytes: u64,
-    /// What could not be kept, by reason.
+    /// Lost or repaired events, by reason.
     pub losses: Vec<Loss>,
 }
 
-/// Texts by number.
+/// String table.
 #[derive(Clone, Debug)]
 pub struct Strings {
-    /// One more than there are texts.
+    /// Start offsets of the strings, plus the end of the last one.
     pub offsets: Column<i64>,
-    /// All texts, one behind the other, UTF-8.
+    /// All strings, concatenated, UTF-8.
     pub bytes: Buffer,
 }
 
@@ -64,7 +64,7 @@ impl Default for Strings {
 }
 
 impl Strings {
-    /// Builds the table from texts in order of their numbers.
+    /// Builds the table from strings in order of their numbers.
     pub fn from_texts<'a>(texts: impl IntoIterator<Item = &'a str>) -> Strings {
         let (mut offsets, mut bytes) = (vec![0i64], Vec::new());
         for text in texts {
@@ -74,7 +74,7 @@ impl Strings {
         Strings { offsets: offsets.into(), bytes: Buffer::from_vec(bytes) }
     }
 
-    /// The text with this number; empty for `NONE` or a number out of range.
+    /// The string with this number; empty for `NONE` or a number out of range.
     pub fn get(&self, id: u32) -> &str {
         let span = || {
             let from = usize::try_from(*self.offsets.get(id as usize)?).ok()?;
@@ -84,17 +84,17 @@ impl Strings {
         if id == NONE { "" } else { span().unwrap_or("") }
     }
 
-    /// How many texts there are.
+    /// Number of strings.
     pub fn len(&self) -> usize {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// Whether there is no text at all.
+    /// Whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// All texts with their numbers.
+    /// All strings with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
         (0..self.len() as u32).map(|id| (id, self.get(id)))
     }
@@ -103,25 +103,25 @@ impl Strings {
 /// Codes from here on are entries of [`Ids::wide`]; below, a code is the number itself.
 pub const FIRST_WIDE_ID: u32 = 0xf000_0000;
 
-/// Ids that do not fit a small number: negative, huge, or text ("stream 7", "0x0").
-/// Equal ids have equal codes, so that codes can be compared and joined on.
+/// IDs that are not small numbers: negative, huge, or text ("stream 7", "0x0").
+/// Equal IDs have equal codes, so that codes can be compared and joined on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ids {
     /// The values behind the codes from [`FIRST_WIDE_ID`] on.
     pub wide: Vec<WideId>,
 }
 
-/// An id that is not a small number.
+/// An ID that is not a small number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum WideId {
-    /// A negative number or one beyond the small ones.
+    /// A negative or large number.
     Number(i64),
-    /// Anything else, as it stood in the file.
+    /// Anything else, as in the file.
     Text(String),
 }
 
 impl Ids {
-    /// The number behind a code, if it is one. Texts that hold a number ("25738", "stream 7",
+    /// The number of a code, if it is a number. Texts that contain a number ("25738", "stream 7",
     /// "0x1f") count as that number.
     pub fn number(&self, code: u32) -> Option<i64> {
         if code < FIRST_WIDE_ID {
@@ -139,7 +139,7 @@ impl Ids {
         }
     }
 
-    /// The id as a person reads it; empty when there is none.
+    /// The ID as text; empty for `NONE`.
     pub fn text(&self, code: u32) -> String {
         if code < FIRST_WIDE_ID {
             return code.to_string();
@@ -152,20 +152,20 @@ impl Ids {
     }
 }
 
-/// A phase letter (`X`, `i`, `s`, …) and category as they stand in the file.
+/// Phase letter (`X`, `i`, `s`, …) and category of events.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Kind {
     /// The event's `ph`.
     pub phase: String,
-    /// The event's `cat`, empty when it has none.
+    /// The event's `cat`; empty if it has none.
     pub category: String,
 }
 
-/// Which table an event of some kind belongs to.
+/// The table of a kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Table {
-    /// Device work.
+    /// Device operations.
     Gpu,
     /// Runtime and driver calls.
     Runtime,
@@ -177,7 +177,7 @@ pub enum Table {
     Annotation,
     /// Flow arrows.
     Flow,
-    /// Moments.
+    /// Instant events.
     Instant,
     /// Counters.
     Counter,
@@ -187,7 +187,7 @@ pub enum Table {
     Other,
 }
 
-/// What a device was doing.
+/// Kind of device operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Activity {
     /// A compute kernel.
@@ -196,7 +196,7 @@ pub enum Activity {
     Copy,
     /// A fill of device memory.
     Fill,
-    /// Work of an accelerator that is neither (MTIA).
+    /// Another operation of an accelerator (MTIA).
     Device,
 }
 
@@ -222,7 +222,7 @@ impl Kind {
         }
     }
 
-    /// What the device did, for kinds that are device work.
+    /// The kind of device operation, if it is one.
     pub fn activity(&self) -> Option<Activity> {
         match self.category.as_str() {
             "kernel" | "Kernel" => Some(Activity::Kernel),
@@ -234,22 +234,22 @@ impl Kind {
     }
 }
 
-/// A process and thread, or a device and stream, that events happen on.
+/// A process and thread, or a device and stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Track {
     /// Code of the `pid`.
     pub pid: u32,
     /// Code of the `tid`.
     pub tid: u32,
-    /// The process's name, `NONE` if the trace has none.
+    /// Name of the process, or `NONE`.
     pub process: u32,
-    /// The process's labels ("GPU 0", "CPU"), `NONE` if the trace has none.
+    /// Labels of the process ("GPU 0", "CPU"), or `NONE`.
     pub labels: u32,
-    /// The thread's name, `NONE` if the trace has none.
+    /// Name of the thread, or `NONE`.
     pub thread: u32,
 }
 
-/// The columns that every table of spans has.
+/// The columns common to all tables.
 #[derive(Clone, Debug, Default)]
 pub struct Spans {
     /// Start, nanoseconds from the trace's base time.
@@ -265,7 +265,7 @@ pub struct Spans {
 }
 
 impl Spans {
-    /// How many rows there are.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.ts.len()
     }
@@ -281,39 +281,39 @@ impl Spans {
     }
 }
 
-/// Device work.
+/// Device operations.
 #[derive(Clone, Debug, Default)]
 pub struct GpuTable {
     /// Time, name, track, kind.
     pub spans: Spans,
     /// Joins to [`RuntimeTable::correlation`].
     pub correlation: Column<u32>,
-    /// The framework's external id: a hint only.
+    /// The framework's external ID: a hint only.
     pub external: Column<u32>,
     /// Stream.
     pub stream: Column<u32>,
     /// Device.
     pub device: Column<u32>,
-    /// Grid of the launch as a JSON text, `[65536,1,1]`.
+    /// Grid of the launch as JSON, `[65536,1,1]`.
     pub grid: Column<u32>,
-    /// Block of the launch as a JSON text.
+    /// Block of the launch as JSON.
     pub block: Column<u32>,
-    /// Registers a thread.
+    /// Registers per thread.
     pub registers: Column<u32>,
     /// Shared memory, bytes.
     pub shared_memory: Column<u32>,
     /// Bytes moved by copies and fills.
     pub bytes: Column<u32>,
-    /// Row of `runtime` that launched this, by correlation.
+    /// Row of `runtime` with the launch, found by correlation.
     pub launch: Column<u32>,
     /// Row of `ops` around the launch.
     pub op: Column<u32>,
-    /// Row of `python`: the innermost function around the launch that is neither built in nor the
-    /// framework's own, or the innermost of all when there is no such.
+    /// Row of `python`: the innermost function around the launch that is neither built in nor part
+    /// of the framework. If there is none, the innermost function.
     pub python: Column<u32>,
     /// Row of `python`: the innermost `nn.Module` around the launch.
     pub module: Column<u32>,
-    /// Number of the phase the launch belongs to, see [`crate::trace::phase`].
+    /// Number of the phase of the launch, see [`crate::trace::phase`].
     pub phase: Column<u8>,
 }
 
@@ -335,13 +335,13 @@ pub struct OpTable {
     pub spans: Spans,
     /// The framework's external id.
     pub external: Column<u32>,
-    /// Shapes of the inputs, a JSON text.
+    /// Shapes of the inputs, as JSON.
     pub dims: Column<u32>,
-    /// Types of the inputs, a JSON text.
+    /// Types of the inputs, as JSON.
     pub types: Column<u32>,
-    /// Values of the scalar inputs, a JSON text.
+    /// Values of the scalar inputs, as JSON.
     pub concrete: Column<u32>,
-    /// Call stack as old traces write it: frames joined by `;`, innermost first.
+    /// Call stack of old traces: frames joined by `;`, innermost first.
     pub call_stack: Column<u32>,
 }
 
@@ -350,9 +350,9 @@ pub struct OpTable {
 pub struct PythonTable {
     /// Time, name, track, kind.
     pub spans: Spans,
-    /// The call's own id.
+    /// ID of the call.
     pub id: Column<u32>,
-    /// The id of the call around it.
+    /// ID of the enclosing call.
     pub parent: Column<u32>,
 }
 
@@ -370,11 +370,11 @@ pub struct AnnotationTable {
 pub struct FlowTable {
     /// Time, name, track, kind; durations are zero.
     pub spans: Spans,
-    /// Joins the ends of an arrow.
+    /// Joins the two ends of an arrow.
     pub id: Column<u32>,
 }
 
-/// Moments.
+/// Instant events.
 #[derive(Clone, Debug, Default)]
 pub struct InstantTable {
     /// Time, name, track, kind; durations are zero.
@@ -396,7 +396,7 @@ pub struct InstantTable {
 pub struct CounterTable {
     /// Time, name, track, kind; durations are zero.
     pub spans: Spans,
-    /// The values, a JSON text.
+    /// The values, as JSON.
     pub values: Column<u32>,
 }
 
@@ -405,9 +405,9 @@ pub struct CounterTable {
 pub struct OtherTable {
     /// Time, name, track, kind.
     pub spans: Spans,
-    /// Correlation, when there is one.
+    /// Correlation, or `NONE`.
     pub correlation: Column<u32>,
-    /// The framework's external id, when there is one.
+    /// The framework's external ID, or `NONE`.
     pub external: Column<u32>,
     /// Stream, for synchronisation events.
     pub stream: Column<u32>,
@@ -416,9 +416,9 @@ pub struct OtherTable {
 /// Details of a collective operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Collective {
-    /// Whether `row` is of `gpu` (else of `ops`).
+    /// Whether `row` refers to `gpu` instead of `ops`.
     pub on_gpu: bool,
-    /// The row described.
+    /// Row of the operation.
     pub row: u32,
     /// Name of the operation ("allreduce").
     pub operation: u32,
@@ -426,26 +426,26 @@ pub struct Collective {
     pub dtype: u32,
     /// Name of the process group.
     pub group: u32,
-    /// Ranks of the group, a text.
+    /// Ranks of the group, as text.
     pub ranks: u32,
-    /// Elements sent, an id code.
+    /// Elements sent, an ID code.
     pub elements_in: u32,
-    /// Elements received, an id code.
+    /// Elements received, an ID code.
     pub elements_out: u32,
-    /// Size of the group, an id code.
+    /// Size of the group, an ID code.
     pub group_size: u32,
 }
 
-/// What a trace says about itself outside the events.
+/// Metadata of a trace outside the events.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {
-    /// Nanoseconds since the epoch that all times are relative to; 0 when times are absolute.
+    /// Base of all times, in nanoseconds since the epoch; 0 if times are absolute.
     pub base_time_ns: i64,
     /// Devices of the machine.
     pub devices: Vec<Device>,
-    /// Place in a distributed job, if any.
+    /// Rank in a distributed job, if any.
     pub rank: Option<i64>,
-    /// Ranks in the job, if any.
+    /// Number of ranks in the job, if any.
     pub world_size: Option<i64>,
     /// Communication backend ("nccl").
     pub backend: Option<String>,
@@ -458,11 +458,11 @@ pub struct About {
 pub struct Device {
     /// Number.
     pub id: i64,
-    /// Marketing name; some traces leave it empty.
+    /// Product name; empty in some traces.
     pub name: String,
-    /// Compute units.
+    /// Number of compute units.
     pub sms: i64,
-    /// Lanes of a warp.
+    /// Lanes per warp.
     pub warp_size: i64,
     /// Memory, bytes.
     pub memory: i64,
@@ -470,30 +470,30 @@ pub struct Device {
     pub compute: (i64, i64),
 }
 
-/// Events or parts of them that were not kept, or only after a repair.
+/// Lost, skipped or repaired events or parts of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// Why.
+    /// The reason.
     pub reason: LossReason,
-    /// How many.
+    /// Number of occurrences.
     pub count: u64,
-    /// Where in the (uncompressed) text the first one stands.
+    /// Offset of the first one in the uncompressed file.
     pub first_offset: u64,
 }
 
-/// Why something of a trace was lost or had to be repaired.
+/// Why a part of a trace was lost or repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum LossReason {
-    /// The text ends in the middle.
+    /// The file is truncated.
     Truncated,
-    /// The compressed stream is damaged; what came before is kept.
+    /// The compressed stream is damaged; everything before the damage is kept.
     DamagedCompression,
     /// An element of the event array is not a JSON object.
     NotAnObject,
-    /// An event's text is not JSON; it was skipped.
+    /// An event is not valid JSON; it was skipped.
     NotJson,
-    /// A text had unescaped quotes; the event was kept.
+    /// A string has unescaped quotes; the event was kept.
     UnescapedQuotes,
     /// A timed event has no usable `ts`; it was skipped.
     NoTimestamp,
@@ -503,13 +503,13 @@ pub enum LossReason {
     NegativeDuration,
     /// A begin or end event (`B`, `E`, `b`, `e`), which PyTorch does not write.
     BeginEnd,
-    /// A distinct text was not valid UTF-8; its bad bytes were replaced.
+    /// A distinct string is not valid UTF-8; invalid bytes were replaced.
     InvalidUtf8,
-    /// A distinct text has control characters; it is shown escaped.
+    /// A distinct string has control characters; it is shown escaped.
     ControlCharacters,
-    /// A value of the metadata is not JSON; it was left out.
+    /// A metadata value is not valid JSON; it was skipped.
     BadMetadata,
-    /// More kinds of event than a trace can have; these are kept as one kind a table.
+    /// Too many kinds of events; the rest are kept as one kind per table.
     TooManyKinds,
 }
 
@@ -531,7 +531,7 @@ impl LossReason {
         LossReason::TooManyKinds,
     ];
 
-    /// Its word in JSON and in the index.
+    /// The word used in JSON and in the index.
     pub fn key(self) -> &'static str {
         match self {
             LossReason::Truncated => "truncated",
@@ -550,37 +550,39 @@ impl LossReason {
         }
     }
 
-    /// What happened and what was done about it, for a person.
+    /// Description of the loss and its handling.
     pub fn explain(self) -> &'static str {
         match self {
-            LossReason::Truncated => "the file ends in the middle; all whole events were kept",
+            LossReason::Truncated => "the file is truncated; all complete events were kept",
             LossReason::DamagedCompression => {
-                "the compressed stream is damaged; what came before was kept"
+                "the compressed stream is damaged; events before the damage were kept"
             }
             LossReason::NotAnObject => "elements of the event array that are not objects, skipped",
-            LossReason::NotJson => "events that are not JSON, skipped",
-            LossReason::UnescapedQuotes => "events with unescaped quotes in a text, kept",
+            LossReason::NotJson => "events that are not valid JSON, skipped",
+            LossReason::UnescapedQuotes => "events with unescaped quotes in a string, kept",
             LossReason::NoTimestamp => "timed events without a usable timestamp, skipped",
             LossReason::BadDuration => {
                 "events whose duration is not a number, kept with duration 0"
             }
             LossReason::NegativeDuration => "events with a negative duration, counted as 0 in sums",
             LossReason::BeginEnd => "begin and end events, not paired",
-            LossReason::InvalidUtf8 => "distinct texts that are not UTF-8, bad bytes replaced",
-            LossReason::ControlCharacters => {
-                "distinct texts with control characters, shown escaped"
+            LossReason::InvalidUtf8 => {
+                "distinct strings that are not valid UTF-8, invalid bytes replaced"
             }
-            LossReason::BadMetadata => "values of the metadata that are not JSON, left out",
+            LossReason::ControlCharacters => {
+                "distinct strings with control characters, shown escaped"
+            }
+            LossReason::BadMetadata => "metadata values that are not valid JSON, skipped",
             LossReason::TooManyKinds => {
-                "events of kinds beyond the 200th, kept as one kind a table"
+                "events of kinds beyond the 200th, kept as one kind per table"
             }
         }
     }
 }
 
 impl Timeline {
-    /// Finds the details of collectives: they stand with the device work or, in older traces,
-    /// with the operator that launched it.
+    /// Returns a lookup of collective details by row of `gpu`. The details are attached to the
+    /// device operation or, in older traces, to the operator that launched it.
     pub fn collective_details<'a>(&'a self) -> impl Fn(u32) -> Option<&'a Collective> {
         let rows = |on_gpu: bool| -> FxHashMap<u32, &Collective> {
             self.collectives.iter().filter(|c| c.on_gpu == on_gpu).map(|c| (c.row, c)).collect()
@@ -604,7 +606,7 @@ impl Timeline {
         ]
     }
 
-    /// The first and last moment of device work, calls, operators, Python and annotations.
+    /// Start and end of all device operations, calls, operators, Python functions and annotations.
     pub fn extent(&self) -> Option<(i64, i64)> {
         let tables = [
             &self.gpu.spans,

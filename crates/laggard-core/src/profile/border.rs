@@ -1,12 +1,12 @@
-//! Borders between libraries: which calls into which, and what that costs.
+//! Costs of calls between libraries.
 
 use super::{Row, View};
 use crate::model::profile::FrameKind;
 use rustc_hash::FxHashMap;
 
-/// All borders that stacks cross: the library that is called, of the one that calls. `total` is below
-/// such calls, where a stack that crosses often counts once; `own` is in the called library itself.
-/// Python frames are code of their own, and so is the kernel.
+/// One row per pair of calling and called library. `total` is the cost below such calls; a stack with
+/// several of them counts once. `own` is the cost in the called library itself. Python code and the
+/// kernel count as libraries.
 pub(super) fn borders(view: &View) -> Vec<Row> {
     let mut numbers: FxHashMap<(&str, &str), usize> = FxHashMap::default();
     let mut rows: Vec<Row> = vec![];

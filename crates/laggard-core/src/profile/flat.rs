@@ -1,33 +1,33 @@
-//! A whole tree of calls in few bytes a node: what pictures of a million stacks are made from.
+//! Compact call tree for flame graphs of millions of stacks.
 
 use super::{Cost, View};
 use crate::model::NONE;
 use rustc_hash::FxHashMap;
 
-/// A tree of calls by function. Node 0 is its root, which stands for all.
+/// A call tree by function. Node 0 is the root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlatTree {
-    /// The nodes; parents come before their children.
+    /// Nodes; parents come before their children.
     pub nodes: Vec<FlatNode>,
-    /// The node of each of the profile's stacks; the root's for those that have none.
+    /// Node of each stack of the profile; the root for stacks without a node.
     pub of_stack: Vec<u32>,
 }
 
-/// A function at one place of the tree.
+/// A node of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlatNode {
     /// The caller's node; `NONE` for the root.
     pub parent: u32,
-    /// Number of the function; `NONE` for the root.
+    /// Index of the function; `NONE` for the root.
     pub function: u32,
-    /// In it and in nothing below.
+    /// Self cost.
     pub own: Cost,
 }
 
-/// The tree of all stacks of a view.
+/// Builds the tree of all stacks of a view.
 pub fn flat_tree(view: &View) -> FlatTree {
     let stacks = &view.profile.stacks;
-    // Stacks of other events and threads have no place in it.
+    // Stacks of other events and threads are not part of the tree.
     let mut is_used = vec![false; stacks.len()];
     for &(stack, _) in &view.stacks {
         let mut at = stack as usize;
@@ -38,7 +38,7 @@ pub fn flat_tree(view: &View) -> FlatTree {
     }
     let root = FlatNode { parent: NONE, function: NONE, own: Cost::default() };
     let mut tree = FlatTree { nodes: vec![root], of_stack: vec![0; stacks.len()] };
-    // Where every frame is a function of its own, no two nodes can be one.
+    // If every frame is a distinct function, nodes cannot be merged.
     let is_distinct = view.functions.len() == view.profile.frames.len();
     let mut known: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     for (at, node) in stacks.iter().enumerate().filter(|(at, _)| is_used[*at]) {

@@ -1,14 +1,14 @@
-//! Stacks without the interpreter's glue.
+//! Folding of interpreter frames and inlined frames.
 //!
-//! Between a Python function and the function it calls stand ten frames of the interpreter that
-//! say nothing about the program. Trees and flame graphs leave them out; what the interpreter
-//! itself spends stays, because the innermost frame of a stack is never left out.
+//! A Python call adds about ten frames of the interpreter to the native stack. Trees and flame graphs
+//! omit them. Time spent in the interpreter itself is kept, because the innermost frame is never
+//! folded.
 
 use super::file_name;
 use crate::model::NONE;
 use crate::model::profile::{Frame, FrameKind, Interner, Profile};
 
-/// How names of functions start that only pass calls on.
+/// Name prefixes of interpreter functions that only dispatch calls.
 const GLUE: [&str; 45] = [
     "py_trampoline_evaluator",
     "_PyEval_",
@@ -68,8 +68,8 @@ const START: [&str; 7] = [
     "start_thread",
 ];
 
-/// Leaves the interpreter's glue out of all stacks that have Python in them, or start like one that
-/// has.
+/// Folds interpreter frames in stacks that contain Python frames or share their start with such a
+/// stack.
 pub fn fold_interpreter(profile: &mut Profile) {
     let is_glue: Vec<bool> = profile.frames.iter().map(|frame| is_glue(profile, frame)).collect();
     if !is_glue.contains(&true) {
@@ -78,7 +78,7 @@ pub fn fold_interpreter(profile: &mut Profile) {
     let with_python = with_python(profile);
     let old = std::mem::take(&mut profile.stacks);
     let mut interner = Interner::default();
-    // Where a node stands as a caller, and as the innermost frame.
+    // New node of each old node as a caller and as the innermost frame.
     let (mut as_caller, mut as_leaf) = (vec![NONE; old.len()], vec![NONE; old.len()]);
     for (at, node) in old.iter().enumerate() {
         let parent = as_caller.get(node.parent as usize).copied().unwrap_or(NONE);
@@ -92,7 +92,7 @@ pub fn fold_interpreter(profile: &mut Profile) {
     }
 }
 
-/// Counts what was inlined as the function that it was inlined into, whose line it was called from.
+/// Replaces inlined frames by the function that they were inlined into, with the line of the call.
 pub fn fold_inlined(profile: &mut Profile) {
     let old = std::mem::take(&mut profile.stacks);
     let mut interner = Interner::default();
@@ -110,13 +110,13 @@ pub fn fold_inlined(profile: &mut Profile) {
     }
 }
 
-/// Whether each node has Python in its own stack or in one that goes through it.
+/// For each node, whether its stack or a stack through it contains Python frames.
 fn with_python(profile: &Profile) -> Vec<bool> {
     let is_python = |frame: u32| {
         profile.frames.get(frame as usize).is_some_and(|frame| frame.kind == FrameKind::Python)
     };
     let mut with: Vec<bool> = profile.stacks.iter().map(|node| is_python(node.frame)).collect();
-    // A parent comes before its children.
+    // Parents come before their children.
     for at in (0..with.len()).rev() {
         let parent = profile.stacks[at].parent as usize;
         if with[at] && parent < at {
@@ -134,7 +134,7 @@ fn with_python(profile: &Profile) -> Vec<bool> {
 
 fn is_glue(profile: &Profile, frame: &Frame) -> bool {
     if frame.kind == FrameKind::Python {
-        // The import statement is written in Python.
+        // The import system is implemented in Python.
         return profile.texts.get(frame.file).starts_with("<frozen importlib._bootstrap");
     }
     if !matches!(frame.kind, FrameKind::Native | FrameKind::Inlined) {

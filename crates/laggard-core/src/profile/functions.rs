@@ -1,13 +1,13 @@
-//! Functions: frames that are one to a reader.
+//! Grouping of frames into functions.
 //!
-//! Two frames are the same function when their kind, module and name agree; for Python the file
-//! stands for the module. All unnamed code of a library counts as one.
+//! Frames with the same kind, module and name are the same function; Python uses the file instead of
+//! the module. All unnamed code of a library counts as one function.
 
 use crate::model::NONE;
 use crate::model::profile::{Frame, FrameKind, Profile};
 use rustc_hash::FxHashMap;
 
-/// The functions of a profile, and the libraries they are in.
+/// Functions and libraries of a profile.
 #[derive(Clone, Debug, Default)]
 pub struct Functions {
     /// Function of each frame.
@@ -19,13 +19,13 @@ pub struct Functions {
     libraries: Vec<String>,
 }
 
-/// Where Python's own frames are said to be.
+/// Library name of Python frames.
 const PYTHON: &str = "[Python]";
-/// Where code of no known module is said to be.
+/// Library name of code without a known module.
 const UNKNOWN: &str = "[unknown]";
 
 impl Functions {
-    /// Finds them.
+    /// Groups the frames of a profile.
     pub fn new(profile: &Profile) -> Functions {
         let mut functions = Functions::default();
         let mut libraries: FxHashMap<&str, u32> = FxHashMap::default();
@@ -42,7 +42,7 @@ impl Functions {
         for (number, frame) in (0u32..).zip(&profile.frames) {
             let place = match frame.kind {
                 FrameKind::Python => frame.file,
-                // Modules of one library in several processes are one.
+                // Modules of the same library in several processes are merged.
                 _ => functions.of_module.get(frame.module as usize).copied().unwrap_or(NONE),
             };
             let function = *known.entry((frame.kind, place, frame.function)).or_insert_with(|| {
@@ -54,12 +54,12 @@ impl Functions {
         functions
     }
 
-    /// How many there are.
+    /// Number of functions.
     pub fn len(&self) -> usize {
         self.example.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no functions.
     pub fn is_empty(&self) -> bool {
         self.example.is_empty()
     }
@@ -69,12 +69,12 @@ impl Functions {
         self.of_frame.get(frame as usize).copied().unwrap_or(NONE)
     }
 
-    /// Some frame of a function.
+    /// A frame of a function.
     pub fn example<'a>(&self, profile: &'a Profile, function: u32) -> Option<&'a Frame> {
         profile.frames.get(*self.example.get(function as usize)? as usize)
     }
 
-    /// The library of a frame, by the last part of its path.
+    /// File name of a frame's library.
     pub fn library(&self, frame: &Frame) -> &str {
         match (frame.kind, self.of_module.get(frame.module as usize)) {
             (FrameKind::Mark, _) => "",
@@ -89,7 +89,7 @@ impl Functions {
         &self.libraries
     }
 
-    /// A function as it is shown.
+    /// Label of a function.
     pub fn label(&self, profile: &Profile, function: u32) -> String {
         let Some(frame) = self.example(profile, function) else { return UNKNOWN.to_owned() };
         let name = profile.texts.get(frame.function);
@@ -105,8 +105,8 @@ impl Functions {
     }
 }
 
-/// One frame as other programs are to show it: `f (app.py:3)` of Python, `f` of machine code, and
-/// `[libx.so+0x12]` where the name is not known.
+/// Label of a frame: `f (app.py:3)` for Python, `f` for native code, and `[libx.so+0x12]` without a
+/// symbol.
 pub fn frame_label(profile: &Profile, frame: &Frame) -> String {
     let name = profile.texts.get(frame.function);
     if frame.kind == FrameKind::Python {
@@ -121,18 +121,18 @@ pub fn frame_label(profile: &Profile, frame: &Frame) -> String {
     format!("[{library}+{:#x}]", frame.address)
 }
 
-/// Where a frame of Python is: `app.py:3`, or `app.py` where the line is not known.
+/// Location of a Python frame: `app.py:3`, or `app.py` if the line is unknown.
 pub fn python_place(profile: &Profile, frame: &Frame) -> String {
     let file = short_path(profile.texts.get(frame.file));
     if frame.line == 0 { file.to_owned() } else { format!("{file}:{}", frame.line) }
 }
 
-/// The last part of a path; all of a name in brackets.
+/// File name of a path; names in brackets are returned unchanged.
 pub fn file_name(path: &str) -> &str {
     if path.starts_with('[') { path } else { path.rsplit('/').next().unwrap_or(path) }
 }
 
-/// The path of a Python file without where Python is installed.
+/// Path of a Python file without the installation prefix.
 pub fn short_path(path: &str) -> &str {
     for mark in ["/site-packages/", "/dist-packages/"] {
         if let Some((_, rest)) = path.rsplit_once(mark) {

@@ -1,18 +1,18 @@
-//! Worker threads under the call they work for.
+//! Attribution of worker thread samples to the call that started the work.
 //!
-//! A worker of OpenBLAS or OpenMP has no caller of its own. Its samples get the frames of a thread
-//! of the same process that was, at about the same time, inside the function that hands work to
-//! such workers; a mark stands between the two.
+//! OpenBLAS and OpenMP workers have no caller in their stack. Their samples are placed below the stack
+//! of a thread of the same process that was inside the launching function at about the same time. A
+//! mark separates the two stacks.
 
 use crate::model::NONE;
 use crate::model::profile::{Frame, FrameKind, Node, Profile, state};
 use rustc_hash::FxHashMap;
 
-/// Workers of one kind, and the functions that hand them work.
+/// A kind of worker threads and its launching functions.
 struct Pool {
     /// Function near the start of a worker's stack.
     workers: &'static [&'static str],
-    /// How names of functions that wait for workers start.
+    /// Names or prefixes of functions that start and wait for workers.
     launchers: &'static [&'static str],
 }
 
@@ -28,14 +28,14 @@ const POOLS: [Pool; 3] = [
     },
 ];
 
-/// How many sampling periods a worker's sample may be away from its caller's.
+/// Maximum time between a worker's sample and its caller's, in sampling periods.
 const PERIODS: f64 = 3.0;
-/// How many outermost frames of a stack a worker's function is looked for in.
+/// Number of outermost frames searched for a worker function.
 const NEAR_START: usize = 8;
-/// What the mark says.
+/// Name of the mark between the stacks.
 const MARK: &str = "worker thread";
 
-/// Puts the samples of worker threads under their callers; returns how many.
+/// Attributes worker thread samples to their callers; returns their number.
 pub fn join_workers(profile: &mut Profile) -> u64 {
     let Some(within) = window(profile) else { return 0 };
     let mut joined = 0;
@@ -46,7 +46,7 @@ pub fn join_workers(profile: &mut Profile) -> u64 {
     joined
 }
 
-/// How far apart in time two samples may be.
+/// Maximum time between two samples, in nanoseconds.
 fn window(profile: &Profile) -> Option<u64> {
     if profile.about.rate > 0.0 {
         return Some((PERIODS * 1e9 / profile.about.rate) as u64);
@@ -61,7 +61,7 @@ fn window(profile: &Profile) -> Option<u64> {
 fn join(profile: &mut Profile, pool: &Pool, within: u64, nodes: &mut FxHashMap<Node, u32>) -> u64 {
     let launchers = launcher_nodes(profile, pool);
     let workers = worker_nodes(profile, pool);
-    // When which process was inside a launcher, and at which node.
+    // By process: times inside a launching function, with the stack node.
     let mut calls: FxHashMap<u32, Vec<(u64, u32)>> = FxHashMap::default();
     for sample in &profile.samples {
         let launcher = at(&launchers, sample.stack);
@@ -109,11 +109,11 @@ fn at(nodes: &[u32], stack: u32) -> u32 {
     nodes.get(stack as usize).copied().unwrap_or(NONE)
 }
 
-/// Per node, the innermost node of a launcher at or above it.
+/// For each node, the innermost launching function in its stack.
 fn launcher_nodes(profile: &Profile, pool: &Pool) -> Vec<u32> {
     let is_launcher: Vec<bool> = named(profile, |name| {
         pool.launchers.iter().any(|&launcher| match launcher {
-            // `GOMP_parallel_loop_dynamic` and its like; `exec_blas` is a name of its own.
+            // Also matches `GOMP_parallel_loop_dynamic` and similar; other names must match exactly.
             "GOMP_parallel" => name.starts_with(launcher),
             _ => name == launcher,
         })
@@ -123,7 +123,7 @@ fn launcher_nodes(profile: &Profile, pool: &Pool) -> Vec<u32> {
         let own = is_launcher.get(node.frame as usize).copied().unwrap_or(false);
         found.push(if own { number } else { at(&found, node.parent) });
     }
-    // A worker's own stack must not be taken for a caller's.
+    // Stacks of workers are not callers.
     let workers = worker_nodes(profile, pool);
     for (node, is_worker) in found.iter_mut().zip(workers) {
         if is_worker {
@@ -133,10 +133,10 @@ fn launcher_nodes(profile: &Profile, pool: &Pool) -> Vec<u32> {
     found
 }
 
-/// Per node, whether its stack is that of a worker without Python.
+/// For each node, whether its stack belongs to a worker and has no Python frames.
 fn worker_nodes(profile: &Profile, pool: &Pool) -> Vec<bool> {
     let is_worker = named(profile, |name| pool.workers.contains(&name));
-    // Depth, whether a worker's function was near the start, whether Python is in it.
+    // Depth, whether a worker function is near the start, whether it contains Python frames.
     let mut nodes: Vec<(usize, bool, bool)> = Vec::with_capacity(profile.stacks.len());
     for node in &profile.stacks {
         let (depth, worker, python) =
@@ -149,12 +149,12 @@ fn worker_nodes(profile: &Profile, pool: &Pool) -> Vec<bool> {
     nodes.into_iter().map(|(_, worker, python)| worker && !python).collect()
 }
 
-/// Per frame, whether its function has such a name.
+/// For each frame, whether its function name matches.
 fn named(profile: &Profile, is_such: impl Fn(&str) -> bool) -> Vec<bool> {
     profile.frames.iter().map(|frame| is_such(profile.texts.get(frame.function))).collect()
 }
 
-/// The node of the call nearest in time.
+/// Node of the call that is nearest in time.
 fn nearest(times: &[(u64, u32)], time: u64, within: u64) -> Option<u32> {
     let after = times.partition_point(|&(other, _)| other < time);
     let around = [after.checked_sub(1), Some(after)];
@@ -174,7 +174,7 @@ fn mark_frame(profile: &mut Profile) -> u32 {
     profile.frames.len() as u32 - 1
 }
 
-/// The worker's stack below the caller's, with the mark between them.
+/// Places the worker's stack below the caller's, separated by the mark.
 fn graft(
     profile: &mut Profile,
     nodes: &mut FxHashMap<Node, u32>,

@@ -1,9 +1,9 @@
-//! Which processor the kernels of a library are for, read out of their names.
+//! CPU family of BLAS kernels, detected from their names.
 
 use super::{Cost, View};
 use rustc_hash::FxHashMap;
 
-/// Families of processors that BLAS libraries name kernels after, the oldest first.
+/// CPU families in names of BLAS kernels, oldest first.
 pub(crate) const FAMILIES: [&str; 18] = [
     "PRESCOTT",
     "CORE2",
@@ -25,13 +25,13 @@ pub(crate) const FAMILIES: [&str; 18] = [
     "COOPERLAKE",
 ];
 
-/// Place of a function's family among [`FAMILIES`]; none when its name has none.
+/// Index of a function's family in [`FAMILIES`]; `None` if the name has no family.
 pub(crate) fn family(name: &str) -> Option<usize> {
     let last = name.rsplit('_').next()?;
     FAMILIES.iter().position(|family| *family == last)
 }
 
-/// Processors that the kernels of a view are for, with what they took themselves, most first.
+/// CPU families of the kernels in a view with their self cost, by decreasing cost.
 pub fn kernel_families(view: &View) -> Vec<(&'static str, Cost)> {
     let mut costs: FxHashMap<usize, Cost> = FxHashMap::default();
     for &(stack, cost) in &view.stacks {

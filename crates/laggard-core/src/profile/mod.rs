@@ -1,8 +1,7 @@
-//! What a profile says: who took the time, and who called them.
+//! Analysis of profiles: costs by function, library and other groups, and call trees.
 //!
-//! A [`View`] is a profile narrowed to what is asked for. [`totals`] sums it up by library,
-//! function, line, thread and so on; [`Tree`]s show who called whom. In a stack, a function counts
-//! once however often it calls itself.
+//! A [`View`] is a filtered profile. [`totals`] sums it by library, function, line, thread and other
+//! groups; a [`Tree`] shows callers and callees. A recursive function counts once per stack.
 
 mod border;
 mod flat;
@@ -28,28 +27,28 @@ pub use view::{Filter, Missing, View};
 
 use crate::model::profile::Sample;
 
-/// What samples amount to.
+/// Cost of a set of samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// How many.
+    /// Number of samples.
     pub samples: u64,
-    /// Their weights, in the unit of the event.
+    /// Sum of weights, in the unit of the event.
     pub weight: u64,
 }
 
 impl Cost {
-    /// What one sample amounts to.
+    /// Cost of one sample.
     pub fn of(sample: &Sample) -> Cost {
         Cost { samples: sample.count, weight: sample.weight }
     }
 
-    /// Adds another.
+    /// Adds another cost.
     pub fn add(&mut self, other: Cost) {
         self.samples = self.samples.saturating_add(other.samples);
         self.weight = self.weight.saturating_add(other.weight);
     }
 
-    /// Without another that is part of it.
+    /// Subtracts a cost that is part of this one.
     pub fn without(self, part: Cost) -> Cost {
         Cost {
             samples: self.samples.saturating_sub(part.samples),
@@ -57,7 +56,7 @@ impl Cost {
         }
     }
 
-    /// The share of a whole, by weight, or by samples where nothing has a weight.
+    /// Share of a whole by weight, or by samples if there are no weights.
     pub fn share_of(self, whole: Cost) -> f64 {
         match (whole.weight, whole.samples) {
             (0, 0) => 0.0,

@@ -1,61 +1,60 @@
-//! How far a profile can be trusted.
+//! Quality of a recording.
 
 use super::file_name;
 use crate::model::NONE;
 use crate::model::profile::{FrameKind, Profile, state};
 
-/// How well samples were taken and read.
+/// Statistics about lost samples, truncated stacks, symbolization and overhead.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QualitySummary {
-    /// Samples there are.
+    /// Number of samples.
     pub samples: u64,
-    /// Samples lost.
+    /// Number of lost samples.
     pub lost: u64,
-    /// Samples that came late.
+    /// Number of delayed samples.
     pub late: u64,
     /// Threads that could not be sampled.
     pub unsampled_threads: u64,
-    /// Samples whose stack reaches the program's first frame.
+    /// Samples with a complete stack.
     pub complete: u64,
-    /// Where the others end, most first.
+    /// Truncated stacks by library and reason, by decreasing count.
     pub cut: Vec<Cut>,
-    /// Samples that had Python frames to fit to the native ones.
+    /// Samples with Python frames to merge into the native stack.
     pub with_python: u64,
-    /// Of these, samples where they did not fit.
+    /// Of these, samples whose Python and native frames did not match.
     pub mismatched: u64,
-    /// Samples of workers whose caller was found by time.
+    /// Worker thread samples attributed to a caller by time.
     pub joined: u64,
-    /// Samples whose innermost machine code has a name, and samples with machine code.
+    /// Samples whose innermost native frame has a symbol, and samples with native frames.
     pub named: (u64, u64),
-    /// CPU time of the run; `None` when not known.
+    /// CPU time of the program; `None` if unknown.
     pub cpu_ns: Option<u64>,
-    /// CPU time that the samples stand for; `None` when they count something else.
+    /// CPU time represented by samples; `None` if they do not measure time.
     pub sampled_ns: Option<u64>,
-    /// The share of CPU time without samples, which is time in the kernel where only the program
-    /// itself was sampled.
+    /// Share of CPU time without samples. If only user code was sampled, this is time in the kernel.
     pub kernel_share: Option<f64>,
     /// See [`Quality`](crate::model::profile::Quality).
     pub handler_ns: u64,
     /// See [`Quality`](crate::model::profile::Quality).
     pub overhead: Option<[f64; 3]>,
-    /// Whether nobody says which stacks are whole and what was lost.
+    /// Whether the file does not report truncated stacks and lost samples.
     pub is_unknown: bool,
-    /// For people.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
-/// Stacks that end early in one library.
+/// Stacks truncated in one library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// The library.
     pub library: String,
-    /// Why.
+    /// Reason.
     pub reason: String,
-    /// How many.
+    /// Number of stacks.
     pub count: u64,
 }
 
-/// Sums up how well a recording went.
+/// Summarizes the quality of a recording.
 pub fn quality(profile: &Profile) -> QualitySummary {
     let q = &profile.quality;
     let cut = |&(module, count, reason): &(u32, u64, u32)| Cut {
@@ -104,7 +103,7 @@ fn cpu_ns(profile: &Profile) -> Option<u64> {
     [of_run, of_threads].into_iter().find(|&ns| ns > 0)
 }
 
-/// CPU time that samples stand for: their weights, where an event of time on the CPU has some.
+/// CPU time represented by samples: the weights of a CPU time event.
 fn sampled_ns(profile: &Profile) -> Option<u64> {
     let is_cpu_time = |name: &str| !name.contains("wall");
     let event = profile.events.iter().position(|e| e.is_time() && is_cpu_time(&e.name))? as u32;

@@ -1,33 +1,33 @@
-//! Sums by library, function, line, thread and more.
+//! Costs by library, function, line, thread and other groups.
 
 use super::border::borders;
 use super::{Cost, View, python_place};
 use crate::model::profile::{Frame, FrameKind, Profile};
 use rustc_hash::FxHashMap;
 
-/// What to sum up by.
+/// Grouping of costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// Program or library.
     Library,
     /// Function.
     Function,
-    /// Line of source, of any language.
+    /// Source line in any language.
     Line,
-    /// Line of Python.
+    /// Python line.
     PythonLine,
     /// Thread.
     Thread,
     /// Process.
     Process,
-    /// What samples count.
+    /// Event.
     Event,
     /// Calls from one library into another.
     Border,
 }
 
 impl By {
-    /// All of them.
+    /// All groupings.
     pub const ALL: [By; 8] = [
         By::Library,
         By::Function,
@@ -39,7 +39,7 @@ impl By {
         By::Border,
     ];
 
-    /// As it is written on the command line and in JSON.
+    /// The id on the command line and in JSON.
     pub fn word(self) -> &'static str {
         match self {
             By::Library => "library",
@@ -53,59 +53,59 @@ impl By {
         }
     }
 
-    /// What its rows are.
+    /// Description for help texts.
     pub fn meaning(self) -> &'static str {
         match self {
-            By::Library => "programs and libraries",
-            By::Function => "functions",
-            By::Line => "lines of source, of any language",
-            By::PythonLine => "lines of Python, with all they call",
-            By::Thread => "threads",
-            By::Process => "processes",
-            By::Event => "what samples count",
-            By::Border => "calls from one library into another",
+            By::Library => "Programs and libraries",
+            By::Function => "Functions",
+            By::Line => "Source lines in any language",
+            By::PythonLine => "Python lines, with callees",
+            By::Thread => "Threads",
+            By::Process => "Processes",
+            By::Event => "Sampled events",
+            By::Border => "Calls from one library into another",
         }
     }
 }
 
-/// One row.
+/// A row of the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// What it is.
+    /// Name of the group.
     pub name: String,
-    /// What it belongs to: the library of a function, the function of a line, the process of a
-    /// thread, the library that calls into another; empty where there is nothing.
+    /// Parent of the group: the library of a function, the function of a line, the process of a
+    /// thread, the calling library; empty if it has none.
     pub of: String,
-    /// The program it ran in, where there are several; else empty.
+    /// Program, if the profile has several; otherwise empty.
     pub command: String,
-    /// In it and in nothing it called.
+    /// Self cost.
     pub own: Cost,
-    /// In it and in what it called.
+    /// Total cost, with callees.
     pub total: Cost,
 }
 
-/// A table.
+/// A table of costs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Totals {
-    /// What its rows are.
+    /// Grouping of the rows.
     pub by: By,
-    /// What shares are of.
+    /// Total cost, the base of shares.
     pub whole: Cost,
-    /// Most of its own first.
+    /// Rows by decreasing self cost.
     pub rows: Vec<Row>,
 }
 
-/// What stands for samples without any frame.
+/// Name for samples without frames.
 const NO_STACK: &str = "[no stack]";
-/// What stands for samples without a frame of Python.
+/// Name for samples without Python frames.
 const NO_PYTHON: &str = "[no Python frame]";
 const NO_GROUP: u32 = u32::MAX;
 
-/// Sums a view up.
+/// Sums costs of a view.
 ///
-/// Of a library, `own` is where the innermost machine code was; Python's own frames are code of
-/// the interpreter's library. Of a line of Python, it is where the innermost frame of Python was,
-/// whatever that called.
+/// For libraries, `own` is the cost of the innermost native frame; Python frames belong to the
+/// interpreter's library. For Python lines, it is the cost of the innermost Python frame with its native
+/// callees.
 pub fn totals(view: &View, by: By) -> Totals {
     let mut rows = match by {
         By::Library => {
@@ -171,8 +171,8 @@ fn python_line(profile: &Profile, frame: &Frame) -> (String, String) {
     (python_place(profile, frame), profile.texts.get(frame.function).to_owned())
 }
 
-/// Sums by what `name` makes of a frame; frames it makes nothing of are passed over, and stacks
-/// of only such are `otherwise`.
+/// Sums by the group that `name` returns for a frame. Frames without a group are skipped; stacks with
+/// only such frames count as `otherwise`.
 fn frames(
     view: &View,
     stacks: &[(u32, Cost)],
@@ -192,7 +192,7 @@ fn frames(
     sum(view, stacks, &groups, rows, otherwise)
 }
 
-/// Rows of each program by itself, where there are several.
+/// Separate rows for each program, if there are several.
 fn by_command(view: &View, rows: impl Fn(&[(u32, Cost)]) -> Vec<Row>) -> Vec<Row> {
     let profile = view.profile;
     let command = |thread: u32| profile.threads.get(thread as usize).map_or(0, |t| t.process);
@@ -238,18 +238,17 @@ fn functions(view: &View, stacks: &[(u32, Cost)]) -> Vec<Row> {
     sum(view, stacks, &groups, rows, NO_STACK)
 }
 
-/// What stacks amount to in one group of frames.
+/// Costs of one group of frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Costs {
-    /// In it and in nothing it called.
+    /// Self cost.
     pub(crate) own: Cost,
-    /// In it and in what it called.
+    /// Total cost, with callees.
     pub(crate) total: Cost,
 }
 
-/// Adds every stack to the groups that its frames belong to, to each once; a frame whose group is not
-/// below `count` has none. Stacks without a group are counted in the last but one row, samples
-/// without a stack in the last.
+/// Adds every stack once to each group of its frames. Frames with a group of `count` or more have no
+/// group. The second-last row counts stacks without a group, the last row samples without a stack.
 pub(crate) fn sum_groups(
     view: &View,
     stacks: &[(u32, Cost)],
@@ -282,7 +281,7 @@ pub(crate) fn sum_groups(
     costs
 }
 
-/// The rows that frames belong to with what they amount to, and one each for the others.
+/// Rows of the groups, plus rows for stacks without a group and samples without a stack.
 fn sum(
     view: &View,
     stacks: &[(u32, Cost)],
@@ -321,7 +320,7 @@ fn events(profile: &Profile) -> Vec<Row> {
     merged(profile.events.iter().map(|event| (event.name.clone(), String::new())).zip(costs))
 }
 
-/// Rows of equal names as one.
+/// Merges rows with equal names.
 fn merged(named: impl Iterator<Item = ((String, String), Cost)>) -> Vec<Row> {
     let mut numbers: FxHashMap<(String, String), usize> = FxHashMap::default();
     let mut rows: Vec<Row> = vec![];

@@ -1,4 +1,4 @@
-//! Who called whom: trees of functions, from the program's start inwards or from one function on.
+//! Call trees: top-down, callers and callees of a function, and library trees.
 
 use super::view::contains;
 use super::{By, Cost, Missing, View, frame_label, totals};
@@ -6,43 +6,43 @@ use crate::model::NONE;
 use crate::model::profile::FrameKind;
 use rustc_hash::FxHashMap;
 
-/// A tree of calls. Node 0 is its root, which stands for all.
+/// A call tree. Node 0 is the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// The nodes; parents come before their children.
+    /// Nodes; parents come before their children.
     pub nodes: Vec<TreeNode>,
-    /// What shares are of.
+    /// Total cost, the base of shares.
     pub whole: Cost,
 }
 
-/// A function at one place of the tree.
+/// A node of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeNode {
-    /// As it is shown.
+    /// Label.
     pub name: String,
-    /// Its library; empty when it has none.
+    /// Its library; empty if it has none.
     pub library: String,
-    /// What kind of code; a mark for the root.
+    /// Kind of code; a mark for the root.
     pub kind: FrameKind,
-    /// In it and in nothing below.
+    /// Self cost.
     pub own: Cost,
-    /// In it and below.
+    /// Total cost, with children.
     pub total: Cost,
-    /// Numbers of the nodes below, most time first.
+    /// Indexes of children, by decreasing total cost.
     pub children: Vec<u32>,
 }
 
-/// What of a node's children is not shown.
+/// Hidden children of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hidden {
-    /// How many.
+    /// Number of hidden children.
     pub nodes: u64,
-    /// What they amount to.
+    /// Their total cost.
     pub cost: Cost,
 }
 
 impl Tree {
-    /// The children of a node that have at least this share of the whole, and what the others are.
+    /// Children of a node with at least this share of the whole, and the hidden rest.
     pub fn children(&self, node: u32, least: f64) -> (Vec<u32>, Hidden) {
         let mut hidden = Hidden::default();
         let Some(node) = self.nodes.get(node as usize) else { return (vec![], hidden) };
@@ -58,7 +58,7 @@ impl Tree {
         (kept.collect(), hidden)
     }
 
-    /// The nodes in the order of reading, each with its depth; the root is not among them.
+    /// Nodes in depth-first order with their depth, without the root.
     pub fn walk(&self, least: f64) -> Vec<(usize, u32)> {
         let mut order = vec![];
         let mut open: Vec<(usize, u32)> =
@@ -72,7 +72,7 @@ impl Tree {
     }
 }
 
-/// What a node is: a function, or a place in one.
+/// Key of a node: a function, or a line in one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Step {
     Function(u32),
@@ -104,7 +104,7 @@ impl<'a, 'p> Builder<'a, 'p> {
         Step::Function(self.view.functions.of(frame))
     }
 
-    /// A line of Python, or a function where there is none.
+    /// The Python line of a frame, or its function if there is none.
     fn place(&mut self, frame: u32) -> Step {
         let profile = self.view.profile;
         match profile.frames.get(frame as usize) {
@@ -167,14 +167,14 @@ impl<'a, 'p> Builder<'a, 'p> {
     }
 }
 
-/// The frames of a stack, outermost first.
+/// Frames of a stack, outermost first.
 fn outermost_first(view: &View, stack: u32) -> Vec<u32> {
     let mut frames: Vec<u32> = view.profile.frames_of(stack).collect();
     frames.reverse();
     frames
 }
 
-/// From the program's start inwards.
+/// Tree from the program's entry point to the innermost functions.
 pub fn top_down(view: &View) -> Tree {
     let mut builder = Builder::new(view, "all");
     for &(stack, cost) in &view.stacks {
@@ -185,18 +185,18 @@ pub fn top_down(view: &View) -> Tree {
     builder.finish()
 }
 
-/// From a function to what it called.
+/// Tree from a function to its callees.
 pub fn callees(view: &View, function: &str) -> Result<Tree, Missing> {
     around(view, function, |frames, at| frames[at..].to_vec())
 }
 
-/// From a function to its callers.
+/// Tree from a function to its callers.
 pub fn callers(view: &View, function: &str) -> Result<Tree, Missing> {
     around(view, function, |frames, at| frames[..=at].iter().rev().copied().collect())
 }
 
-/// A tree of the stacks with a function, of the path that `path` makes of a stack and the place of
-/// the function's outermost frame in it.
+/// Tree of the stacks that contain a function. `path` maps a stack and the index of the function's
+/// outermost frame to a path in the tree.
 fn around(
     view: &View,
     function: &str,
@@ -217,7 +217,7 @@ fn around(
     Ok(builder.finish())
 }
 
-/// Which functions are meant: those of this very name, else those with it as part of theirs.
+/// Matching functions: those with exactly this name, otherwise those that contain it.
 fn matching(view: &View, asked: &str) -> Result<Vec<bool>, Missing> {
     let profile = view.profile;
     let all = 0..view.functions.len() as u32;
@@ -238,12 +238,12 @@ fn matching(view: &View, asked: &str) -> Result<Vec<bool>, Missing> {
     Err(Missing { what: "function", asked: asked.to_owned(), there })
 }
 
-/// From the caller of a library (a line of Python where there is one) over the function that was
-/// entered to the innermost one. The view must be of that library.
+/// Tree from the caller of a library (a Python line, if there is one) over its entry function to the
+/// innermost function. The view must be filtered by that library.
 pub fn library_tree(view: &View) -> Tree {
     let mut builder = Builder::new(view, "all");
     for &(stack, cost) in &view.stacks {
-        // Innermost first: all nodes from the entry on are in the library or below it.
+        // Innermost first: all nodes up to the entry function are in the library or below it.
         let mut nodes = vec![];
         let mut at = stack;
         while let Some(node) = view.profile.stacks.get(at as usize)

@@ -1,75 +1,74 @@
-//! A profile narrowed to what is asked for.
+//! Filtered profiles.
 
 use super::{Cost, Functions};
 use crate::model::NONE;
 use crate::model::profile::{Event, FrameKind, Profile, Sample, Unit};
 use rustc_hash::FxHashMap;
 
-/// Which samples to keep; those that fit all of it.
+/// Filter for samples; all conditions must match.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
-    /// Part of the name of a library that the stack enters, in any case.
+    /// Substring of a library name in the stack, ignoring case.
     pub library: Option<String>,
-    /// Part of a thread's name, or its number.
+    /// Substring of a thread name, or a thread id.
     pub thread: Option<String>,
-    /// Part of the name of a thread's program, or the number of its process.
+    /// Substring of a program name, or a process id.
     pub process: Option<String>,
-    /// Number of a process.
+    /// Process id.
     pub pid: Option<u32>,
-    /// Name of the event; the one with most samples when not given.
+    /// Name of the event; by default the one with the most samples.
     pub event: Option<String>,
-    /// From this time of the run on.
+    /// Start time within the recording, inclusive.
     pub from_ns: Option<u64>,
-    /// Before this time of the run.
+    /// End time within the recording, exclusive.
     pub to_ns: Option<u64>,
-    /// Keep what happens once: imports and what libraries do when they are loaded.
+    /// Whether to keep start-up: imports and library initialization.
     pub start_up: bool,
 }
 
-/// Something was asked for that the profile does not have.
+/// Error: a filter matches nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no {what} like {asked:?} in the samples")]
+#[error("no {what} matches {asked:?} in the samples")]
 pub struct Missing {
-    /// What kind of thing: `library`, `thread`, `event`, `process`, `pid`, `function`.
+    /// Kind of filter: `library`, `thread`, `event`, `process`, `pid`, `function`.
     pub what: &'static str,
-    /// What was asked for.
+    /// Value of the filter.
     pub asked: String,
-    /// What there is, most important first.
+    /// Available values, most important first.
     pub there: Vec<String>,
 }
 
-/// The samples of one event that a filter keeps.
+/// Samples of one event that match a filter.
 #[derive(Clone, Debug)]
 pub struct View<'a> {
-    /// All there is.
+    /// The unfiltered profile.
     pub profile: &'a Profile,
     /// Its functions.
     pub functions: Functions,
-    /// Number of the event.
+    /// Index of the event.
     pub event: u32,
-    /// Samples that were kept.
+    /// Matching samples.
     pub samples: Vec<Sample>,
-    /// The same by stack.
+    /// Their costs by stack.
     pub stacks: Vec<(u32, Cost)>,
-    /// All that was kept.
+    /// Total cost of the matching samples.
     pub whole: Cost,
-    /// What is left out because it happens once.
+    /// Cost of excluded start-up samples.
     pub start_up: Cost,
-    /// Per node: whether it or a caller is in the library asked for.
+    /// For each node, whether it or a caller is in the filtered library.
     in_library: Vec<bool>,
 }
 
-/// Functions below which a program only gets ready: OpenBLAS choosing its kernels, the loader
-/// running a library's constructors, Python importing a module.
+/// Functions that mark start-up: OpenBLAS kernel selection, library constructors and Python imports.
 const START_UP: [&str; 4] = ["gotoblas_init", "gotoblas_quit", "_dl_init", "_find_and_load"];
 
 impl<'a> View<'a> {
-    /// All samples of the event with the most.
+    /// View of all samples of the default event.
     pub fn whole(profile: &'a Profile) -> View<'a> {
         View::build(profile, &Filter { start_up: true, ..Filter::default() })
     }
 
-    /// The samples that a filter keeps.
+    /// View of the samples that match a filter.
     pub fn new(profile: &'a Profile, filter: &Filter) -> Result<View<'a>, Missing> {
         let view = View::build(profile, filter);
         view.missing(filter).map_or(Ok(view), Err)
@@ -144,7 +143,7 @@ impl<'a> View<'a> {
         view
     }
 
-    /// What was asked for and is nowhere in the profile.
+    /// The first condition of the filter that matches nothing in the profile.
     fn missing(&self, filter: &Filter) -> Option<Missing> {
         let profile = self.profile;
         let texts = |numbers: &mut dyn Iterator<Item = u32>| {
@@ -191,17 +190,17 @@ impl<'a> View<'a> {
         Some(Missing { what, asked, there })
     }
 
-    /// Whether a node or one of its callers is in the library asked for.
+    /// Whether a node or one of its callers is in the filtered library.
     pub(super) fn is_in_library(&self, node: u32) -> bool {
         self.in_library.get(node as usize).copied().unwrap_or(false)
     }
 
-    /// Name of the event; empty when there is none.
+    /// Name of the event; empty if there is none.
     pub fn event_name(&self) -> &str {
         self.profile.events.get(self.event as usize).map_or("", |event| &event.name)
     }
 
-    /// What weights are.
+    /// Unit of weights.
     pub fn unit(&self) -> Unit {
         self.profile.events.get(self.event as usize).map_or(Unit::Count, |event| event.unit)
     }
@@ -212,8 +211,8 @@ impl<'a> View<'a> {
     }
 }
 
-/// The event to show: the one asked for, else that with the most samples; of equals one of time,
-/// or the first. Where all events are sizes, it is the first.
+/// The event to show: the requested one, otherwise the one with the most samples. Ties prefer time
+/// events, then the first event. If all events are sizes, the first event.
 fn event(profile: &Profile, asked: Option<&str>) -> u32 {
     let mut counts = vec![0u64; profile.events.len()];
     for sample in &profile.samples {
@@ -228,10 +227,9 @@ fn event(profile: &Profile, asked: Option<&str>) -> u32 {
             .find(|i| name(i) == asked)
             .or_else(|| all().find(|i| contains(name(i), asked)))
             .unwrap_or(NONE),
-        // Sizes are of moments, each an event, and rows of a tree are no looks that could be counted:
-        // readers put the moment that matters, the peak, first.
+        // Each event is a heap snapshot, and its rows are not samples. Readers put the peak first.
         None if profile.events.iter().all(|event| event.unit == Unit::Bytes) => 0,
-        // The last of the greatest is taken.
+        // `max_by_key` returns the last maximum.
         None => all()
             .rev()
             .max_by_key(|&i| (counts[i as usize], profile.events[i as usize].is_time()))
@@ -239,7 +237,7 @@ fn event(profile: &Profile, asked: Option<&str>) -> u32 {
     }
 }
 
-/// Per node, whether it or one of its callers has such a frame.
+/// For each node, whether it or one of its callers has a matching frame.
 fn below(profile: &Profile, is_such: impl Fn(usize) -> bool) -> Vec<bool> {
     let frames: Vec<bool> = (0..profile.frames.len()).map(is_such).collect();
     let mut nodes: Vec<bool> = Vec::with_capacity(profile.stacks.len());
@@ -250,7 +248,7 @@ fn below(profile: &Profile, is_such: impl Fn(usize) -> bool) -> Vec<bool> {
     nodes
 }
 
-/// Whether a name has a part, in any case.
+/// Whether a name contains a substring, ignoring case.
 pub(super) fn contains(name: &str, part: &str) -> bool {
     name.to_lowercase().contains(&part.to_lowercase())
 }

@@ -1,9 +1,9 @@
-//! Correction of p values over many cases: who looks at twenty cases finds one below 0.05 by chance.
+//! Correction of p-values for multiple comparisons: one in twenty cases is below 0.05 by chance.
 //!
-//! Both give adjusted p values in the order they came, to be held against the same 0.05.
+//! Both functions return adjusted p-values in the order of the input, for the same level of 0.05.
 
-/// Holm's correction: with it, the chance to call *any* case different that is not stays below 5 %.
-/// For verdicts, because a suite in which nothing changed should say so.
+/// Holm's correction. Keeps the probability of *any* false positive below 5 %. Used for verdicts, so
+/// that a suite without changes reports none.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut adjusted = vec![1.0; p.len()];
     let mut largest: f64 = 0.0;
@@ -14,9 +14,9 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// The correction of Benjamini and Hochberg: with it, at most 5 % *of those* called different are
-/// not. For long lists to look through, as differences by function, where a false row among twenty
-/// costs little and a missed one more.
+/// The Benjamini-Hochberg correction. Keeps the share of false positives *among the positives* below
+/// 5 %. Used for long lists, such as differences by function, where a missed row is worse than one
+/// false row in twenty.
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let mut adjusted = vec![1.0; p.len()];
     let mut smallest: f64 = 1.0;
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn known_corrections() {
+    fn corrections_match_scipy() {
         check(&holm(&P), &[0.05, 0.12, 0.12, 0.03, 0.5, 0.12]);
         // scipy: `false_discovery_control(p)`.
         check(&benjamini_hochberg(&P), &[0.03, 0.048, 0.048, 0.03, 0.5, 0.048]);
@@ -56,7 +56,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn correcting_only_raises(p in prop::collection::vec(0.0f64..=1.0, 0..40)) {
+        fn corrections_never_lower_p_values(p in prop::collection::vec(0.0f64..=1.0, 0..40)) {
             for ((p, found), strict) in p.iter().zip(benjamini_hochberg(&p)).zip(holm(&p)) {
                 prop_assert!(*p <= found + 1e-12 && found <= strict + 1e-12 && strict <= 1.0);
             }

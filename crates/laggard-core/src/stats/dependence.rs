@@ -1,38 +1,37 @@
-//! How much samples that follow each other have in common.
+//! Autocorrelation of successive samples.
 //!
-//! Load on a shared machine comes in bursts that last several rounds, so rounds tell less than their
-//! number suggests. You give samples in the order of measurement, you get for how many of them one
-//! counts, how many are to be drawn together, and how much wider a range must be than that of a
-//! bootstrap. With few rounds a burst cannot be told from chance, so some dependence is always
-//! assumed, less the more rounds there are.
+//! Load on a shared machine comes in bursts that last several rounds, so rounds are not independent.
+//! Input is samples in the order of measurement. Output is the autocorrelation time, the block length
+//! for a block bootstrap, and the factor by which bootstrap intervals must be widened. With few rounds
+//! bursts cannot be distinguished from chance, so some dependence is always assumed; it decreases with
+//! the number of rounds.
 
 use super::summary::{quantile, sorted};
 use super::tail::{NORMAL_95, student_95};
 
-/// Lags that are looked at, at most.
+/// Maximum lag.
 const MOST_LAGS: usize = 1000;
-/// Blocks that are left, at least, when rounds are drawn in blocks.
+/// Minimum number of blocks for the block bootstrap.
 const FEWEST_BLOCKS: usize = 4;
-/// The share of samples at each end that is pulled in before looking, so that one outlier does not
-/// hide what the others have in common.
+/// Share of samples at each end that is winsorized, so that an outlier does not hide correlations.
 const PULLED_IN: f64 = 0.05;
 
-/// What follows from how long a disturbance lasts.
+/// Dependence between successive samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dependence {
-    /// How many samples tell as much as one independent sample; at least 1.
+    /// Autocorrelation time: samples per independent sample, at least 1.
     pub time: f64,
-    /// Samples in a row that are drawn together.
+    /// Block length for the bootstrap.
     pub block: usize,
-    /// All samples.
+    /// Number of samples.
     pub n: usize,
-    /// Degrees of freedom of what is drawn: one less than there are blocks.
+    /// Degrees of freedom: number of blocks minus 1.
     pub freedom: usize,
 }
 
 impl Dependence {
-    /// The dependence of `n` rounds, from the series that matter to what is estimated: the longest
-    /// of their times counts.
+    /// The dependence of `n` rounds: the longest autocorrelation time of the series that affect the
+    /// estimate.
     pub fn of<'a>(series: impl IntoIterator<Item = &'a [f64]>, n: usize) -> Dependence {
         let time = series.into_iter().map(autocorrelation_time).fold(1.0, f64::max);
         let correlation = (time - 1.0) / (time + 1.0) + 0.5 / (n.max(1) as f64).sqrt();
@@ -49,15 +48,16 @@ impl Dependence {
         Dependence::of([&*signs(samples), &*pulled_in(samples)], samples.len())
     }
 
-    /// How much wider a range is than that of the middle 95 % of what a bootstrap drew: for blocks that are shorter than the disturbances, for the small number of blocks, and
-    /// for the spread that a resample of few rounds lacks.
+    /// Factor by which the central 95 % of bootstrap resamples is widened. Accounts for blocks shorter
+    /// than the disturbances, for the small number of blocks, and for the variance that resamples of few
+    /// rounds lack.
     pub fn widening(&self) -> f64 {
         let n = self.n.max(2) as f64;
         (self.time / self.seen()).sqrt() * student_95(self.freedom) / NORMAL_95
             * (n / (n - 1.0)).sqrt()
     }
 
-    /// What of the time of dependence blocks of this length show.
+    /// Autocorrelation time that blocks of this length capture.
     pub(super) fn seen(&self) -> f64 {
         let block = self.block as f64;
         let correlation = (self.time - 1.0) / (self.time + 1.0);
@@ -67,7 +67,7 @@ impl Dependence {
     }
 }
 
-/// On which side of their median samples lie: what moves a median.
+/// Sign of each sample relative to the median, which determines changes of the median.
 pub(super) fn signs(samples: &[f64]) -> Vec<f64> {
     let median = quantile(&sorted(samples), 0.5);
     samples.iter().map(|x| sign(x - median)).collect()
@@ -78,16 +78,15 @@ pub(super) fn sign(x: f64) -> f64 {
     f64::from(i8::from(x > 0.0) - i8::from(x < 0.0))
 }
 
-/// Samples with both ends pulled in.
+/// Winsorized samples.
 pub(super) fn pulled_in(samples: &[f64]) -> Vec<f64> {
     let sorted = sorted(samples);
     let (low, high) = (quantile(&sorted, PULLED_IN), quantile(&sorted, 1.0 - PULLED_IN));
     samples.iter().map(|x| x.clamp(low, high)).collect()
 }
 
-/// For how many samples one counts: 1 and twice the sum of the correlations with later samples, up
-/// to where they are noise (Sokal's window). The mean is estimated too, which makes correlations
-/// look smaller than they are; that is put back.
+/// Integrated autocorrelation time: 1 plus twice the sum of correlations, up to Sokal's window.
+/// Corrects the bias from subtracting the estimated mean, which reduces correlations.
 fn autocorrelation_time(series: &[f64]) -> f64 {
     let n = series.len();
     let mean = series.iter().sum::<f64>() / n.max(1) as f64;
@@ -115,7 +114,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn samples_that_repeat_count_less() {
+    fn repeated_samples_increase_the_autocorrelation_time() {
         let mut random = SplitMix(1);
         let scrambled: Vec<f64> = (0..400).map(|_| random.below(1000) as f64).collect();
         let repeated: Vec<f64> = scrambled.iter().flat_map(|x| [*x; 10]).collect();
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn few_rounds_widen_most() {
+    fn few_rounds_widen_intervals_most() {
         let widening = |n| Dependence::of([], n).widening();
         assert!(widening(5) > 1.8 && widening(20) < 1.8 && widening(10_000) < 1.03);
         assert!(widening(5) > widening(20) && widening(20) > widening(400));
@@ -133,7 +132,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_series_has_a_dependence(samples in prop::collection::vec(any::<f64>(), 0..60)) {
+        fn any_series_is_accepted(samples in prop::collection::vec(any::<f64>(), 0..60)) {
             let found = Dependence::of_series(&samples);
             prop_assert!(found.time >= 1.0 && found.block >= 1 && found.freedom >= 1);
             prop_assert!(found.widening() >= 1.0);

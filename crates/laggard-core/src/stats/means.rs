@@ -1,24 +1,24 @@
-//! The difference of two means from few values a side: recordings of a program are rarely more than
-//! ten.
+//! Difference of two means from few values per side. Programs are rarely recorded more than ten times.
 //!
-//! Welch's interval, by Student's t. A bootstrap over three values knows ten different draws, and
-//! its 95 % hold the truth in 80 % of cases; `tests/stats/means.rs` has the table of both. A variance below which none can be, as that of counting samples, keeps values that happen to
-//! agree from looking certain.
+//! Uses Welch's interval with Student's t. A bootstrap over three values has only ten distinct
+//! resamples, and its 95 % interval covers the true value in 80 % of cases; see the table in
+//! `tests/stats/means.rs`. A lower bound for the variance, such as that of counting samples, prevents
+//! an interval of zero width for values that agree by chance.
 
 use super::ratio::Interval;
 use super::tail::{NORMAL_95, student_95, student_two_sided};
 
-/// A difference, and how likely it is by chance.
+/// A difference with its p-value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// The mean of B minus that of A.
+    /// Mean of B minus mean of A, with its confidence interval.
     pub gap: Interval,
-    /// How likely so large a difference is when there is none.
+    /// p-value of the difference.
     pub p: f64,
 }
 
-/// The difference of the means of two sides; none when either has fewer than two values. The variance
-/// of each mean is at least that of `least`.
+/// Difference of the means of two sides; `None` if either has fewer than two values. `least` is the
+/// lower bound for the variance of each mean.
 pub fn difference_of_means(a: &[f64], b: &[f64], least: [f64; 2]) -> Option<Difference> {
     if a.len() < 2 || b.len() < 2 {
         return None;
@@ -30,12 +30,12 @@ pub fn difference_of_means(a: &[f64], b: &[f64], least: [f64; 2]) -> Option<Diff
     let middle = mean_b - mean_a;
     let variance = of_a + of_b;
     if variance <= 0.0 {
-        // Values that always agree, as counts may.
+        // All values are equal, as counts can be.
         let p = if middle == 0.0 { 1.0 } else { f64::EPSILON };
         return Some(Difference { gap: Interval { middle, low: middle, high: middle }, p });
     }
     let part = |of: f64, n: usize| (of / variance).powi(2) / (n - 1) as f64;
-    // Rounded down, so that intervals err by being wide; but 4 is not to become 3 by the last digit.
+    // Round down, so that the interval is conservative. Add an epsilon, so that 4 does not become 3.
     let freedom = 1.0 / (part(of_a, a.len()) + part(of_b, b.len()));
     let freedom = (freedom + 1e-9).floor().max(1.0) as usize;
     let error = variance.sqrt();
@@ -44,7 +44,7 @@ pub fn difference_of_means(a: &[f64], b: &[f64], least: [f64; 2]) -> Option<Diff
     Some(Difference { gap, p: student_two_sided(middle / error, freedom).max(f64::EPSILON) })
 }
 
-/// A difference whose error is known beforehand, as that of counted samples.
+/// A difference with a known variance, such as that of sample counts.
 pub fn difference_with_error(middle: f64, variance: f64) -> Interval {
     let half = NORMAL_95 * variance.max(0.0).sqrt();
     Interval { middle, low: middle - half, high: middle + half }
@@ -60,7 +60,7 @@ fn mean_and_variance(x: &[f64]) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// Both variances are 1, so that the freedom is 4, whose tail has a closed form.
+    /// Both variances are 1, which gives 4 degrees of freedom. Their tail has a closed form.
     #[test]
     fn known_differences() {
         let (a, b) = ([10.0, 11.0, 12.0], [14.0, 15.0, 16.0]);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_agree_are_as_sure_as_their_counting() {
+    fn equal_values_use_the_counting_variance() {
         let found = difference_of_means(&[0.0; 3], &[2.0; 3], [0.0, 2.0 / 3.0]);
         assert!(found.is_some_and(|found| found.gap.holds(0.0) && found.p > 0.05), "{found:?}");
         let found = difference_of_means(&[1.0; 3], &[1.0; 3], [0.0; 2]);

@@ -1,5 +1,5 @@
-//! How two sides compare whose samples are of several kinds, as iterations of a serving engine that
-//! read prompts and that generate: each kind by itself, put together in one mix for both sides.
+//! Comparison of sides with several kinds of samples, such as prefill and decode iterations of a
+//! serving engine. Kinds are summarized separately and combined with the same weights for both sides.
 
 use super::dependence::Dependence;
 use super::ratio::{Estimate, FEWEST_ROUNDS, TakenFrom, estimate};
@@ -9,26 +9,26 @@ use super::summary::SplitMix;
 /// Samples of one kind, in the order of measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind<'a> {
-    /// Its part of the mix.
+    /// Weight of the kind in the mix.
     pub weight: f64,
     /// The samples.
     pub samples: &'a [f64],
 }
 
-/// Samples from which on resamples are not drawn one by one.
+/// Number of samples above which a normal approximation replaces resampling.
 const MANY: usize = 500;
 
-/// What stands for the samples of a kind.
+/// Statistic that represents the samples of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Middle {
-    /// Their median.
+    /// The median.
     Median,
-    /// Their mean: what only some of the samples have would vanish in a median.
+    /// The mean. Costs that occur in only some samples would vanish in a median.
     Mean,
 }
 
 impl Middle {
-    /// The middle of all kinds in their mix.
+    /// Weighted sum of the statistic over all kinds.
     pub fn of(self, kinds: &[Kind]) -> f64 {
         let middle = |kind: &Kind| match self {
             _ if kind.samples.is_empty() => 0.0,
@@ -39,8 +39,8 @@ impl Middle {
     }
 }
 
-/// Compares the mixes of two sides that have no rounds in common. None when a kind has fewer samples
-/// than an interval needs, or when a side comes to nothing.
+/// Compares the mixes of two sides without common rounds. `None` if a kind has too few samples for an
+/// interval, or if a side is not above 0.
 pub fn estimate_mixed(
     a: &[Kind],
     b: &[Kind],
@@ -75,17 +75,17 @@ pub fn estimate_mixed(
     compared(&a, &b)
 }
 
-/// A sum of which only the parts are known to vary: what its parts differ by from what they should be,
-/// in the order of measurement.
+/// A sum with known variation of its parts: the deviations of the parts from their expected values, in
+/// the order of measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Varying<'a> {
     /// The sum.
     pub middle: f64,
-    /// What parts are off by; adds up to about nothing.
+    /// Deviations of the parts; they add up to about 0.
     pub off_by: &'a [f64],
 }
 
-/// Compares two such sums. None when there are too few parts, or when a side comes to nothing.
+/// Compares two sums. `None` if there are too few parts, or if a side is not above 0.
 pub fn estimate_varying(a: Varying, b: Varying, resamples: usize, seed: u64) -> Option<Estimate> {
     let mut random = SplitMix(seed);
     let mut side = |side: Varying| {
@@ -98,7 +98,7 @@ pub fn estimate_varying(a: Varying, b: Varying, resamples: usize, seed: u64) -> 
         })
     };
     let (a, b) = (side(a)?, side(b)?);
-    // Sums are spread evenly about their middle, their logarithms are not.
+    // The distribution of sums is symmetric; that of their logarithms is not.
     let p = b.minus(&a).p_of_zero();
     Some(Estimate { p, ..compared(&a, &b)? })
 }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn another_mix_is_no_difference() {
+    fn a_different_mix_is_not_a_difference() {
         let (short, long) = (noise(40, 10.0, 0.2, 1), noise(12, 100.0, 2.0, 2));
         let (other_short, other_long) = (noise(15, 10.0, 0.2, 3), noise(30, 100.0, 2.0, 4));
         let mix = |short, long| {
@@ -138,9 +138,9 @@ mod tests {
         assert!(estimate_mixed(&mix(few, &long), &mix(few, &long), Middle::Mean, 100, 5).is_none());
     }
 
-    /// Of 200 pairs of sums that do not differ, intervals of about 95 % hold the truth.
+    /// For 200 pairs of equal sums, about 95 % of the intervals cover the true value.
     #[test]
-    fn sums_of_parts_that_vary_are_as_sure_as_their_parts() {
+    fn intervals_of_sums_have_the_stated_coverage() {
         let mut held = 0;
         for seed in 0..200 {
             let side = |seed: u64| {

@@ -1,5 +1,4 @@
-//! Robust summaries of samples, what is odd about them, and how sure a difference between two sets
-//! of them is.
+//! Statistics of samples: robust summaries, anomalies, confidence intervals and significance tests.
 
 pub mod correct;
 pub mod dependence;

@@ -1,31 +1,31 @@
-//! Whether the samples of one side tend to be larger than those of the other, by their ranks alone.
+//! Mann-Whitney U test and Cliff's delta.
 //!
-//! Ranks do not care how far away an outlier is. They take every sample as independent of all
-//! others: bursts of load make p values too small when they hit one side, and too large when they
-//! hit both, so verdicts are made from the interval of the ratio.
+//! Rank statistics are robust against outliers, but assume independent samples. Bursts of load make
+//! p-values too small if they hit one side, and too large if they hit both. Verdicts therefore use the
+//! confidence interval of the ratio.
 
 use super::summary::sorted;
 use super::tail::normal_two_sided;
 
-/// Pairs of samples up to which p is counted, not approximated.
+/// Maximum number of sample pairs for the exact p-value.
 const COUNTED_PAIRS: usize = 400;
 
-/// What the Mann-Whitney test says about two sides.
+/// Result of the Mann-Whitney U test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MannWhitney {
-    /// Pairs of a sample of B and one of A in which B's is larger; equal ones count half.
+    /// U: number of pairs in which B's sample is larger than A's; ties count half.
     pub u: f64,
-    /// How likely ranks so uneven are when both sides are the same, in either direction.
+    /// Two-sided p-value.
     pub p: f64,
-    /// How far the sides are apart.
+    /// Effect size.
     pub delta: CliffsDelta,
 }
 
-/// Cliff's delta: the share of pairs in which B's sample is larger, minus the share in which A's is.
+/// Cliff's delta: share of pairs in which B's sample is larger minus share in which A's is larger.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CliffsDelta(pub f64);
 
-/// How large an effect is, by the thresholds of Romano.
+/// Magnitude of an effect by Romano's thresholds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EffectSize {
     /// Below 0.147.
@@ -34,12 +34,12 @@ pub enum EffectSize {
     Small,
     /// Below 0.474.
     Medium,
-    /// Anything above.
+    /// 0.474 and above.
     Large,
 }
 
 impl CliffsDelta {
-    /// The word for it, whichever its sign.
+    /// The magnitude, regardless of sign.
     pub fn size(self) -> EffectSize {
         match self.0.abs() {
             x if x < 0.147 => EffectSize::Negligible,
@@ -50,9 +50,9 @@ impl CliffsDelta {
     }
 }
 
-/// Tests whether samples of `b` tend to be larger or smaller than those of `a`. Exact for few
-/// samples without ties, else by the normal approximation, corrected for ties and continuity.
-/// None when a side has no samples.
+/// Tests whether samples of `b` tend to be larger or smaller than those of `a`. Exact for few samples
+/// without ties, otherwise a normal approximation with tie and continuity corrections. `None` if a side
+/// has no samples.
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<MannWhitney> {
     let (a, b) = (sorted(a), sorted(b));
     let pairs = a.len() * b.len();
@@ -67,8 +67,7 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<MannWhitney> {
     Some(MannWhitney { u, p, delta: CliffsDelta(2.0 * u / pairs as f64 - 1.0) })
 }
 
-/// How often a sample of `b` is larger than one of `a`, and the sum of `t³ - t` over all groups of
-/// `t` equal samples. Both are sorted.
+/// U, and the sum of `t³ - t` over all groups of `t` tied samples. Both inputs are sorted.
 fn count_larger(a: &[f64], b: &[f64]) -> (f64, f64) {
     let (mut u, mut tied) = (0.0, 0.0);
     let (mut in_a, mut in_b) = (0, 0);
@@ -93,7 +92,7 @@ fn count_larger(a: &[f64], b: &[f64]) -> (f64, f64) {
     (u, tied)
 }
 
-/// How many samples at the start are equal.
+/// Number of leading samples that are equal.
 fn run(sorted: &[f64]) -> usize {
     sorted.iter().take_while(|x| **x == sorted[0]).count()
 }
@@ -112,8 +111,8 @@ fn approximate_p(u: f64, tied: f64, n: f64, m: f64) -> f64 {
     normal_two_sided(distance / variance.sqrt())
 }
 
-/// Twice the share of all orders of `n` and `m` samples in which U is at least `u`. The number of
-/// orders for every U are the coefficients of a Gaussian binomial.
+/// Exact two-sided p-value: twice the share of orderings of `n` and `m` samples with U of at least `u`.
+/// The number of orderings for each U is a coefficient of a Gaussian binomial.
 fn counted_p(u: f64, n: usize, m: usize) -> f64 {
     let mut orders = vec![0.0; n * m + 1];
     orders[0] = 1.0;
@@ -135,7 +134,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The figures are scipy's: `mannwhitneyu(b, a, method=...)`.
+    /// Expected values from scipy: `mannwhitneyu(b, a, method=...)`.
     fn check(a: &[f64], b: &[f64], u: f64, p: f64) {
         let found = mann_whitney(a, b).unwrap();
         assert_eq!(found.u, u);
@@ -143,14 +142,14 @@ mod tests {
     }
 
     #[test]
-    fn few_samples_are_counted() {
+    fn few_samples_have_an_exact_p_value() {
         check(&[1.1, 2.3, 3.7, 4.2, 5.9], &[2.9, 4.8, 6.1, 7.3], 16.0, 0.19047619047619047);
         let (a, b) = (scrambled(0..20, 7919, 1009, 0.0), scrambled(1..21, 7907, 1009, 150.5));
         check(&a, &b, 263.0, 0.09108614932477192);
     }
 
     #[test]
-    fn many_samples_and_ties_are_approximated() {
+    fn many_samples_and_ties_use_the_normal_approximation() {
         let (a, b) = (scrambled(0..30, 7919, 13, 0.0), scrambled(1..41, 7907, 17, 0.0));
         check(&a, &b, 763.5, 0.052540106162188654);
         let (a, b) = (scrambled(0..100, 7919, 1009, 0.0), scrambled(0..100, 7907, 1013, 100.5));
@@ -162,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_have_words() {
+    fn effect_sizes_have_names() {
         let size = |delta| CliffsDelta(delta).size();
         assert_eq!((size(0.1), size(-0.2)), (EffectSize::Negligible, EffectSize::Small));
         assert_eq!((size(0.4), size(-1.0)), (EffectSize::Medium, EffectSize::Large));
@@ -177,7 +176,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn swapping_sides_turns_the_effect_around(
+        fn swapping_sides_negates_the_effect(
             a in prop::collection::vec(0u8..20, 1..30),
             b in prop::collection::vec(0u8..20, 1..30),
         ) {

@@ -1,84 +1,81 @@
-//! How much longer B takes than A: a ratio and a gap, with the ranges that hold them.
+//! Ratio and difference of B and A with confidence intervals.
 //!
-//! You give the time of a call in every round, one sample a side, in the order of measurement. Rounds
-//! are drawn with replacement, whole, so that what disturbs a round disturbs both sides of it, and
-//! in blocks as long as disturbances last. The middle 95 % of what is drawn is then widened for what
-//! a bootstrap of few blocks misses (see [`Dependence`]). `tests/stats/coverage.rs`
-//! measures how often ranges hold the truth.
+//! Input is the time per call in every round, one sample per side, in the order of measurement. The
+//! bootstrap resamples whole rounds, so that a disturbance affects both sides of a round, and in blocks
+//! as long as disturbances last. The central 95 % of the resamples is widened to correct for few blocks
+//! (see [`Dependence`]). `tests/stats/coverage.rs` measures the coverage of the intervals.
 //!
-//! Ranges are of ratios in logarithms, so that swapping sides inverts them. This is not for sides
-//! that were measured one after the other: no interval knows how the machine changed in between.
+//! Intervals of ratios are computed on logarithms, so that swapping the sides inverts them. The method
+//! is not valid for sides measured one after the other, because the machine may change in between.
 
 use super::dependence::{Dependence, pulled_in, signs};
 use super::resample::{Ranked, Resampled, draw_blocks};
 use super::summary::SplitMix;
 
-/// Rounds below which there is no interval.
+/// Minimum number of rounds for an interval.
 pub const FEWEST_ROUNDS: usize = 5;
 
-/// A value, and the range that holds it with 95 % confidence.
+/// A value with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// The value.
     pub middle: f64,
-    /// Lower end of the range.
+    /// Lower end of the interval.
     pub low: f64,
-    /// Upper end of the range.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
 impl Interval {
-    /// Wider by this much to either side.
+    /// Widens the interval by this amount on each side.
     pub fn widened(self, by: f64) -> Interval {
         Interval { low: self.low - by, high: self.high + by, ..self }
     }
 
-    /// Whether the value is in the range.
+    /// Whether the interval contains a value.
     pub fn holds(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 
-    /// Half the width of the range, as a share of the value.
+    /// Half the width of the interval as a share of the value.
     pub fn precision(&self) -> f64 {
         (self.high - self.low) / 2.0 / self.middle
     }
 }
 
-/// What a ratio was taken from.
+/// Statistic that a ratio is based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakenFrom {
-    /// The median of B's samples over that of A's.
+    /// Median of B divided by median of A.
     Medians,
-    /// The median of the ratios of all rounds. Where samples fall into two heaps, as under load that
-    /// comes and goes, a median lies between them and says little; the rounds still do.
+    /// Median of the ratios by round. Used for bimodal samples, as under intermittent load: their
+    /// medians lie between the modes and are imprecise.
     Rounds,
 }
 
-/// How two sides compare.
+/// Comparison of two sides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// Time of B over time of A.
+    /// Time of B divided by time of A.
     pub ratio: Interval,
     /// Time of B minus time of A, in the unit of the samples.
     pub gap: Interval,
-    /// How likely a ratio so far from 1 is when there is no difference. Below 0.05 exactly when the
-    /// range of the ratio leaves 1 out.
+    /// p-value of the ratio. Below 0.05 exactly if the interval of the ratio does not contain 1.
     pub p: f64,
-    /// What it was taken from.
+    /// Statistic that the comparison is based on.
     pub from: TakenFrom,
 }
 
-/// Median of `b` over median of `a`. Both have one sample of every round, in the same order.
+/// Median of `b` divided by median of `a`. Both have one sample per round, in the same order.
 ///
-/// None with fewer rounds than [`FEWEST_ROUNDS`], or when a median is not above 0. The same seed
-/// gives the same range.
+/// `None` with fewer rounds than [`FEWEST_ROUNDS`], or if a median is not above 0. The same seed gives
+/// the same interval.
 pub fn ratio_of_medians(a: &[f64], b: &[f64], resamples: usize, seed: u64) -> Option<Interval> {
     let rounds = Rounds::of(a, b)?;
     Some(exponential(rounds.log_of_medians(&rounds.medians(resamples, seed))?.interval()))
 }
 
-/// Compares sides that were measured in the same rounds: by their medians, unless the ratios of
-/// rounds know much better.
+/// Compares sides measured in the same rounds: by medians, unless ratios by round are much more precise.
 pub fn estimate_paired(a: &[f64], b: &[f64], resamples: usize, seed: u64) -> Option<Estimate> {
     let rounds = Rounds::of(a, b)?;
     let medians = rounds.medians(resamples, seed);
@@ -95,7 +92,7 @@ pub fn estimate_paired(a: &[f64], b: &[f64], resamples: usize, seed: u64) -> Opt
     }
 }
 
-/// Compares sides that have no rounds in common, by their medians.
+/// Compares sides without common rounds, by medians.
 pub fn estimate_unpaired(a: &[f64], b: &[f64], resamples: usize, seed: u64) -> Option<Estimate> {
     let (a, b) = (finite(a), finite(b));
     if a.len().min(b.len()) < FEWEST_ROUNDS {
@@ -108,8 +105,8 @@ pub fn estimate_unpaired(a: &[f64], b: &[f64], resamples: usize, seed: u64) -> O
     Some(estimate(&ratio, b.minus(&a).interval(), TakenFrom::Medians))
 }
 
-/// How the ratio of B to A changed between two measurements, which may be of two machines: the ratio
-/// in `after` over the ratio in `before`, and the gap between these. Each has A's samples and B's.
+/// Change of the ratio of B to A between two measurements, possibly on different machines: the ratio in
+/// `after` divided by the ratio in `before`, and their difference. Each tuple has the samples of A and B.
 pub fn estimate_change(
     before: (&[f64], &[f64]),
     after: (&[f64], &[f64]),
@@ -147,7 +144,7 @@ fn finite(samples: &[f64]) -> Vec<f64> {
     samples.iter().copied().filter(|x| x.is_finite()).collect()
 }
 
-/// Samples of two sides, by round. All are finite, and there are enough.
+/// Samples of two sides by round: finite, and at least [`FEWEST_ROUNDS`].
 struct Rounds {
     a: Vec<f64>,
     b: Vec<f64>,
@@ -162,8 +159,8 @@ impl Rounds {
         (a.len() >= FEWEST_ROUNDS).then(|| Rounds { dependence: dependence(&a, &b), a, b })
     }
 
-    /// The medians of A and of B. Every draw has the same rounds of both, so they are to be
-    /// combined before they are widened.
+    /// Medians of A and B. Each resample uses the same rounds for both, so they must be combined before
+    /// widening.
     fn medians(&self, resamples: usize, seed: u64) -> (Resampled, Resampled) {
         let (a, b) = (Ranked::of(&self.a), Ranked::of(&self.b));
         let Dependence { block, freedom, .. } = self.dependence;
@@ -180,12 +177,12 @@ impl Rounds {
         )
     }
 
-    /// The logarithm of the ratio of medians.
+    /// Logarithm of the ratio of medians.
     fn log_of_medians(&self, (a, b): &(Resampled, Resampled)) -> Option<Resampled> {
         Some(b.logarithm()?.minus(&a.logarithm()?).widened(&self.dependence))
     }
 
-    /// The median of the logarithms of the ratios of rounds; none when a sample is not above 0.
+    /// Median of the logarithms of ratios by round; `None` if a sample is not above 0.
     fn log_of_ratios(&self, resamples: usize, seed: u64) -> Option<Resampled> {
         let ratios = log_ratios(&self.a, &self.b);
         let is_positive = ratios.iter().all(|ratio| ratio.is_finite());
@@ -202,8 +199,8 @@ impl Rounds {
     }
 }
 
-/// How long what disturbs the *comparison* lasts. What slows both sides of a round alike does not,
-/// so this looks at the difference of the signs that move the medians, and at the ratios.
+/// Dependence of the *comparison*. Disturbances that affect both sides of a round equally do not matter,
+/// so this uses the difference of the signs that determine the medians, and the ratios.
 fn dependence(a: &[f64], b: &[f64]) -> Dependence {
     let apart: Vec<f64> = signs(a).iter().zip(signs(b)).map(|(a, b)| b - a).collect();
     let ratios = log_ratios(a, b);

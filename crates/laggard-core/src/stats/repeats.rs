@@ -1,29 +1,29 @@
-//! What is known from a few repeats, each of which is the median of many samples.
+//! Statistics of a few repeats, each of which is the median of many samples.
 //!
-//! Repeats are launches of a program, or runs of it: between them differs what stays the same within
-//! one, however long that is. Their median is robust against one that was disturbed, and its range
-//! is Student's, widened by what a median is less exact than a mean.
+//! Repeats are process launches or runs of a program. They vary in ways that longer runs do not
+//! average out, such as memory placement. The median of repeats is robust against a disturbed repeat.
+//! Its confidence interval uses Student's t, widened because a median is less precise than a mean.
 
 use super::ratio::Interval;
 use super::summary::Summary;
 use super::tail::{student_95, student_two_sided};
 
-/// The error of a median over that of a mean, where values are spread normally.
+/// Standard error of a median relative to that of a mean, for normally distributed values.
 const OF_A_MEDIAN: f64 = 1.2533;
 
-/// The median of repeats, and the range that holds what it estimates.
+/// The median of repeats with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Repeated {
     /// The median.
     pub middle: f64,
-    /// How many repeats there are.
+    /// Number of repeats.
     pub n: usize,
-    /// The error of the median; none of one repeat.
+    /// Standard error of the median; `None` for a single repeat.
     error: Option<f64>,
 }
 
 impl Repeated {
-    /// Of these repeats; none when there are none.
+    /// Median of the given repeats; `None` if empty.
     pub fn of(values: &[f64]) -> Option<Repeated> {
         let n = values.len();
         if n == 0 {
@@ -35,14 +35,14 @@ impl Repeated {
         Some(Repeated { middle, n, error })
     }
 
-    /// The range with its middle; none of one repeat.
+    /// The median with its 95 % confidence interval; `None` for a single repeat.
     pub fn interval(&self) -> Option<Interval> {
         let half = student_95(self.n - 1) * self.error?;
         let middle = self.middle;
         Some(Interval { middle, low: middle - half, high: middle + half })
     }
 
-    /// How likely a median so far from 0 is when 0 is right; 1 of one repeat.
+    /// p-value for a true median of 0; 1 for a single repeat.
     pub fn p_of_zero(&self) -> f64 {
         match self.error {
             None => 1.0,
@@ -61,10 +61,10 @@ mod tests {
     use crate::stats::summary::SplitMix;
 
     #[test]
-    fn known_ranges() {
+    fn intervals_match_known_values() {
         let found = Repeated::of(&[9.0, 10.0, 11.0]).unwrap_or_else(|| panic!("none"));
         let range = found.interval().unwrap_or_else(|| panic!("none"));
-        // 4.303 is Student's t of two degrees of freedom; the deviation is 1.
+        // 4.303: Student's t with two degrees of freedom. The standard deviation is 1.
         assert!((range.high - 10.0 - 4.303 * 1.2533 / 3f64.sqrt()).abs() < 1e-2, "{range:?}");
         assert_eq!(found.middle, 10.0);
         assert!(found.p_of_zero() < 0.05);
@@ -75,9 +75,9 @@ mod tests {
         assert!(sure.p_of_zero() < 0.05);
     }
 
-    /// Ranges of few repeats hold the truth in 95 % of cases.
+    /// Intervals of few repeats cover the true value in 95 % of cases.
     #[test]
-    fn ranges_hold_what_they_should() {
+    fn intervals_have_the_stated_coverage() {
         let mut random = SplitMix(3);
         for n in [3, 5, 8] {
             let hits = (0..2000)

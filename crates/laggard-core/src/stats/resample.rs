@@ -1,27 +1,26 @@
-//! Medians of rounds that are drawn with replacement, in blocks of rounds that follow each other, and
-//! the ranges that follow from them.
+//! Block bootstrap of medians and means, and confidence intervals from it.
 //!
-//! Samples are sorted once. A resample is how often each round was drawn, and its median is found by
-//! counting in that order, so that a resample costs a few operations a round.
+//! Samples are sorted once. A resample is the number of draws of each round; its median is found by
+//! counting in sorted order, at a few operations per round.
 
 use super::dependence::Dependence;
 use super::ratio::Interval;
 use super::summary::{SplitMix, quantile};
 use super::tail::{student_95, student_two_sided};
 
-/// How many times wider than another a range must be to be given up for it.
+/// Minimum ratio of widths for preferring another, narrower interval.
 const MUCH_WIDER: f64 = 2.0;
 
-/// A value, and what it was in every resample.
+/// A statistic and its value in every resample.
 pub(super) struct Resampled {
     pub(super) middle: f64,
     pub(super) draws: Vec<f64>,
-    /// Degrees of freedom of the draws.
+    /// Degrees of freedom of the resamples.
     pub(super) freedom: usize,
 }
 
 impl Resampled {
-    /// The median of a series, widened.
+    /// Median of a series, widened.
     pub(super) fn median_of(
         series: &[f64],
         dependence: &Dependence,
@@ -39,8 +38,8 @@ impl Resampled {
             .widened(dependence)
     }
 
-    /// The median of a long series, widened. Which sample is the median of a resample is then spread
-    /// normally about the middle, so that no resample need be drawn.
+    /// Median of a long series, widened. The rank of a resample's median is approximately normal, so no
+    /// resampling is needed.
     pub(super) fn median_of_many(
         series: &[f64],
         dependence: &Dependence,
@@ -58,7 +57,7 @@ impl Resampled {
             .widened(dependence)
     }
 
-    /// The mean of a series, widened.
+    /// Mean of a series, widened.
     pub(super) fn mean_of(
         series: &[f64],
         dependence: &Dependence,
@@ -77,7 +76,7 @@ impl Resampled {
         Resampled { middle, draws, freedom: dependence.freedom }.widened(dependence)
     }
 
-    /// The mean of a long series, widened: it is spread normally, as the means of its blocks say.
+    /// Mean of a long series, widened. It is approximately normal, with the variance of block means.
     pub(super) fn mean_of_many(
         series: &[f64],
         dependence: &Dependence,
@@ -93,36 +92,36 @@ impl Resampled {
         Resampled { middle, draws, freedom: dependence.freedom }.widened(dependence)
     }
 
-    /// The same with all draws farther from the middle, by what a bootstrap misses.
+    /// Scales the distances of all resamples from the value by the widening factor.
     pub(super) fn widened(self, dependence: &Dependence) -> Resampled {
         let (middle, by) = (self.middle, dependence.widening());
         self.map(|draw| middle + (draw - middle) * by)
     }
 
-    /// The same with something done to the value and to every draw.
+    /// Applies a function to the value and to every resample.
     pub(super) fn map(&self, change: impl Fn(f64) -> f64) -> Resampled {
         let draws = self.draws.iter().map(|draw| change(*draw)).collect();
         Resampled { middle: change(self.middle), draws, freedom: self.freedom }
     }
 
-    /// The logarithm; none when the value is not above 0. Draws of 0 become very small instead.
+    /// The logarithm; `None` if the value is not above 0. Resamples of 0 are replaced by a tiny value.
     pub(super) fn logarithm(&self) -> Option<Resampled> {
         (self.middle > 0.0).then(|| self.map(|x| x.max(f64::MIN_POSITIVE).ln()))
     }
 
-    /// The difference to another, draw by draw.
+    /// Difference to another statistic, by resample.
     pub(super) fn minus(&self, other: &Resampled) -> Resampled {
         let draws = self.draws.iter().zip(&other.draws).map(|(x, y)| x - y).collect();
         let freedom = self.freedom.min(other.freedom);
         Resampled { middle: self.middle - other.middle, draws, freedom }
     }
 
-    /// The sum with another, draw by draw.
+    /// Sum with another statistic, by resample.
     pub(super) fn plus(&self, other: &Resampled) -> Resampled {
         self.minus(&other.map(|value| -value))
     }
 
-    /// The middle 95 % of the draws, and the value.
+    /// The value with the central 95 % of the resamples.
     pub(super) fn interval(&self) -> Interval {
         let mut draws = self.draws.clone();
         draws.sort_unstable_by(f64::total_cmp);
@@ -131,8 +130,8 @@ impl Resampled {
         Interval { middle, low: end(0.025).min(middle), high: end(0.975).max(middle) }
     }
 
-    /// How likely a value so far from 0 is when 0 is right: below 0.05 exactly when the range
-    /// leaves 0 out. Beyond the range the tail is that of Student's t.
+    /// p-value for a true value of 0: below 0.05 exactly if the interval does not contain 0. Outside
+    /// the interval, the tail is that of Student's t.
     pub(super) fn p_of_zero(&self) -> f64 {
         let Interval { middle, low, high } = self.interval();
         let towards_zero = if middle > 0.0 { middle - low } else { high - middle };
@@ -149,7 +148,7 @@ impl Resampled {
     }
 }
 
-/// Samples in the order of size, each with its round.
+/// Samples in ascending order, each with its round.
 pub(super) struct Ranked {
     rounds: Vec<u32>,
     sorted: Vec<f64>,
@@ -163,13 +162,13 @@ impl Ranked {
         Ranked { rounds, sorted }
     }
 
-    /// The median of all samples, each counted once. 0 when there are none.
+    /// Median of all samples; 0 without samples.
     pub(super) fn median(&self) -> f64 {
         quantile(&self.sorted, 0.5)
     }
 
-    /// The median of a resample. `drawn` says how often each round is in it, and as many rounds are
-    /// drawn as there are.
+    /// Median of a resample. `drawn` has the number of draws of each round; their sum is the number of
+    /// rounds.
     pub(super) fn median_of(&self, drawn: &[u32]) -> f64 {
         let n = self.sorted.len();
         let (lower, upper) = ((n.saturating_sub(1) / 2) as u32, (n / 2) as u32);
@@ -188,8 +187,7 @@ impl Ranked {
     }
 }
 
-/// Draws as many rounds as there are, in blocks; the last round is followed by the first. Counts in
-/// `drawn` how often each was drawn.
+/// Draws a resample in blocks that wrap around the end. Counts the draws of each round in `drawn`.
 pub(super) fn draw_blocks(drawn: &mut [u32], block: usize, random: &mut SplitMix) {
     drawn.fill(0);
     let n = drawn.len();
@@ -208,9 +206,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Both ways to a median's range agree, on samples that are independent and that are not.
+    /// The approximation agrees with resampling for independent and for dependent samples.
     #[test]
-    fn many_samples_need_not_be_drawn() {
+    fn the_normal_approximation_agrees_with_resampling() {
         let mut random = SplitMix(7);
         let mut last = 0.0;
         for memory in [0.0, 0.6] {
@@ -236,7 +234,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn counting_finds_the_median_of_a_resample(
+        fn counting_gives_the_median_of_a_resample(
             samples in prop::collection::vec(-1e6f64..1e6, 1..40),
             block in 1usize..50,
             seed in any::<u64>(),

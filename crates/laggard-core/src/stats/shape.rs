@@ -1,45 +1,45 @@
-//! What is odd about a series of samples: outliers, drift, two heaps.
+//! Detection of outliers, drift and bimodality in a series of samples.
 //!
-//! You give samples in the order of measurement, you get what is there, or nothing. Ordinary noise
-//! is taken for drift or heaps in fewer than one series of a hundred. Disturbances that last a
-//! third of the run are no ordinary noise: nothing tells them from drift.
+//! Input is samples in the order of measurement. Ordinary noise is reported as drift or bimodality in
+//! fewer than 1 % of series. Disturbances that last a third of the measurement cannot be distinguished
+//! from drift.
 
 use super::dependence::{Dependence, pulled_in, sign};
 use super::summary::{Summary, quantile, sorted};
 use super::tail::student_two_sided;
 
-/// Modified z-score from which a sample is an outlier. The usual 3.5 is for normal samples; times
-/// have a long upper tail, and the spread of few samples is often too small by chance.
+/// Modified z-score above which a sample is an outlier. Larger than the usual 3.5, which assumes a normal
+/// distribution: times have a long upper tail, and the spread of few samples is often underestimated.
 const OUTLYING: f64 = 5.0;
-/// Samples below which drift is not looked for.
+/// Minimum number of samples to detect drift.
 const FEWEST_FOR_DRIFT: usize = 20;
-/// Samples below which heaps are not looked for.
+/// Minimum number of samples to detect bimodality.
 const FEWEST_FOR_HEAPS: usize = 30;
-/// Points to which a series is reduced to look for drift, at most.
+/// Maximum number of points for drift detection; longer series are reduced.
 const DRIFT_POINTS: usize = 200;
-/// Drift that is not worth a word, as a share of the median.
+/// Minimum drift to report, as a share of the median.
 const SMALL_DRIFT: f64 = 0.01;
-/// How unlikely drift must be by chance.
+/// Significance level for drift.
 const CLEAR_DRIFT: f64 = 0.001;
-/// The share of samples that makes a heap.
+/// Minimum share of samples in each mode.
 const SMALLEST_HEAP: f64 = 0.1;
-/// How many times their own spread heaps are apart.
+/// Minimum distance between modes, in units of their spread.
 const WELL_APART: f64 = 4.0;
-/// How far heaps are apart at least, as a share of the lower one.
+/// Minimum distance between modes, as a share of the lower one.
 const WORTH_A_WORD: f64 = 0.02;
-/// How many standard errors deep the valley between heaps is.
+/// Minimum depth of the valley between modes, in standard errors.
 const CLEAR_VALLEY: f64 = 2.0;
 
-/// Samples far away from the others.
+/// Outliers of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outliers {
-    /// How many.
+    /// Number of outliers.
     pub count: usize,
-    /// Which share of all samples.
+    /// Share of all samples.
     pub share: f64,
 }
 
-/// Counts samples whose distance from the median is far above the median distance.
+/// Counts samples whose modified z-score exceeds the threshold.
 pub fn outliers(samples: &[f64]) -> Outliers {
     let summary = Summary::of(samples);
     let spread = spread(&summary, samples);
@@ -48,8 +48,8 @@ pub fn outliers(samples: &[f64]) -> Outliers {
     Outliers { count, share: count as f64 / summary.n.max(1) as f64 }
 }
 
-/// The standard deviation, were it not for outliers. When more than half of the samples are equal,
-/// as with a coarse clock, it comes from the mean distance.
+/// Robust standard deviation from the MAD. If more than half of the samples are equal, as with a coarse
+/// clock, it uses the mean absolute deviation.
 fn spread(summary: &Summary, samples: &[f64]) -> f64 {
     if summary.mad > 0.0 {
         return 1.4826 * summary.mad;
@@ -58,8 +58,8 @@ fn spread(summary: &Summary, samples: &[f64]) -> f64 {
     1.2533 * distances.sum::<f64>() / summary.n.max(1) as f64
 }
 
-/// How much samples rise over the run, as a share of their median; negative when they fall. None
-/// when it is small, or may be chance: bursts that look like a trend are accounted for.
+/// Increase of samples over the measurement as a share of their median; negative for a decrease. `None`
+/// if it is small or not significant. The test accounts for bursts that resemble a trend.
 pub fn drift(samples: &[f64]) -> Option<f64> {
     let points = thinned(samples);
     if samples.len() < FEWEST_FOR_DRIFT || points.len() < 2 {
@@ -72,14 +72,14 @@ pub fn drift(samples: &[f64]) -> Option<f64> {
     (is_clear && rise.is_finite() && rise.abs() >= SMALL_DRIFT).then_some(rise)
 }
 
-/// Medians of neighbours, so that there are not too many points.
+/// Reduces a series to medians of neighbouring samples.
 fn thinned(samples: &[f64]) -> Vec<f64> {
     let finite: Vec<f64> = samples.iter().copied().filter(|x| x.is_finite()).collect();
     let neighbours = finite.len().div_ceil(DRIFT_POINTS).max(1);
     finite.chunks(neighbours).map(|chunk| quantile(&sorted(chunk), 0.5)).collect()
 }
 
-/// The slope of Theil and Sen: the median of those between any two points.
+/// Theil-Sen slope: the median slope over all pairs of points.
 fn median_slope(points: &[f64]) -> f64 {
     let mut slopes: Vec<f64> = (1..points.len())
         .flat_map(|j| (0..j).map(move |i| (points[j] - points[i]) / (j - i) as f64))
@@ -88,8 +88,8 @@ fn median_slope(points: &[f64]) -> f64 {
     *slopes.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
-/// The p value of Mann and Kendall for a trend, with the variance and the tails of as many points
-/// as are independent.
+/// p-value of the Mann-Kendall trend test, with variance and tails for the effective number of
+/// independent points.
 fn chance_of_trend(points: &[f64], time: f64) -> f64 {
     let rises: f64 =
         (1..points.len()).flat_map(|j| (0..j).map(move |i| sign(points[j] - points[i]))).sum();
@@ -99,18 +99,18 @@ fn chance_of_trend(points: &[f64], time: f64) -> f64 {
     student_two_sided((rises.abs() - 1.0).max(0.0) / variance.sqrt(), independent)
 }
 
-/// Samples that fall into two heaps with little between them.
+/// A bimodal distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TwoHeaps {
-    /// The median of the lower heap.
+    /// Median of the lower mode.
     pub low: f64,
-    /// The median of the upper heap.
+    /// Median of the upper mode.
     pub high: f64,
-    /// The share of samples in the upper heap.
+    /// Share of samples in the upper mode.
     pub share_high: f64,
 }
 
-/// Looks for two heaps: well apart for their width, with at least a tenth of the samples each, and a
+/// Detects two modes that are well separated, have at least a tenth of the samples each, and have a
 /// valley between them.
 pub fn two_heaps(samples: &[f64]) -> Option<TwoHeaps> {
     let sorted = sorted(samples);
@@ -132,7 +132,7 @@ pub fn two_heaps(samples: &[f64]) -> Option<TwoHeaps> {
     is_found.then_some(heaps)
 }
 
-/// Where to split sorted samples in two so that both parts are as narrow as can be.
+/// Index that splits sorted samples into the two narrowest parts.
 fn best_split(sorted: &[f64]) -> usize {
     let n = sorted.len();
     let smallest = ((n as f64 * SMALLEST_HEAP).ceil() as usize).max(1);
@@ -149,8 +149,7 @@ fn best_split(sorted: &[f64]) -> usize {
     best.1
 }
 
-/// Whether there are far fewer samples half way between two heaps than around either, and that not
-/// by chance.
+/// Whether there are significantly fewer samples halfway between the modes than around either.
 fn has_valley(sorted: &[f64], heaps: TwoHeaps) -> bool {
     let reach = (heaps.high - heaps.low) / 6.0;
     let around = |centre: f64| {
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn heaps_are_found_with_their_share() {
+    fn bimodality_is_detected_with_its_share() {
         let sample = |i: u32| {
             f64::from(i * 7919 % 13) / 10.0 + if i.is_multiple_of(4) { 120.0 } else { 100.0 }
         };
@@ -202,7 +201,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_series_is_looked_at_without_panic(samples in prop::collection::vec(any::<f64>(), 0..60)) {
+        fn any_series_is_accepted(samples in prop::collection::vec(any::<f64>(), 0..60)) {
             outliers(&samples);
             drift(&samples);
             two_heaps(&samples);

@@ -1,19 +1,19 @@
-//! Whether warm-up is over: whether calls have stopped getting faster.
+//! Detection of the end of warm-up: calls no longer become faster.
 
 use super::summary::Summary;
 
-/// Samples that are looked at, at least.
+/// Minimum number of samples.
 const FEWEST_SAMPLES: usize = 8;
-/// Samples that show whether calls got faster just now.
+/// Number of recent samples compared with earlier ones.
 const LATEST: usize = 3;
-/// How much faster calls may still get.
+/// Tolerated decrease as a share of the time.
 const TOLERANCE: f64 = 0.01;
-/// How many times its own error a fall must be to count.
+/// Minimum decrease in units of its standard error.
 const CLEARLY: f64 = 2.0;
 
-/// Whether a series of times, as long as it is so far, has stopped falling. Looks at its later half,
-/// so that a slow start is forgotten once as many samples follow it. A fall counts when it is above
-/// 1 % and above the noise: a noisy series is steady, and a rising one too.
+/// Whether a series of times has stopped decreasing. Uses the second half of the series, so that a slow
+/// start is ignored once as many samples follow it. A decrease counts if it exceeds 1 % and the noise.
+/// Noisy and increasing series are therefore steady.
 pub fn is_steady(times: &[f64]) -> bool {
     let recent = &times[(times.len() / 2).min(times.len().saturating_sub(FEWEST_SAMPLES))..];
     if recent.len() < FEWEST_SAMPLES {
@@ -30,7 +30,7 @@ fn falls(early: &[f64], late: &[f64]) -> bool {
     from.median - to.median > (TOLERANCE * to.median).max(CLEARLY * error)
 }
 
-/// The standard error of a median, as if samples were normal but for outliers.
+/// Standard error of a median, estimated from the MAD.
 fn error_of_median(of: &Summary) -> f64 {
     spread(of) / root(of.n)
 }
@@ -52,13 +52,13 @@ mod tests {
         (0..=times.len()).find(|n| is_steady(&times[..*n]))
     }
 
-    /// A reproducible disturbance between -1 and 1.
+    /// Reproducible noise between -1 and 1.
     fn noise(i: usize) -> f64 {
         (i * 7919 % 1009) as f64 / 504.0 - 1.0
     }
 
     #[test]
-    fn warm_up_is_waited_for() {
+    fn warm_up_is_not_steady() {
         let slow_start = |i: usize| if i < 20 { 300.0 } else { 100.0 } + noise(i);
         let times: Vec<f64> = (0..60).map(slow_start).collect();
         assert!((22..31).all(|n| !is_steady(&times[..n])), "still sees the slow start");
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn flat_series_are_steady_at_once_however_noisy() {
+    fn flat_series_are_steady_with_any_noise() {
         assert_eq!(first_steady(|_| 5.0), Some(FEWEST_SAMPLES));
         assert!(first_steady(|i| 100.0 + 40.0 * noise(i)).unwrap() < 20);
         assert!(first_steady(|i| if i % 7 == 0 { 1000.0 } else { 100.0 }).unwrap() < 20);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn too_little_is_not_steady() {
+    fn short_series_are_not_steady() {
         assert!(!is_steady(&[]) && !is_steady(&[1.0; 7]) && is_steady(&[0.0; 8]));
         assert!(is_steady(&[f64::NAN; 20]));
     }

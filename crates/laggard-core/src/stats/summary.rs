@@ -1,30 +1,30 @@
-//! Five numbers, mean and spread of samples, and how sure their median is.
+//! Five-number summary, mean and MAD of samples, and the confidence interval of their median.
 //!
-//! Samples that are not finite are left out. With no samples left every figure is 0, and `n` says so.
+//! Non-finite samples are ignored. Without samples, `n` and all statistics are 0.
 
-/// Where samples lie and how far they spread.
+/// Summary statistics of samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// How many samples counted.
+    /// Number of finite samples.
     pub n: usize,
-    /// The smallest.
+    /// Minimum.
     pub min: f64,
-    /// A quarter lies below.
+    /// 25th percentile.
     pub p25: f64,
-    /// Half lies below.
+    /// Median.
     pub median: f64,
-    /// Three quarters lie below.
+    /// 75th percentile.
     pub p75: f64,
-    /// The largest.
+    /// Maximum.
     pub max: f64,
-    /// The arithmetic mean.
+    /// Arithmetic mean.
     pub mean: f64,
-    /// Median of the distances from the median: the spread that outliers do not move.
+    /// Median absolute deviation (MAD), a measure of spread that is robust against outliers.
     pub mad: f64,
 }
 
 impl Summary {
-    /// Summarises samples in any order.
+    /// Summarizes samples in any order.
     pub fn of(samples: &[f64]) -> Summary {
         let sorted = sorted(samples);
         let (Some(&min), Some(&max)) = (sorted.first(), sorted.last()) else {
@@ -48,15 +48,14 @@ impl Summary {
         }
     }
 
-    /// Summarises whole numbers, as nanoseconds are.
+    /// Summarizes integers, such as nanoseconds.
     pub fn of_i64(samples: &[i64]) -> Summary {
         let samples: Vec<f64> = samples.iter().map(|x| *x as f64).collect();
         Summary::of(&samples)
     }
 }
 
-/// The value below which the share `q` of sorted samples lies, between neighbours in proportion.
-/// 0 when there are none.
+/// Quantile `q` of sorted samples with linear interpolation; 0 without samples.
 pub fn quantile(sorted: &[f64], q: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
     let at = q.clamp(0.0, 1.0) * last as f64;
@@ -65,8 +64,8 @@ pub fn quantile(sorted: &[f64], q: f64) -> f64 {
     (a + (b - a) * (at - below as f64)).max(a.min(b)).min(a.max(b))
 }
 
-/// The range that holds the median with 95 % confidence: the middle 95 % of the medians of
-/// `resamples` samples drawn from these with replacement. The same seed gives the same range.
+/// Bootstrap 95 % confidence interval of the median: the central 95 % of the medians of `resamples`
+/// resamples. The same seed gives the same interval.
 pub fn bootstrap_median_interval(samples: &[f64], resamples: usize, seed: u64) -> (f64, f64) {
     let sorted = sorted(samples);
     let n = sorted.len();
@@ -89,8 +88,8 @@ pub fn bootstrap_median_interval(samples: &[f64], resamples: usize, seed: u64) -
     (quantile(&medians, 0.025), quantile(&medians, 0.975))
 }
 
-/// The place of the `nth` smallest draw, given how often each place was drawn. Counting spares
-/// sorting every resample.
+/// Index of the `nth` smallest draw, given the number of draws by index. Counting avoids sorting every
+/// resample.
 fn nth_drawn(drawn: &[usize], nth: usize) -> usize {
     let mut seen = 0;
     let reached = |count: &usize| {
@@ -100,18 +99,18 @@ fn nth_drawn(drawn: &[usize], nth: usize) -> usize {
     drawn.iter().position(reached).unwrap_or(drawn.len() - 1)
 }
 
-/// The finite ones of the samples, smallest first.
+/// Finite samples in ascending order.
 pub(super) fn sorted(samples: &[f64]) -> Vec<f64> {
     let mut sorted: Vec<f64> = samples.iter().copied().filter(|x| x.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);
     sorted
 }
 
-/// The SplitMix64 generator: small, and good enough to draw from samples.
+/// SplitMix64 random number generator, sufficient for resampling.
 pub(super) struct SplitMix(pub(super) u64);
 
 impl SplitMix {
-    /// A number below `n`, which is at least 1.
+    /// A random number below `n`; `n` is at least 1.
     pub(super) fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -121,7 +120,7 @@ impl SplitMix {
         ((u128::from(z) * n as u128) >> 64) as usize
     }
 
-    /// A number that is spread normally about 0, nearly: a sum of twelve that are spread evenly.
+    /// An approximately standard normal number: the sum of twelve uniform ones.
     pub(super) fn normal(&mut self) -> f64 {
         const STEPS: usize = 1 << 32;
         (0..12).map(|_| self.below(STEPS) as f64 / STEPS as f64).sum::<f64>() - 6.0
@@ -134,7 +133,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn figures_of_a_few_samples() {
+    fn statistics_of_a_few_samples() {
         let summary = Summary::of(&[4.0, 1.0, f64::NAN, 3.0, 2.0, 100.0, f64::INFINITY]);
         let expected = Summary {
             n: 5,
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn no_samples_are_no_reason_to_fail() {
+    fn empty_input_gives_zeros() {
         assert_eq!(Summary::of(&[]), Summary::default());
         assert_eq!(Summary::of(&[f64::NAN]), Summary::default());
         assert_eq!(quantile(&[], 0.5), 0.0);
@@ -165,10 +164,9 @@ mod tests {
         assert_eq!(bootstrap_median_interval(&[1.0, 2.0, 9.0], 0, 1), (2.0, 2.0));
     }
 
-    /// An interval at 95 % that misses the true median much more often than 1 in 20 would have
-    /// people chase noise.
+    /// Intervals with less than 95 % coverage would report noise as differences.
     #[test]
-    fn the_interval_covers_the_true_median_as_often_as_it_says() {
+    fn the_interval_has_the_stated_coverage() {
         let mut random = SplitMix(7);
         let mut covered = 0;
         for seed in 0..400 {
@@ -191,7 +189,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn figures_are_in_order(samples in prop::collection::vec(-1e15f64..1e15, 1..60)) {
+        fn percentiles_are_in_order(samples in prop::collection::vec(-1e15f64..1e15, 1..60)) {
             let s = Summary::of(&samples);
             prop_assert!(s.min <= s.p25 && s.p25 <= s.median && s.median <= s.p75 && s.p75 <= s.max);
             prop_assert!(s.min <= s.mean && s.mean <= s.max);
@@ -202,7 +200,7 @@ mod tests {
         }
 
         #[test]
-        fn figures_move_with_the_samples(samples in prop::collection::vec(-1_000_000i64..1_000_000, 1..40), by in -1000i64..1000) {
+        fn statistics_shift_with_the_samples(samples in prop::collection::vec(-1_000_000i64..1_000_000, 1..40), by in -1000i64..1000) {
             let moved: Vec<i64> = samples.iter().map(|x| x + by).collect();
             let (a, b) = (Summary::of_i64(&samples), Summary::of_i64(&moved));
             prop_assert!((b.median - a.median - by as f64).abs() < 1e-6);
@@ -210,7 +208,7 @@ mod tests {
         }
 
         #[test]
-        fn any_samples_are_summarised_without_panic(samples in prop::collection::vec(any::<f64>(), 0..20), q in any::<f64>()) {
+        fn any_samples_are_accepted(samples in prop::collection::vec(any::<f64>(), 0..20), q in any::<f64>()) {
             let s = Summary::of(&samples);
             prop_assert!(s.n <= samples.len());
             quantile(&samples, q);

@@ -1,17 +1,17 @@
-//! How much of a distribution lies beyond a value: of the normal, and of Student's t.
+//! Tail probabilities of the normal distribution and of Student's t-distribution.
 
-/// The distance from 0 that holds 95 % of the standard normal distribution.
+/// Two-sided 95 % quantile of the standard normal distribution.
 pub const NORMAL_95: f64 = 1.959963984540054;
-/// Freedom from which Student's t counts as normal.
+/// Degrees of freedom above which the t-distribution is treated as normal.
 const NORMAL_FREEDOM: usize = 200;
 
-/// The probability that a standard normal value is at least this far from 0, on either side.
+/// Two-sided tail probability of the standard normal distribution.
 pub fn normal_two_sided(z: f64) -> f64 {
     complement_of_erf(z.abs() / std::f64::consts::SQRT_2)
 }
 
-/// The probability that a value of Student's t is at least this far from 0, on either side. Right
-/// to about 15 places, which leaves nothing of a smaller probability.
+/// Two-sided tail probability of Student's t-distribution. The absolute error is about 1e-15, so smaller
+/// probabilities are not accurate.
 pub fn student_two_sided(t: f64, freedom: usize) -> f64 {
     if freedom >= NORMAL_FREEDOM {
         return normal_two_sided(t);
@@ -33,7 +33,7 @@ pub fn student_two_sided(t: f64, freedom: usize) -> f64 {
     (1.0 - within).clamp(0.0, 1.0)
 }
 
-/// The distance from 0 that holds 95 % of Student's t.
+/// Two-sided 95 % quantile of Student's t-distribution.
 pub fn student_95(freedom: usize) -> f64 {
     if freedom >= NORMAL_FREEDOM {
         return NORMAL_95;
@@ -49,8 +49,7 @@ pub fn student_95(freedom: usize) -> f64 {
     (low + high) / 2.0
 }
 
-/// 1 minus the error function, of a value that is not negative: its series near 0, its continued
-/// fraction beyond.
+/// Complementary error function for non-negative values: series near 0, continued fraction otherwise.
 fn complement_of_erf(x: f64) -> f64 {
     let scale = (-x * x).exp() / std::f64::consts::PI.sqrt();
     if x < 2.0 {
@@ -73,9 +72,9 @@ mod tests {
         assert!((found - expected).abs() <= 1e-12 + expected * 1e-9, "{found} is not {expected}");
     }
 
-    /// The figures are scipy's: `2 * norm.sf(z)`.
+    /// Expected values from scipy: `2 * norm.sf(z)`.
     #[test]
-    fn tails_of_the_normal() {
+    fn normal_tails_match_scipy() {
         check(normal_two_sided(0.0), 1.0);
         check(normal_two_sided(1.0), 0.31731050786291415);
         check(normal_two_sided(-1.96), 0.04999579029644087);
@@ -83,9 +82,9 @@ mod tests {
         check(normal_two_sided(8.0) * 1e15, 1.244192114854348);
     }
 
-    /// The figures are scipy's: `2 * t.sf(t, freedom)` and `t.ppf(0.975, freedom)`.
+    /// Expected values from scipy: `2 * t.sf(t, freedom)` and `t.ppf(0.975, freedom)`.
     #[test]
-    fn tails_of_student() {
+    fn student_tails_match_scipy() {
         check(student_two_sided(2.0, 1), 0.2951672353008665);
         check(student_two_sided(2.0, 2), 0.18350341907227397);
         check(student_two_sided(2.0, 3), 0.13932596855884305);

@@ -1,4 +1,4 @@
-//! Device time by class, kernel, phase, operator, Python line and more.
+//! Device time by class, kernel, phase, operator, Python line and other keys.
 
 use super::link::is_users;
 use super::summary::{Analysis, Breakdown, CountTime, Group};
@@ -7,36 +7,36 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
-/// What device time is broken down by.
+/// Key of a breakdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
-    /// Operation class.
+    /// Kernel class.
     Class,
-    /// The coarser type that classes belong to.
+    /// Group of kernel classes.
     Group,
     /// Kernel name.
     Kernel,
     /// Phase.
     Phase,
-    /// CPU operator around the launch.
+    /// CPU operator of the launch.
     Op,
     /// CPU operator with the shapes of its inputs.
     Shape,
-    /// Python line around the launch.
+    /// Python line of the launch.
     Python,
-    /// `nn.Module` around the launch.
+    /// `nn.Module` of the launch.
     Module,
     /// Device and stream.
     Stream,
-    /// Runtime call that launched.
+    /// Runtime call of the launch.
     Launch,
     /// Grid and block of the launch.
     Geometry,
 }
 
 impl By {
-    /// All there are.
+    /// All keys.
     pub const ALL: [By; 11] = [
         By::Class,
         By::Group,
@@ -51,7 +51,7 @@ impl By {
         By::Geometry,
     ];
 
-    /// Its word on the command line and in JSON.
+    /// Its name on the command line and in JSON.
     pub fn word(self) -> &'static str {
         match self {
             By::Class => "class",
@@ -68,25 +68,25 @@ impl By {
         }
     }
 
-    /// What it is, for a person.
+    /// Description for help texts.
     pub fn meaning(self) -> &'static str {
         match self {
-            By::Class => "Operation class",
-            By::Group => "The coarser type that classes belong to",
+            By::Class => "Kernel class",
+            By::Group => "Group of kernel classes",
             By::Kernel => "Kernel",
             By::Phase => "Phase",
-            By::Op => "CPU operator around the launch",
-            By::Shape => "CPU operator with the shapes of its inputs",
-            By::Python => "Python line around the launch",
-            By::Module => "nn.Module around the launch",
+            By::Op => "CPU operator of the launch",
+            By::Shape => "CPU operator with its input shapes",
+            By::Python => "Python line of the launch",
+            By::Module => "nn.Module of the launch",
             By::Stream => "Device and stream",
-            By::Launch => "Runtime call that launched",
+            By::Launch => "Runtime call of the launch",
             By::Geometry => "Grid and block of the launch",
         }
     }
 }
 
-/// Breaks the analysis's device time down; `top` bounds the rows.
+/// Breaks down device time; `top` limits the rows.
 pub fn breakdown(analysis: &Analysis, by: By, top: Option<usize>) -> Breakdown {
     let keys = Keys::new(analysis, by);
     let groups = grouped(analysis, &keys.of_row, keys.labels.len());
@@ -106,9 +106,9 @@ pub fn breakdown(analysis: &Analysis, by: By, top: Option<usize>) -> Breakdown {
     Breakdown { by, rows, distinct, total }
 }
 
-/// Which group every row of the analysis belongs to.
+/// Group of every row of the analysis.
 pub(crate) struct Keys {
-    /// By place in the analysis's rows.
+    /// Group by index into the analysis's rows.
     pub(crate) of_row: Vec<u32>,
     labels: Vec<(u32, u32)>,
 }
@@ -118,7 +118,7 @@ impl Keys {
         let mut numbers: FxHashMap<(u32, u32), u32> = FxHashMap::default();
         let mut labels = vec![];
         let mut old_stacks = OldStacks::default();
-        // Neighbouring rows often share a key.
+        // Adjacent rows often share a key.
         let mut last = ((NONE, NONE), NONE);
         let of_row = analysis.rows.iter().map(|&row| {
             let mut label = label(analysis, by, row as usize);
@@ -188,7 +188,7 @@ fn group_number(analysis: &Analysis, group: &str) -> u32 {
         .map_or(NONE, |i| i as u32)
 }
 
-/// What tells a row's group from others.
+/// The value that identifies a row's group.
 fn label(analysis: &Analysis, by: By, row: usize) -> (u32, u32) {
     let timeline = analysis.timeline;
     let gpu = &timeline.gpu;
@@ -214,10 +214,10 @@ fn label(analysis: &Analysis, by: By, row: usize) -> (u32, u32) {
     }
 }
 
-/// Marks a label whose text is a whole stack, as traces of 2021 write it with the operator.
+/// Marks a label whose text is a whole stack, as recorded with operators in traces from 2021.
 const OLD_STACK: u32 = 1;
 
-/// Stacks with the same innermost frame of the user's are one row.
+/// Groups stacks by their innermost user frame.
 #[derive(Default)]
 struct OldStacks<'a> {
     stack_of_frame: FxHashMap<&'a str, u32>,
@@ -240,13 +240,13 @@ impl<'a> OldStacks<'a> {
     }
 }
 
-/// The innermost frame of a stack's text that is not the framework's own.
+/// The innermost frame of a stack that does not belong to the framework.
 fn user_frame(stack: &str) -> &str {
     let mut frames = stack.split(';').filter(|frame| !frame.is_empty());
     frames.clone().find(|frame| is_users(frame)).or_else(|| frames.next()).unwrap_or(stack)
 }
 
-/// Count, time and spread of every group.
+/// Count, time and distribution of every group.
 fn grouped(analysis: &Analysis, of_row: &[u32], groups: usize) -> Vec<Group> {
     let dur = &analysis.timeline.gpu.spans.dur;
     let mut starts = vec![0usize; groups + 1];

@@ -1,4 +1,4 @@
-//! When devices were busy, why they were not, and how launches reached them.
+//! Busy time, idle time by cause, and launch latencies of devices.
 
 use super::intervals::{length, length_outside, union};
 use super::link::NameMemo;
@@ -8,13 +8,13 @@ use crate::model::NONE;
 use crate::model::timeline::{Activity, Timeline};
 use rustc_hash::FxHashMap;
 
-/// Busy and idle time of every device that worked. In a report on one phase, a device is idle
-/// only while work of no phase runs.
+/// Busy and idle time of every device with operations. With a selected phase, a device is idle only
+/// while no operation of any phase runs.
 pub(super) fn devices(analysis: &Analysis) -> Vec<Device> {
     busy_and_idle(analysis).0
 }
 
-/// The same, and the gaps of all devices, by when they ended.
+/// Busy and idle time of every device, and the gaps of all devices, sorted by end.
 pub fn busy_and_idle(analysis: &Analysis) -> (Vec<Device>, Vec<Gap>) {
     let waits = Waits::new(analysis.timeline);
     let (mut devices, mut all_gaps) = (vec![], vec![]);
@@ -31,17 +31,17 @@ pub fn busy_and_idle(analysis: &Analysis) -> (Vec<Device>, Vec<Gap>) {
     (devices, all_gaps)
 }
 
-/// Rows of the device table by device, each sorted by start.
+/// Rows of the device table by device, sorted by start.
 pub(crate) fn by_device(timeline: &Timeline) -> FxHashMap<u32, Vec<u32>> {
     let gpu = &timeline.gpu;
-    // Accelerators without a device number work in a process of their own.
+    // Accelerators without a device number have a separate process each.
     let code_of = |row: u32| match gpu.device[row as usize] {
         NONE => timeline.tracks[gpu.spans.track[row as usize] as usize].pid,
         code => code,
     };
     let mut devices: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
     let rows: Vec<u32> = (0..gpu.spans.len() as u32).collect();
-    // Most rows are of the same device as the one before.
+    // Most rows belong to the same device as the previous row.
     for run in rows.chunk_by(|&a, &b| code_of(a) == code_of(b)) {
         devices.entry(code_of(run[0])).or_default().extend_from_slice(run);
     }
@@ -96,8 +96,8 @@ fn device_name(analysis: &Analysis, code: u32) -> String {
     let timeline = analysis.timeline;
     let number = timeline.ids.number(code);
     let devices = &timeline.about.devices;
-    // AMD numbers devices in kernels otherwise than in the properties: any one will do when all
-    // are alike.
+    // On AMD, the device numbers of kernels differ from those in the properties. If all devices
+    // have the same name, the first one is used.
     let found = devices.iter().find(|device| Some(device.id) == number);
     let alike =
         || devices.first().filter(|first| devices.iter().all(|device| device.name == first.name));
@@ -111,7 +111,7 @@ fn device_name(analysis: &Analysis, code: u32) -> String {
         .map_or_else(String::new, |peak| peak.name.clone())
 }
 
-/// What a piece of device work is for. The first that runs holds the device.
+/// Role of a device operation, in order of precedence for exposed time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Role {
     Compute,
@@ -123,7 +123,7 @@ pub(crate) fn role(analysis: &Analysis, row: u32) -> Role {
     role_of(analysis.activity(row), analysis.rules.is_communication(analysis.class(row)))
 }
 
-/// The same for many rows: what depends on the class alone is looked up once.
+/// Like [`role`], for many rows: classes are looked up once.
 fn roles<'a>(analysis: &'a Analysis) -> impl Fn(u32) -> Role + 'a {
     let classes = 0..analysis.rules.classes().len() as u16;
     let communicates: Vec<bool> =
@@ -162,7 +162,7 @@ fn streams(analysis: &Analysis, rows: &[u32]) -> Vec<Stream> {
     streams
 }
 
-/// Calls in which the host waits for a device, by track.
+/// Runtime calls in which the host waits for a device, by track.
 pub(crate) struct Waits(FxHashMap<u32, Vec<(i64, i64)>>);
 
 impl Waits {
@@ -184,7 +184,7 @@ impl Waits {
         Waits(by_track)
     }
 
-    /// Whether the last wait on the track that began before `before` ended behind `after`.
+    /// Whether the last wait on the track that began before `before` ended after `after`.
     fn ended_between(&self, track: u32, after: i64, before: i64) -> bool {
         let Some(calls) = self.0.get(&track) else { return false };
         let next = calls.partition_point(|&(start, _)| start < before);
@@ -199,22 +199,23 @@ fn waits(name: &str) -> bool {
         || name == "hipMemcpyWithStream"
 }
 
-/// Why nothing ran.
+/// Cause of an idle gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
-    /// The next work was launched after the device had run dry.
+    /// The next operation was launched after the device went idle.
     HostBound,
-    /// The same, and the host had been waiting for the device.
+    /// The next operation was launched after the device went idle, because the host waited for the
+    /// device.
     Synchronisation,
-    /// The next work was launched before, or its launch is not known.
+    /// The next operation was launched before the device went idle, or is unlinked.
     Other,
 }
 
 impl Cause {
-    /// All causes, in the order of their numbers.
+    /// All causes, by number.
     pub const ALL: [Cause; 3] = [Cause::HostBound, Cause::Synchronisation, Cause::Other];
 
-    /// Its word in tables.
+    /// Its name in tables.
     pub fn word(self) -> &'static str {
         match self {
             Cause::HostBound => "host-bound",
@@ -224,19 +225,19 @@ impl Cause {
     }
 }
 
-/// A stretch between two pieces of work in which a device did nothing.
+/// An idle gap of a device between two operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// The row of the device table that ended it.
     pub next: u32,
-    /// Its length.
+    /// Its duration.
     pub dur_ns: i64,
-    /// Why it was there.
+    /// Its cause.
     pub cause: Cause,
 }
 
-/// Gaps in the work of a device, each with the row that ended it and why it was there, by the launch
-/// of that row.
+/// Idle gaps of a device, each with the row that ended it. The launch of that row determines the
+/// cause.
 pub(crate) fn gaps<'a>(
     analysis: &'a Analysis,
     waits: &'a Waits,
@@ -266,7 +267,7 @@ pub(crate) fn gaps<'a>(
     })
 }
 
-/// Why there were gaps in the work of a device, from `start` on.
+/// Sums the idle gaps of a device from `start` on by cause.
 fn idle(analysis: &Analysis, gaps: &[Gap], start: i64) -> Idle {
     let mut idle = Idle::default();
     let ts = &analysis.timeline.gpu.spans.ts;
@@ -285,7 +286,7 @@ fn idle(analysis: &Analysis, gaps: &[Gap], start: i64) -> Idle {
     idle
 }
 
-/// From the host's call to the device's start. A graph replay counts once, by its first work.
+/// Launch latencies. A graph replay counts once, by its first operation.
 pub(super) fn launches(analysis: &Analysis) -> Launches {
     let timeline = analysis.timeline;
     let (gpu, calls) = (&timeline.gpu, &timeline.runtime.spans);
@@ -304,7 +305,7 @@ pub(super) fn launches(analysis: &Analysis) -> Launches {
         let start = gpu.spans.ts[row as usize];
         let wait = start.saturating_sub(calls.ts[launch]);
         if wait < 0 {
-            continue; // clocks of host and device disagree
+            continue; // The clocks of host and device disagree.
         }
         latency.push(wait);
         call.push(calls.dur[launch].max(0));
@@ -325,7 +326,7 @@ pub(super) fn launches(analysis: &Analysis) -> Launches {
     }
 }
 
-/// For every row of the device table, when its stream was last busy before it.
+/// For every row of the device table, the latest end of earlier operations on its stream.
 fn ends_before(analysis: &Analysis) -> Vec<i64> {
     let gpu = &analysis.timeline.gpu;
     let mut before = vec![i64::MIN; gpu.spans.len()];

@@ -1,24 +1,24 @@
-//! Who holds a device at each moment: its time is cut so that the parts add up, however much of the
-//! work runs in parallel.
+//! Attribution of device time to operations, such that the parts add up even if operations overlap.
 //!
-//! While computation runs, communication and copies beside it cost nothing; of several that compute,
-//! each has its part of the moment.
+//! Compute takes precedence over communication, and communication over copies. Concurrent
+//! operations of the same role share the time equally.
 
 use super::devices::{Role, role};
 use super::summary::Analysis;
 
-/// Pieces of work that share a moment, at most; of more, the ones that end last have it.
+/// Maximum number of concurrent operations that share time. Beyond it, those that end last are
+/// kept.
 const MOST_AT_ONCE: usize = 64;
 
-/// A piece of work that runs.
+/// A running operation.
 struct Running {
     row: u32,
     role: Role,
     end: i64,
 }
 
-/// Adds to every row of the device table the time that it holds its device. `rows` are those of one
-/// device, sorted by start.
+/// Adds the exposed time of each operation to `of_row`. `rows` are the rows of one device in the
+/// device table, sorted by start.
 pub(crate) fn add_exposed(analysis: &Analysis, rows: &[u32], of_row: &mut [i64]) {
     let spans = &analysis.timeline.gpu.spans;
     let mut running: Vec<Running> = vec![];
@@ -43,7 +43,7 @@ pub(crate) fn add_exposed(analysis: &Analysis, rows: &[u32], of_row: &mut [i64])
     run(&mut running, &mut now, i64::MAX, of_row);
 }
 
-/// Lets time pass until `until`, or until nothing runs.
+/// Advances to `until`, or until no operation is running.
 fn run(running: &mut Vec<Running>, now: &mut i64, until: i64, of_row: &mut [i64]) {
     while let Some(first_end) = running.iter().map(|piece| piece.end).min()
         && *now < until
@@ -59,7 +59,7 @@ fn share(running: &[Running], time: i64, of_row: &mut [i64]) {
     let Some(role) = running.iter().map(|piece| piece.role).min() else { return };
     let holders = || running.iter().filter(|piece| piece.role == role);
     let count = holders().count() as i64;
-    // What does not divide goes to the first, so that nothing is lost.
+    // The first holder gets the remainder of the division.
     let mut rest = time % count;
     for piece in holders() {
         of_row[piece.row as usize] += time / count + std::mem::take(&mut rest);

@@ -1,8 +1,8 @@
-//! Device work to where it came from: kernel → launch by correlation → the operator, Python
-//! frames and phase at the launch, on the launching thread.
+//! Links device operations to their origin: to the launch by correlation id, and from there to the
+//! operator, Python frames and phase on the launching thread.
 //!
-//! One launch may have many kernels (a graph replay). The external id is only used for device
-//! work whose launch was not recorded.
+//! One launch may start many kernels (a graph replay). The external id is only used for operations
+//! whose launch was not recorded.
 
 use super::nest::{self, Moment};
 use super::phase::Phases;
@@ -11,7 +11,7 @@ use crate::model::timeline::{Spans, Timeline};
 use rustc_hash::FxHashMap;
 use std::thread;
 
-/// Fills the columns of the device table that say where work came from.
+/// Fills in the device table's columns for launch, operator, Python frame, module and phase.
 pub fn link(timeline: &mut Timeline, phases: &Phases) {
     let launch = launches(timeline);
     let mut moments: Vec<Moment> = {
@@ -57,10 +57,10 @@ pub fn link(timeline: &mut Timeline, phases: &Phases) {
     (gpu.phase, gpu.launch) = (phase.into(), launch.into());
 }
 
-/// How far up the operators and frames around a launch are looked through.
+/// Maximum number of enclosing operators and frames examined per launch.
 const DEEPEST: usize = 256;
 
-/// What operators say about every launch.
+/// Operator and phase of every launch.
 struct OpsAt {
     op: Vec<u32>,
     phase: Vec<u8>,
@@ -85,7 +85,7 @@ fn ops_at(timeline: &Timeline, phases: &Phases, moments: &[Moment]) -> OpsAt {
     at
 }
 
-/// What Python frames say about every launch.
+/// Python frame and module of every launch.
 struct PythonAt {
     python: Vec<u32>,
     module: Vec<u32>,
@@ -106,7 +106,7 @@ fn python_at(timeline: &Timeline, moments: &[Moment]) -> PythonAt {
     at
 }
 
-/// The runtime row of every device row, `NONE` where the correlation has none.
+/// The runtime row of every device row; `NONE` without a matching correlation id.
 fn launches(timeline: &Timeline) -> Vec<u32> {
     let runtime = &timeline.runtime;
     let looks_like_launch = NameMemo::new(timeline, |name| {
@@ -118,14 +118,14 @@ fn launches(timeline: &Timeline) -> Vec<u32> {
     timeline.gpu.correlation.iter().map(|&correlation| table.get(correlation)).collect()
 }
 
-/// Rows by an id: an array while the ids are dense, a hash map otherwise.
+/// Rows by id: an array if the ids are dense, else a hash map.
 enum RowsById {
     Dense(Vec<u32>),
     Sparse(FxHashMap<u32, u32>),
 }
 
 impl RowsById {
-    /// `better(old, new)` says whether a later row with the same id takes the place of an earlier.
+    /// `better(old, new)` decides whether a later row with the same id replaces an earlier one.
     fn new(ids: &[u32], better: impl Fn(u32, u32) -> bool) -> RowsById {
         let largest = ids.iter().copied().filter(|&id| id != NONE).max().unwrap_or(0) as usize;
         let rows = ids.iter().enumerate().filter(|(_, id)| **id != NONE);
@@ -172,13 +172,13 @@ fn hint_by_external_id(timeline: &Timeline, launch: &[u32], op: &mut [u32]) {
     }
 }
 
-/// A property of names, computed once a name.
+/// A property of names, computed once per name.
 pub(crate) struct NameMemo<F> {
     known: std::cell::RefCell<Vec<u8>>,
     compute: F,
 }
 
-/// Marks names whose property is not known yet.
+/// Marks names whose property is not computed yet.
 const UNKNOWN: u8 = u8::MAX;
 
 impl<F: Fn(&str) -> u8> NameMemo<F> {
@@ -208,18 +208,18 @@ fn frame_role(name: &str) -> u8 {
     }
 }
 
-/// Whether a Python frame is neither built in nor the framework's own.
+/// Whether a Python frame belongs to neither the interpreter nor the framework.
 pub(crate) fn is_users(frame: &str) -> bool {
     let own = ["<", "torch/", "threading.py(", "contextlib.py(", "nn.Module: "];
     !own.iter().any(|start| frame.starts_with(start)) && !frame.contains("site-packages/torch/")
 }
 
-/// Phases by time: each start, sorted, with the phase from there on.
+/// Phases by time: sorted start times, each with the phase that begins there.
 #[derive(Default)]
 struct Segments(Vec<(i64, u8)>);
 
 impl Segments {
-    /// From marks that may nest: the one that started last counts.
+    /// Built from annotations that may nest; the one that started last takes precedence.
     fn new(spans: &Spans, mut marks: Vec<(u32, u8)>) -> Segments {
         marks.sort_by_key(|&(row, _)| {
             (spans.ts[row as usize], std::cmp::Reverse(spans.dur[row as usize]))
@@ -255,7 +255,7 @@ impl Segments {
     }
 }
 
-/// The phase of every launch by the annotations around it: those of its own thread first.
+/// The phase of every launch by its enclosing annotations; those of its own thread take precedence.
 fn marked_phases(timeline: &Timeline, phases: &Phases, moments: &[Moment]) -> Vec<u8> {
     let mut found = vec![0; timeline.runtime.spans.len()];
     let spans = &timeline.annotations.spans;
@@ -279,7 +279,7 @@ fn marked_phases(timeline: &Timeline, phases: &Phases, moments: &[Moment]) -> Ve
     found
 }
 
-/// Phases by the annotations on the device, for work without a recorded launch.
+/// Phases by annotations on the device, for operations without a recorded launch.
 fn own_phases(timeline: &Timeline, phases: &Phases) -> Segments {
     Segments::new(&timeline.annotations.spans, marks(timeline, phases, "gpu_user_annotation"))
 }

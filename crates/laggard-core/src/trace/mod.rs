@@ -1,4 +1,4 @@
-//! What is computed from a [`Timeline`](crate::model::timeline::Timeline): links, phases, summaries.
+//! Analysis of a [`Timeline`](crate::model::timeline::Timeline): links, phases and summaries.
 
 mod breakdown;
 pub(crate) mod devices;

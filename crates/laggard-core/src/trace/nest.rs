@@ -1,4 +1,4 @@
-//! What was going on around a moment: spans of a track that enclose a point in time.
+//! Finds the spans of a track that enclose a point in time.
 
 use crate::model::timeline::Spans;
 
@@ -7,16 +7,15 @@ use crate::model::timeline::Spans;
 pub(crate) struct Moment {
     pub(crate) track: u32,
     pub(crate) ts: i64,
-    /// What the asker knows it by.
+    /// Identifier chosen by the caller.
     pub(crate) asker: u32,
 }
 
-/// Of rows that overlap, no more than this many are looked through.
+/// Maximum number of overlapping rows examined.
 const DEEPEST: usize = 4096;
 
-/// Calls `visit` for every moment with the rows of `spans` that are open then on its track,
-/// outermost first. Moments must be sorted. A row that does not end within the one around it is
-/// still visited while it lasts.
+/// Calls `visit` for every moment with the rows of `spans` that are open on its track, outermost
+/// first. Moments must be sorted. Rows that outlast their enclosing row are visited until they end.
 pub(crate) fn visit(
     spans: &Spans,
     tracks: usize,
@@ -29,7 +28,7 @@ pub(crate) fn visit(
     for moments in moments.chunk_by(|a, b| a.track == b.track) {
         let mut rows = by_track.rows(moments[0].track).iter().copied().peekable();
         open.clear();
-        // Whether some row may outlast the one around it, so that closed ones lie below open ones.
+        // Whether a row may outlast its enclosing row, so that closed rows lie below open ones.
         let mut overlapping = false;
         for moment in moments {
             while let Some(row) = rows.next_if(|&row| spans.ts[row as usize] <= moment.ts) {
@@ -52,21 +51,21 @@ pub(crate) fn visit(
     }
 }
 
-/// Takes rows off the top that ended before `ts`.
+/// Pops rows that ended before `ts`.
 fn close(open: &mut Vec<u32>, spans: &Spans, ts: i64) {
     while open.last().is_some_and(|&row| spans.end(row as usize) < ts) {
         open.pop();
     }
 }
 
-/// Rows of a table, track by track, by start and then longest first.
+/// Rows of a table grouped by track, sorted by start, then longest first.
 struct RowsByTrack {
     rows: Vec<u32>,
     starts: Vec<usize>,
 }
 
 impl RowsByTrack {
-    /// Only tracks that have moments get their rows.
+    /// Skips tracks without moments.
     fn new(spans: &Spans, tracks: usize, moments: &[Moment]) -> RowsByTrack {
         let mut wanted = vec![false; tracks];
         for moment in moments {
@@ -119,8 +118,8 @@ mod tests {
     }
 
     #[test]
-    fn rows_open_at_a_moment_are_found_on_its_track_only() {
-        // Unsorted, nested, on two tracks, and one (row 3) that outlasts the row around it.
+    fn only_open_rows_of_the_same_track_are_found() {
+        // Unsorted, nested and on two tracks; row 3 outlasts its enclosing row.
         let spans = spans(&[(0, 10, 5), (0, 0, 100), (1, 0, 100), (0, 20, 200), (0, 30, 10)]);
         let mut moments: Vec<Moment> = [(0, 12), (0, 16), (0, 35), (0, 150), (1, 35), (0, 300)]
             .iter()

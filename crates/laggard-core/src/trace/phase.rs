@@ -1,55 +1,55 @@
-//! Phases of inference and training, told from the names of annotations and operators.
+//! Phases of inference and training, detected by the names of annotations and operators.
 //!
-//! A phase is a number, as the `phase` column of the GPU table holds it: [`Phase`] for the ones
-//! every workload shares, [`FIRST_USER`] and up for the user's own.
+//! A phase is a number, as in the `phase` column of the GPU table: [`Phase`] for built-in phases,
+//! [`FIRST_USER`] and up for user-defined phases.
 
-/// The phases that laggard knows by itself.
+/// Built-in phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Phase {
-    /// No annotation says.
+    /// No phase annotation.
     None = 0,
-    /// Prompts are read.
+    /// Processing of prompts.
     Prefill = 1,
-    /// Tokens are generated.
+    /// Generation of tokens.
     Decode = 2,
-    /// One batch does both.
+    /// A batch with prefill and decode.
     Mixed = 3,
-    /// The forward pass, of training or of a model run on its own.
+    /// The forward pass of training or inference.
     Forward = 4,
     /// The backward pass.
     Backward = 5,
-    /// The optimizer's step.
+    /// The optimizer step.
     Optimizer = 6,
 }
 
-/// The number of the first phase of the user's own.
+/// Number of the first user-defined phase.
 pub const FIRST_USER: u8 = 7;
 
 const LABELS: [&str; FIRST_USER as usize] =
     ["none", "prefill", "decode", "mixed", "forward", "backward", "optimizer"];
 
-/// Which names mean which phase.
+/// Maps names to phases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Phases {
-    /// The user's phases, each a name and the pattern of its annotations: a text that stands
-    /// anywhere in the annotation, in any case, where `*` stands for any characters. Tried before
-    /// the known forms. A name used before, or that of a known phase, means that phase.
+    /// User-defined phases: a name and a pattern for annotations. A pattern matches anywhere in the
+    /// annotation, ignoring case; `*` matches any characters. User-defined patterns take precedence
+    /// over built-in ones. A name that is already defined, or built in, refers to that phase.
     pub user: Vec<(String, String)>,
 }
 
 impl Phases {
-    /// The phase an annotation opens, if it opens one.
+    /// The phase that an annotation starts, if any.
     pub fn of_annotation(&self, name: &str) -> Option<u8> {
         self.of_user(name).or_else(|| known(name).map(|phase| phase as u8))
     }
 
-    /// The phase an operator belongs to, if its name alone tells.
+    /// The phase of an operator, if its name determines it.
     pub fn of_op(&self, name: &str) -> Option<u8> {
         self.of_user(name).or_else(|| known_op(name).map(|phase| phase as u8))
     }
 
-    /// The word for a phase.
+    /// The label of a phase.
     pub fn label(&self, phase: u8) -> &str {
         let user = || self.user.get(usize::from(phase.checked_sub(FIRST_USER)?));
         match LABELS.get(usize::from(phase)) {
@@ -58,7 +58,7 @@ impl Phases {
         }
     }
 
-    /// The phase a word stands for, in any case.
+    /// The phase with a label, ignoring case.
     pub fn parse(&self, label: &str) -> Option<u8> {
         let label = label.trim();
         let known = LABELS.iter().position(|known| known.eq_ignore_ascii_case(label));
@@ -81,7 +81,7 @@ impl Phases {
     }
 }
 
-/// The number of a profiler's step, `ProfilerStep#12`.
+/// The number of a profiler step, such as `ProfilerStep#12`.
 pub fn step_number(name: &str) -> Option<u64> {
     name.strip_prefix("ProfilerStep#")?.trim().parse().ok()
 }
@@ -101,7 +101,7 @@ fn known(name: &str) -> Option<Phase> {
         };
     }
     if let Some(mode) = sglang_mode(name) {
-        // A draft model's extend and the check of its tokens are parts of generating.
+        // Extension of a draft model and verification of its tokens are part of decoding.
         return match mode {
             "DECODE" | "TARGET_VERIFY" | "DRAFT_EXTEND" | "DRAFT_EXTEND_V2" => Some(Phase::Decode),
             "MIXED" => Some(Phase::Mixed),
@@ -112,10 +112,10 @@ fn known(name: &str) -> Option<Phase> {
     by_words(name)
 }
 
-/// Phases by the plain words in a name: `## forward ##`, `Optimizer.step#SGD.step`,
+/// Detects a phase by words in a name: `## forward ##`, `Optimizer.step#SGD.step`,
 /// `DistributedDataParallel.forward`, `model_prefill`.
 fn by_words(name: &str) -> Option<Phase> {
-    // vLLM's scopes within an iteration: their "forward" is no phase of its own.
+    // The scopes of vLLM within an iteration are not separate phases.
     if step_number(name).is_some() || name.starts_with("gpu_model_runner") {
         return None;
     }
@@ -147,14 +147,15 @@ fn known_op(name: &str) -> Option<Phase> {
     if backward {
         return Some(Phase::Backward);
     }
-    // Traces of 2021 record annotations as operators; operators proper have a namespace.
+    // Traces from 2021 record annotations as operators. Real operators have a namespace.
     if name.contains("::") { None } else { known(name) }
 }
 
-/// Requests in a serving engine's batch that read their prompt, and that generate.
+/// Number of prefill and decode requests in the batch of a serving engine.
 fn batch(name: &str) -> Option<(u64, u64)> {
     if name.starts_with("execute_") {
-        // vLLM: execute_context_1(888_788544)_generation_0(0), execute_32_context_0(sq0…)_generation_32(…)
+        // vLLM: execute_context_1(888_788544)_generation_0(0),
+        // execute_32_context_0(sq0…)_generation_32(…)
         return Some((number_after(name, "context_")?, number_after(name, "generation_")?));
     }
     if name.contains("_forward_step") || name.starts_with("executeStep") {
@@ -164,7 +165,7 @@ fn batch(name: &str) -> Option<(u64, u64)> {
     None
 }
 
-/// `DECODE` of `step[DECODE bs=32]`.
+/// Extracts `DECODE` from `step[DECODE bs=32]`.
 fn sglang_mode(name: &str) -> Option<&str> {
     let inside = name.strip_prefix("step[")?.split(']').next()?;
     let mode = inside.split_whitespace().next()?;
@@ -183,7 +184,7 @@ fn number_before(text: &str, mark: &str) -> Option<u64> {
     rest.get(start..)?.parse().ok()
 }
 
-/// Whether the parts of a pattern between its `*` follow each other in a text.
+/// Whether the parts of a pattern between its `*` occur in a text in order.
 fn fits(text: &str, pattern: &str) -> bool {
     let mut rest = text;
     let found = pattern.split('*').all(|part| match rest.find(part) {
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_phases() {
+    fn user_defined_phases() {
         let pairs =
             [("warm-up", "warm*run"), ("decode", "gen_loop"), ("warm-up", "heat"), ("all", "*x*")];
         let phases = Phases { user: pairs.map(|(a, b)| (a.to_string(), b.to_string())).to_vec() };
@@ -315,7 +316,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_name_is_looked_at_without_panic(name in "\\PC{0,40}|(execute_|step\\[|context_|ctx reqs|[0-9é*]){0,6}", pattern in "\\PC{0,8}") {
+        fn arbitrary_names_do_not_panic(name in "\\PC{0,40}|(execute_|step\\[|context_|ctx reqs|[0-9é*]){0,6}", pattern in "\\PC{0,8}") {
             let phases = Phases { user: vec![("mine".into(), pattern)] };
             let phase = phases.of_annotation(&name);
             prop_assert!(phase.is_none_or(|phase| phases.parse(phases.label(phase)) == Some(phase)));

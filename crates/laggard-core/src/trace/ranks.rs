@@ -1,89 +1,89 @@
-//! Several ranks of one job, side by side: who is slow, and who keeps the others waiting.
+//! Comparison of the ranks of one job, and detection of stragglers.
 //!
-//! Collectives are matched by operation, group and order. The rank that comes last is the one
-//! whose collective is shortest, as all others wait in theirs; that needs no common clock. Start
-//! skew does, and is only as good as the hosts' clocks.
+//! Collectives are matched by operation, group and order. The rank that arrives last has the
+//! shortest duration, because all others wait inside the collective. This needs no common clock.
+//! The start skew depends on synchronized host clocks.
 
 use super::summary::{Analysis, Spread, Summary};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-/// What the comparison needs of one rank.
+/// Input of the comparison for one rank.
 #[derive(Clone, Debug, Default)]
 pub struct Rank {
     /// The file.
     pub path: String,
-    /// The rank, if the trace says.
+    /// The rank, if the trace has it.
     pub rank: Option<i64>,
-    /// Its summary.
+    /// Summary of the trace.
     pub summary: Summary,
-    /// Its collectives, in order of time.
+    /// Its collectives, sorted by start.
     pub arrivals: Vec<Arrival>,
 }
 
-/// One rank's part in one collective.
+/// Participation of one rank in one collective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Arrival {
-    /// Operation, or the kernel's name where the trace has no details.
+    /// Operation, or the kernel name if the trace has no details.
     pub operation: String,
-    /// Process group by name and ranks, empty where unknown.
+    /// Name and ranks of the process group; empty if unknown.
     pub group: String,
-    /// Start, nanoseconds since the epoch.
+    /// Start, in nanoseconds since the epoch.
     pub start_ns: i64,
     /// Duration.
     pub dur_ns: i64,
 }
 
-/// Ranks side by side.
+/// Comparison of ranks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ranks {
-    /// One row a rank, by rank.
+    /// One row per rank, sorted by rank.
     pub rows: Vec<RankRow>,
-    /// Collectives that several ranks took part in, by operation.
+    /// Collectives matched across ranks, by operation.
     pub collectives: Vec<CollectiveSkew>,
 }
 
-/// One rank.
+/// One rank, summed over its devices.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RankRow {
     /// The file.
     pub path: String,
-    /// The rank, if the trace says.
+    /// The rank, if the trace has it.
     pub rank: Option<i64>,
-    /// Kernels.
+    /// Number of kernels.
     pub kernels: u64,
-    /// From the first to the last device work.
+    /// From the first start to the last end of device operations.
     pub span_ns: i64,
-    /// Something ran.
+    /// Time with at least one operation running.
     pub busy_ns: i64,
-    /// Compute ran.
+    /// Time with compute running.
     pub compute_ns: i64,
-    /// Communication ran and no compute.
+    /// Communication time not overlapped by compute.
     pub exposed_communication_ns: i64,
-    /// Nothing ran.
+    /// Time without any operation running.
     pub idle_ns: i64,
-    /// Of that, waiting for the host.
+    /// Idle time spent waiting for the host.
     pub host_bound_ns: i64,
-    /// Step on the host, if there are steps.
+    /// Step duration on the host, if there are steps.
     pub step_ns: Option<Spread>,
-    /// Collectives in which this rank came last, of those matched.
+    /// Matched collectives in which this rank arrived last.
     pub last_in: u64,
-    /// Collectives matched.
+    /// Collectives matched with other ranks.
     pub matched: u64,
 }
 
-/// How far apart ranks come to a collective.
+/// Arrival skew of the collectives of one operation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CollectiveSkew {
     /// Operation.
     pub operation: String,
-    /// Collectives matched.
+    /// Number of matched collectives.
     pub count: u64,
-    /// From the first rank's start to the last one's.
+    /// From the first to the last start.
     pub start_skew_ns: Spread,
-    /// From the shortest to the longest duration: the wait of the first for the last.
+    /// Longest minus shortest duration: how long the first rank waits for the last.
     pub wait_ns: Spread,
-    /// The rank that came last most often, by its row, and how often.
+    /// Row of the rank that arrived last most often, and how often it did.
     pub straggler: (usize, u64),
 }
 
@@ -112,20 +112,20 @@ pub fn arrivals(analysis: &Analysis) -> Vec<Arrival> {
     arrivals
 }
 
-/// A rank's part in a collective that others took part in.
+/// Participation of one rank in a matched collective.
 struct Part {
     row: usize,
     start_ns: i64,
     dur_ns: i64,
 }
 
-/// Puts ranks side by side.
+/// Compares ranks.
 pub fn side_by_side(mut ranks: Vec<Rank>) -> Ranks {
     ranks.sort_by(|a, b| {
         (a.rank.unwrap_or(i64::MAX), &a.path).cmp(&(b.rank.unwrap_or(i64::MAX), &b.path))
     });
     let mut rows: Vec<RankRow> = ranks.iter().map(row).collect();
-    // The n-th collective of an operation and group on every rank.
+    // The n-th collective of an operation and group is matched across ranks.
     let mut matches: FxHashMap<(&str, &str, usize), Vec<Part>> = FxHashMap::default();
     for (i, rank) in ranks.iter().enumerate() {
         let mut seen: FxHashMap<(&str, &str), usize> = FxHashMap::default();
@@ -231,8 +231,8 @@ mod tests {
     }
 
     #[test]
-    fn the_rank_that_comes_last_has_the_shortest_collective() {
-        // Rank 1 comes 50 late twice; rank 0 comes 5 late once. Rank 0 has one more, unmatched.
+    fn last_rank_has_the_shortest_collective() {
+        // Rank 1 is 50 late twice, rank 0 is 5 late once. Rank 0 has one more unmatched collective.
         let ranks = side_by_side(vec![
             rank(1, &[(150, 10), (250, 10), (300, 15)]),
             rank(0, &[(100, 60), (200, 60), (305, 10), (400, 1)]),

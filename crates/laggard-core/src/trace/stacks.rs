@@ -1,31 +1,31 @@
-//! Device time by operator and the Python stack of its launch.
+//! Device time by operator and Python stack of the launch.
 
 use super::summary::Analysis;
 use crate::model::NONE;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// Device work launched by one operator from one Python line.
+/// Device operations launched by one operator from one Python line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stack {
     /// Operator.
     pub op: String,
-    /// Pieces of device work.
+    /// Number of device operations.
     pub count: u64,
-    /// Their time.
+    /// Sum of their durations.
     pub time_ns: i64,
     /// Frames of the first such launch, outermost first.
     pub frames: Vec<String>,
 }
 
-/// Deeper stacks are cut at their outer end.
+/// Maximum stack depth; outer frames beyond it are dropped.
 const DEEPEST: usize = 256;
 
-/// The stacks of the analysis's device work, by time.
+/// The stacks of all device operations, most time first.
 pub fn stacks(analysis: &Analysis, top: Option<usize>) -> Vec<Stack> {
     let timeline = analysis.timeline;
     let (gpu, ops, python) = (&timeline.gpu, &timeline.ops, &timeline.python);
-    // Operator and innermost line to count, time and the first row.
+    // Count, time and first row by operator and innermost line.
     let mut groups: FxHashMap<(u32, u32), (u64, i64, u32)> = FxHashMap::default();
     for &row in &analysis.rows {
         let (op, frame) = (gpu.op[row as usize] as usize, gpu.python[row as usize] as usize);

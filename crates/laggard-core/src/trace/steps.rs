@@ -1,4 +1,4 @@
-//! Steps of a training loop, or iterations of a serving loop.
+//! Training steps and serving iterations.
 
 use super::phase::{is_iteration, step_number};
 use super::summary::{Analysis, Spread, Step, Steps};
@@ -6,12 +6,12 @@ use crate::model::NONE;
 use crate::model::timeline::{Spans, Timeline};
 use std::cmp::Reverse;
 
-/// The steps that are marked on the host, all of them, with the device work launched in each.
+/// All steps annotated on the host, with the device time launched in each.
 pub fn steps(analysis: &Analysis) -> Option<Steps> {
     Some(stepped(analysis)?.0)
 }
 
-/// The same, and in which of them each row of the analysis was launched; `NONE` where in none.
+/// The steps, and the step in which each row of the analysis was launched; `NONE` outside steps.
 pub fn stepped(analysis: &Analysis) -> Option<(Steps, Vec<u32>)> {
     let timeline = analysis.timeline;
     let (marker, spans, marks) = marks(timeline)?;
@@ -38,15 +38,15 @@ pub fn stepped(analysis: &Analysis) -> Option<(Steps, Vec<u32>)> {
     Some((Steps { marker: marker.to_owned(), duration_ns, gpu_ns, rows }, of_rows))
 }
 
-/// In which of these stretches of the host's time each row of the analysis was launched; `NONE` where
-/// in none, or where the launch is not known. Stretches are in order and do not overlap.
+/// Index of the host time range in which each row of the analysis was launched; `NONE` outside all
+/// ranges and for unlinked rows. Ranges are sorted and do not overlap.
 pub(crate) fn launched_in(analysis: &Analysis, bounds: &[(i64, i64)]) -> Vec<u32> {
     let timeline = analysis.timeline;
     let mut latest = 0;
     let of_row = |&row: &u32| {
         let launch = timeline.gpu.launch[row as usize] as usize;
         let Some(&launched) = timeline.runtime.spans.ts.get(launch) else { return NONE };
-        // Mostly it is that of the row before.
+        // Usually the same range as for the previous row.
         let is_latest = |&(start, end): &(i64, i64)| start <= launched && launched < end;
         if bounds.get(latest).is_some_and(is_latest) {
             return latest as u32;
@@ -61,12 +61,12 @@ pub(crate) fn launched_in(analysis: &Analysis, bounds: &[(i64, i64)]) -> Vec<u32
     analysis.rows.iter().map(of_row).collect()
 }
 
-/// What marks steps, and the marks in order of time.
+/// The kind of step marker, and its rows sorted by time.
 pub(crate) fn marks(timeline: &Timeline) -> Option<(&'static str, &Spans, Vec<u32>)> {
     let is_step: fn(&str) -> bool = |name| step_number(name).is_some();
     let candidates = [
         ("ProfilerStep", &timeline.annotations.spans, is_step),
-        // Traces of 2021 have steps among the operators.
+        // Traces from 2021 record steps as operators.
         ("ProfilerStep", &timeline.ops.spans, is_step),
         ("iteration", &timeline.annotations.spans, is_iteration),
     ];
@@ -76,7 +76,7 @@ pub(crate) fn marks(timeline: &Timeline) -> Option<(&'static str, &Spans, Vec<u3
     marked.into_iter().find(|(_, _, marks)| !marks.is_empty())
 }
 
-/// Rows on the host with such names, in order of time; of rows within rows the outer ones count.
+/// Host rows whose names satisfy `is`, sorted by time, without nested ones.
 fn outermost(timeline: &Timeline, spans: &Spans, is: fn(&str) -> bool) -> Vec<u32> {
     let category = |row: u32| &timeline.kinds[spans.kind[row as usize] as usize].category;
     let mut rows: Vec<u32> = (0..spans.len() as u32)

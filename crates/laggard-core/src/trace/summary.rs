@@ -1,4 +1,4 @@
-//! What a trace says, small enough to be kept in its index: the default report needs nothing else.
+//! Summary of a trace, stored in its index. The default report needs no other data.
 
 use super::breakdown::{By, breakdown};
 use super::phase::Phases;
@@ -10,87 +10,87 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::thread;
 
-/// Rows of a breakdown that the summary keeps; what is beyond is summed up.
+/// Maximum rows per breakdown in the summary; the total includes the others.
 pub const ROWS_KEPT: usize = 200;
 
-/// What is behind this in a name does not matter to its class.
+/// Number of bytes of a name that are used to classify it.
 const LONGEST_TO_CLASSIFY: usize = 8 << 10;
 
-/// Everything the default report shows.
+/// The data of the default report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// What the trace is.
+    /// Facts about the trace.
     pub about: About,
-    /// Counts and times of the tables.
+    /// Counts and times of all tables.
     pub totals: Totals,
     /// Events by phase letter and category.
     pub categories: Vec<Category>,
-    /// What was lost or repaired, by reason.
+    /// Lost and repaired events by reason.
     pub losses: Vec<Loss>,
-    /// How much device work was traced to its launch.
+    /// Counts of linked device operations.
     pub links: Links,
     /// Busy and idle time of every device.
     pub devices: Vec<Device>,
-    /// By operation class, kernel, phase, CPU operator and Python line, in this order.
+    /// By kernel class, kernel, phase, CPU operator and Python line, in this order.
     pub breakdowns: Vec<Breakdown>,
-    /// From the host's call to the device's start.
+    /// Launch latencies.
     pub launches: Launches,
     /// Copies and fills by kind.
     pub copies: Vec<Copies>,
-    /// Arithmetic achieved, by operator and shape; the [`ROWS_KEPT`] with the most time.
+    /// Arithmetic by operator and shape: the [`ROWS_KEPT`] rows with the most time.
     pub work: Vec<Work>,
-    /// How many rows of arithmetic there are in all.
+    /// Number of rows of `work` before truncation.
     pub work_distinct: u64,
-    /// Collective operations.
+    /// Collectives.
     pub collectives: Vec<Collectives>,
-    /// Steps, or iterations of a serving loop.
+    /// Training steps or serving iterations.
     pub steps: Option<Steps>,
-    /// Share of device time whose kernels no rule caught.
+    /// Share of device time in unclassified kernels.
     pub unclassified_share: f64,
-    /// Memory at its peak on the device that used most, by the allocator's events.
+    /// Peak memory of the device that used most, from allocator events.
     pub peak_memory: Option<PeakMemory>,
 }
 
-/// What the trace is.
+/// Facts about the trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct About {
-    /// Distinct device names with how many there are.
+    /// Distinct device names with their counts.
     pub gpus: Vec<(String, u64)>,
-    /// Rank in a distributed job.
+    /// Rank within the distributed job.
     pub rank: Option<i64>,
-    /// Ranks in the job.
+    /// Number of ranks in the job.
     pub world_size: Option<i64>,
     /// Communication backend.
     pub backend: Option<String>,
-    /// Nanoseconds since the epoch that times are relative to; 0 when they are absolute.
+    /// Base of all times, in nanoseconds since the epoch; 0 if times are absolute.
     pub base_time_ns: i64,
-    /// Other top-level values.
+    /// Other top-level properties.
     pub properties: Vec<(String, String)>,
-    /// Whether operators have shapes.
+    /// Whether input shapes were recorded.
     pub shapes: bool,
-    /// Whether there are Python frames.
+    /// Whether Python stacks were recorded.
     pub stacks: bool,
 }
 
-/// A count and the time it took.
+/// A count and a total time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CountTime {
-    /// How many.
+    /// The count.
     pub count: u64,
-    /// Sum of their durations.
+    /// Sum of durations.
     pub time_ns: i64,
 }
 
-/// Counts and times of the tables.
+/// Counts and times of all tables.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
     /// Objects in the event array.
     pub events: u64,
     /// Size of the uncompressed text.
     pub bytes: u64,
-    /// From the first to the last moment of any span.
+    /// From the earliest start to the latest end of all events.
     pub span_ns: i64,
-    /// The first moment.
+    /// Earliest start.
     pub start_ns: i64,
     /// Kernels.
     pub kernels: CountTime,
@@ -98,130 +98,131 @@ pub struct Totals {
     pub copies: CountTime,
     /// Fills.
     pub fills: CountTime,
-    /// Other work on devices.
+    /// Other device operations.
     pub device: CountTime,
     /// Runtime and driver calls.
     pub runtime: CountTime,
-    /// Operators; nested ones count again.
+    /// Operators; the time of nested ones is counted again.
     pub ops: CountTime,
-    /// Python functions; nested ones count again.
+    /// Python functions; the time of nested ones is counted again.
     pub python: CountTime,
     /// Annotations.
     pub annotations: u64,
-    /// Flow arrows' ends.
+    /// Flow event endpoints.
     pub flows: u64,
-    /// Moments.
+    /// Instant events.
     pub instants: u64,
-    /// Counter values.
+    /// Counter events.
     pub counters: u64,
-    /// Spans of other categories.
+    /// Duration events of other categories.
     pub others: u64,
 }
 
-/// Events of one kind.
+/// Events of one phase letter and category.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Category {
     /// Phase letter.
     pub phase: String,
     /// Category.
     pub category: String,
-    /// How many were kept.
+    /// Number of events kept.
     pub count: u64,
 }
 
 /// Events lost or repaired for one reason.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Loss {
-    /// Word for the reason.
+    /// Identifier of the reason.
     pub reason: String,
-    /// What happened and what was done.
+    /// Description for users.
     pub explanation: String,
-    /// How many.
+    /// Number of events.
     pub count: u64,
-    /// Where the first one stands in the uncompressed text.
+    /// Byte offset of the first one in the uncompressed text.
     pub first_offset: u64,
 }
 
-/// How much device work was traced to its launch.
+/// Counts of linked device operations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Links {
-    /// Rows of device work.
+    /// Device operations.
     pub rows: u64,
-    /// With a runtime call by correlation.
+    /// Linked to a runtime call by correlation id.
     pub launched: u64,
-    /// With an operator around the launch, or by its external id.
+    /// Linked to an operator, by the launch or by the external id.
     pub with_op: u64,
-    /// With a Python function around the launch.
+    /// Linked to a Python function around the launch.
     pub with_python: u64,
-    /// Launches of a recorded graph.
+    /// Graph replays.
     pub graph_launches: u64,
-    /// Device work of those.
+    /// Device operations of graph replays.
     pub graph_rows: u64,
-    /// The most device work of one of them.
+    /// Most device operations of one graph replay.
     pub largest_graph: u64,
 }
 
 /// Busy and idle time of one device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Device {
-    /// Device as the trace numbers it.
+    /// Device number in the trace.
     pub device: String,
-    /// Its name, when known.
+    /// Its name; empty if unknown.
     pub name: String,
-    /// From its first to its last work.
+    /// From the first start to the last end of its operations.
     pub span_ns: i64,
-    /// Something ran.
+    /// Time with at least one operation running.
     pub busy_ns: i64,
-    /// Nothing ran.
+    /// Time without any operation running.
     pub idle_ns: i64,
-    /// Kernels other than communication ran.
+    /// Time with kernels other than communication running.
     pub compute_ns: i64,
-    /// Communication ran.
+    /// Time with communication running.
     pub communication_ns: i64,
-    /// Communication ran and no compute.
+    /// Communication time not overlapped by compute.
     pub exposed_communication_ns: i64,
-    /// Copies or fills ran.
+    /// Time with copies or fills running.
     pub copy_ns: i64,
-    /// Copies or fills ran and nothing else.
+    /// Copy and fill time not overlapped by kernels.
     pub exposed_copy_ns: i64,
-    /// Why nothing ran.
+    /// Idle time by cause.
     pub idle: Idle,
-    /// Its streams, busiest first.
+    /// Streams, busiest first.
     pub streams: Vec<Stream>,
 }
 
 /// Idle time by cause.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Idle {
-    /// Gaps between work.
+    /// Number of idle gaps.
     pub gaps: u64,
-    /// The next work was launched after the device had run dry.
+    /// The next operation was launched after the device went idle.
     pub host_bound_ns: i64,
-    /// The same, and the host had been waiting for the device.
+    /// The next operation was launched after the device went idle, because the host waited for the
+    /// device.
     pub synchronisation_ns: i64,
-    /// The next work was launched before, or its launch is not known.
+    /// The next operation was launched before the device went idle, or is unlinked.
     pub other_ns: i64,
 }
 
-/// Work of one stream.
+/// Operations of one stream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stream {
-    /// Stream as the trace numbers it.
+    /// Stream number in the trace.
     pub stream: String,
-    /// Pieces of work.
+    /// Number of device operations.
     pub count: u64,
-    /// Something ran on it.
+    /// Time with at least one operation running.
     pub busy_ns: i64,
 }
 
-/// Device time by something.
+/// Device time by one key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Breakdown {
-    /// By what.
+    /// The key.
     pub by: By,
-    /// The largest rows, by time.
+    /// Rows with the most time.
     pub rows: Vec<Group>,
-    /// How many rows there are in all.
+    /// Number of rows before truncation.
     pub distinct: u64,
     /// Sum over all rows.
     pub total: CountTime,
@@ -230,58 +231,58 @@ pub struct Breakdown {
 /// One row of a breakdown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Group {
-    /// What.
+    /// Name of the row.
     pub name: String,
-    /// Class of its first piece of work; that of all of them, in a breakdown by class or kernel.
+    /// Class of its first operation; in a breakdown by class or kernel, the class of all.
     pub class: String,
-    /// Pieces of device work.
+    /// Number of device operations.
     pub count: u64,
-    /// Their time.
+    /// Sum of durations.
     pub time_ns: i64,
-    /// The shortest.
+    /// Shortest duration.
     pub min_ns: i64,
-    /// The one in the middle.
+    /// Median duration.
     pub median_ns: i64,
-    /// The longest.
+    /// Longest duration.
     pub max_ns: i64,
 }
 
-/// From the host's call to the device's start.
+/// Launch latencies.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Launches {
-    /// From the start of the call to the start of the work, one a launch.
+    /// From the start of the launch call to the start of the operation, one value per launch.
     pub latency_ns: Spread,
-    /// The same for launches onto a stream that had run dry.
+    /// Latency of launches to an idle stream.
     pub idle_latency_ns: Spread,
-    /// Time the host spent in launch calls.
+    /// Duration of launch calls on the host.
     pub call_ns: Spread,
-    /// Launches onto a stream that was still busy.
+    /// Launches to a busy stream.
     pub queued: u64,
-    /// Work launched but not started, on average over the span.
+    /// Mean number of operations launched but not started, over the span.
     pub mean_queue: f64,
 }
 
-/// The spread of a set of values.
+/// Distribution of a set of values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// How many.
+    /// Number of values.
     pub n: u64,
-    /// The smallest.
+    /// Minimum.
     pub min: i64,
-    /// A quarter is below.
+    /// 25th percentile.
     pub p25: i64,
-    /// The one in the middle.
+    /// Median.
     pub median: i64,
-    /// A quarter is above.
+    /// 75th percentile.
     pub p75: i64,
-    /// 5 % are above.
+    /// 95th percentile.
     pub p95: i64,
-    /// The largest.
+    /// Maximum.
     pub max: i64,
 }
 
 impl Spread {
-    /// The spread of these values, whose order is lost.
+    /// The distribution of these values. Reorders them.
     pub fn of(values: &mut [i64]) -> Spread {
         let n = values.len();
         if n == 0 {
@@ -306,22 +307,22 @@ impl Spread {
 /// Copies or fills of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Copies {
-    /// Name as the trace has it.
+    /// Name in the trace.
     pub kind: String,
-    /// How many.
+    /// Number of operations.
     pub count: u64,
-    /// Bytes moved, where recorded.
+    /// Bytes moved, if recorded.
     pub bytes: i64,
-    /// Time.
+    /// Sum of durations.
     pub time_ns: i64,
-    /// Bytes a second of each, where recorded.
+    /// Bytes per second of each operation, if recorded.
     pub bandwidth: Spread,
 }
 
-/// Arithmetic of one operator at one shape.
+/// Arithmetic of one operator with one shape.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Work {
-    /// Gemm, convolution or attention.
+    /// `gemm`, `convolution` or `attention`.
     pub kind: String,
     /// Operator.
     pub op: String,
@@ -329,96 +330,96 @@ pub struct Work {
     pub shape: String,
     /// Element type.
     pub dtype: String,
-    /// Calls.
+    /// Number of calls.
     pub count: u64,
     /// Device time.
     pub time_ns: i64,
-    /// Floating-point operations in all.
+    /// Total floating-point operations.
     pub flops: f64,
-    /// Operations a second over that time.
+    /// Floating-point operations per second of device time.
     pub flops_per_s: f64,
-    /// Share of the device's peak, where it is known.
+    /// Share of the device's peak rate, if known.
     pub peak_share: Option<f64>,
 }
 
-/// Collective operations of one kind.
+/// Collectives with the same operation, type and group size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Collectives {
     /// Operation.
     pub operation: String,
     /// Element type.
     pub dtype: String,
-    /// Size of the group.
+    /// Ranks in the process group.
     pub ranks: u64,
-    /// How many.
+    /// Number of collectives.
     pub count: u64,
-    /// Bytes of the larger side in all.
+    /// Total of the larger of input and output size.
     pub bytes: i64,
     /// Device time.
     pub time_ns: i64,
-    /// Bus bandwidth of each, bytes a second.
+    /// Bus bandwidth per collective, in bytes per second.
     pub bus_bandwidth: Spread,
 }
 
-/// Steps, or iterations of a serving loop.
+/// Training steps or serving iterations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Steps {
-    /// What marks them.
+    /// `ProfilerStep` or `iteration`.
     pub marker: String,
     /// Duration on the host.
     pub duration_ns: Spread,
-    /// Time of the device work launched in each.
+    /// Device time launched per step.
     pub gpu_ns: Spread,
-    /// Each step, in order of time; the first [`ROWS_KEPT`].
+    /// The first [`ROWS_KEPT`] steps, sorted by start.
     pub rows: Vec<Step>,
 }
 
 /// One step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// Its mark.
+    /// Name of its marker.
     pub name: String,
-    /// Start, relative to the trace's first moment.
+    /// Start, relative to the start of the trace.
     pub start_ns: i64,
     /// Duration on the host.
     pub duration_ns: i64,
-    /// Time of the device work launched in it.
+    /// Device time launched in the step.
     pub gpu_ns: i64,
-    /// Pieces of that work.
+    /// Device operations launched in the step.
     pub gpu_count: u64,
 }
 
-/// Memory at its peak.
+/// Peak memory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PeakMemory {
-    /// In use by tensors, bytes.
+    /// Bytes allocated by tensors.
     pub allocated: i64,
-    /// Held by the allocator, bytes.
+    /// Bytes reserved by the allocator.
     pub reserved: i64,
-    /// Events that say so.
+    /// Number of memory events.
     pub n: u64,
 }
 
-/// A timeline with the rules applied to it, and perhaps narrowed to a phase.
+/// A classified timeline, optionally restricted to a phase.
 pub struct Analysis<'a> {
     /// The tables.
     pub timeline: &'a Timeline,
-    /// The rules.
+    /// Classification rules.
     pub rules: &'a Rules,
-    /// The phases' names.
+    /// Phase definitions.
     pub phases: &'a Phases,
-    /// Rows of the device table that count.
+    /// Selected rows of the device table.
     pub rows: Vec<u32>,
-    /// The phase it is narrowed to.
+    /// The selected phase.
     phase: Option<u8>,
-    /// By name.
+    /// Class by name id.
     classes: Vec<ClassId>,
-    /// By kind.
+    /// Activity by event kind.
     activities: Vec<Activity>,
 }
 
 impl<'a> Analysis<'a> {
-    /// Classifies all device work; `phase` keeps only the work of that phase.
+    /// Classifies all device operations; `phase` selects the operations of one phase.
     pub fn new(
         timeline: &'a Timeline,
         rules: &'a Rules,
@@ -443,7 +444,7 @@ impl<'a> Analysis<'a> {
         analysis
     }
 
-    /// Whether a row of the device table is of the phase that the analysis is narrowed to.
+    /// Whether a row of the device table belongs to the selected phase.
     pub fn keeps(&self, row: u32) -> bool {
         self.phase.is_none_or(|phase| self.timeline.gpu.phase.get(row as usize) == Some(&phase))
     }
@@ -454,17 +455,17 @@ impl<'a> Analysis<'a> {
         self.classes.get(name as usize).copied().unwrap_or(self.rules.other())
     }
 
-    /// What the device did in a row of the device table.
+    /// The activity of a row of the device table.
     pub fn activity(&self, row: u32) -> Activity {
         self.activities[self.timeline.gpu.spans.kind[row as usize] as usize]
     }
 }
 
-/// The summary of a linked timeline.
+/// Summarizes a linked timeline.
 pub fn summarise(analysis: &Analysis) -> Summary {
     let timeline = analysis.timeline;
     let by = |by: By| breakdown(analysis, by, Some(ROWS_KEPT));
-    // Breakdowns take about as long as all the rest.
+    // Breakdowns take about as long as everything else, so they run in a thread.
     let (breakdowns, mut summary) = thread::scope(|scope| {
         let tables = [By::Class, By::Kernel, By::Phase, By::Op, By::Python];
         let breakdowns = scope.spawn(move || tables.map(by).to_vec());
@@ -502,8 +503,7 @@ pub fn summarise(analysis: &Analysis) -> Summary {
     summary
 }
 
-/// Distinct names of the machine's devices with how many there are; by their size where the trace
-/// leaves the name open.
+/// Distinct device names with their counts. Devices without a name are identified by their size.
 pub fn gpus(timeline: &Timeline, rules: &Rules) -> Vec<(String, u64)> {
     let mut gpus: Vec<(String, u64)> = vec![];
     for device in &timeline.about.devices {
@@ -565,7 +565,7 @@ fn totals(analysis: &Analysis) -> Totals {
     }
 }
 
-/// A sum of durations: negative ones count as nothing, and it cannot overflow.
+/// Saturating sum of durations; negative ones count as zero.
 pub(super) fn sum(durations: impl Iterator<Item = i64>) -> i64 {
     durations.fold(0i64, |sum, dur| sum.saturating_add(dur.max(0)))
 }
@@ -627,7 +627,7 @@ fn links(analysis: &Analysis) -> Links {
     links
 }
 
-/// Memory at its peak on the device that used most, else on the host.
+/// Peak memory of the device that used most, else of the host.
 fn peak_memory(timeline: &Timeline) -> Option<PeakMemory> {
     const HOST: u32 = 0;
     let instants = &timeline.instants;

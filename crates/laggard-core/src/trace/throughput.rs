@@ -1,5 +1,5 @@
-//! What devices achieved: bytes of copies, floating-point operations of operators, bus bandwidth
-//! of collectives.
+//! Throughput of devices: bandwidth of copies, arithmetic rate of operators and bus bandwidth of
+//! collectives.
 
 use super::summary::{Analysis, Collectives, Copies, Spread, Work};
 use super::work::{self, WorkKind, bus_factor, dtype_bytes, peak_key};
@@ -47,15 +47,15 @@ pub(super) fn copies(analysis: &Analysis) -> Vec<Copies> {
     copies
 }
 
-/// Arithmetic by operator and shape, where shapes were recorded; all rows, by time.
+/// Arithmetic by operator and shape, if shapes were recorded; all rows, most time first.
 pub fn work(analysis: &Analysis) -> Vec<Work> {
     let timeline = analysis.timeline;
     let (gpu, ops) = (&timeline.gpu, &timeline.ops);
     let peak = device_peak(analysis);
-    // What a call of this name with these inputs computes, its device time and its calls.
+    // Arithmetic per call, device time and number of calls, by operator name and inputs.
     type Inputs = (u32, u32, u32, u32);
     let mut groups: FxHashMap<Inputs, Option<(work::Work, i64, u64)>> = FxHashMap::default();
-    // What is stored as float may be multiplied with fewer bits, as the names of kernels say.
+    // Whether a kernel name indicates that fp32 values are multiplied as tf32.
     let mut is_shortened: FxHashMap<Inputs, bool> = FxHashMap::default();
     let mut counted = vec![false; ops.spans.len()];
     for &row in &analysis.rows {
@@ -79,7 +79,7 @@ pub fn work(analysis: &Analysis) -> Vec<Work> {
             *calls += u64::from(!std::mem::replace(&mut counted[op], true));
         }
     }
-    // Inputs that differ only in what does not matter to the arithmetic are one row.
+    // Inputs with the same arithmetic are one row.
     let mut rows: FxHashMap<(String, String, String), Work> = FxHashMap::default();
     let mut short: FxHashSet<(String, String, String)> = FxHashSet::default();
     for (inputs, group) in groups {
@@ -124,14 +124,14 @@ pub fn work(analysis: &Analysis) -> Vec<Work> {
     rows
 }
 
-/// The peak for a type.
+/// The peak rate for a type.
 fn peak_of(peak: &DevicePeak, dtype: &str, has_short_floats: bool) -> Option<f64> {
     let key = peak_key(dtype);
     let is_shortened = key == "fp32" && has_short_floats;
     peak.flops("tf32").filter(|_| is_shortened).or_else(|| peak.flops(key))
 }
 
-/// Whether a kernel's name says that it multiplies floats with fewer bits than they are stored with.
+/// Whether a kernel name indicates that it multiplies fp32 values as tf32.
 fn has_short_floats(kernel: &str) -> bool {
     ["tf32", "s1688"].iter().any(|word| kernel.contains(word))
 }
@@ -141,7 +141,7 @@ fn device_peak<'a>(analysis: &Analysis<'a>) -> Option<&'a DevicePeak> {
     analysis.rules.device(&device.name, device.sms, device.memory)
 }
 
-/// Collective operations with their bus bandwidth, where the trace says how much was moved.
+/// Collectives with their bus bandwidth, if the trace has their sizes.
 pub(super) fn collectives(analysis: &Analysis) -> Vec<Collectives> {
     let timeline = analysis.timeline;
     let gpu = &timeline.gpu;
@@ -187,21 +187,21 @@ pub(super) fn collectives(analysis: &Analysis) -> Vec<Collectives> {
     rows
 }
 
-/// Arithmetic of a group of device work.
+/// Arithmetic of a group of device operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Arithmetic {
     /// Floating-point operations.
     pub(crate) flops: f64,
-    /// Time of the work that did them.
+    /// Time of the kernels that performed them.
     pub(crate) time_ns: i64,
-    /// The time they would take at the device's peak; none where a type's peak is not known.
+    /// Time they would take at the device's peak rate; `None` if the peak of a type is unknown.
     pub(crate) at_peak_ns: Option<f64>,
-    /// Operators counted.
+    /// Number of operators.
     pub(crate) n: u64,
 }
 
-/// Arithmetic by group; `of_row` says the group of each of the analysis's rows. What an operator
-/// computes counts to its longest kernel.
+/// Arithmetic by group; `of_row` is the group of each row of the analysis. The arithmetic of an
+/// operator is attributed to its longest kernel.
 pub(crate) fn arithmetic(analysis: &Analysis, of_row: &[u32], groups: usize) -> Vec<Arithmetic> {
     let timeline = analysis.timeline;
     let (gpu, ops) = (&timeline.gpu, &timeline.ops);
@@ -219,7 +219,7 @@ pub(crate) fn arithmetic(analysis: &Analysis, of_row: &[u32], groups: usize) -> 
         }
     }
     let peak = device_peak(analysis);
-    // By an operator's name and inputs and the kernel: operations, and the peak for them.
+    // Floating-point operations and peak rate, by operator name, inputs and kernel.
     type Known = FxHashMap<([u32; 4], u32), Option<(f64, Option<f64>)>>;
     let mut known = Known::default();
     let mut sums = vec![Arithmetic { at_peak_ns: Some(0.0), ..Arithmetic::default() }; groups];

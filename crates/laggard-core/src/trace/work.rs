@@ -1,9 +1,9 @@
-//! How much arithmetic an operator did, from the shapes the profiler recorded, and what data types
-//! and collectives cost.
+//! Arithmetic of operators from their recorded input shapes, sizes of data types, and bus factors
+//! of collectives.
 //!
-//! You give an operator's name and its recorded inputs, you get its floating-point operations. A
-//! multiply and an add are two. Operators of other kinds, and those whose record lacks what the
-//! sum needs (a stride, the lengths of packed sequences), give `None`.
+//! [`work`] takes an operator's name and its recorded inputs and returns its floating-point
+//! operations. A multiplication and an addition count as two. The result is `None` for unsupported
+//! operators and if a required input (a stride, the lengths of packed sequences) was not recorded.
 
 use serde_json::Value;
 
@@ -12,30 +12,30 @@ use serde_json::Value;
 pub struct Work {
     /// Floating-point operations.
     pub flops: f64,
-    /// What was computed.
+    /// Kind of operator.
     pub kind: WorkKind,
-    /// Element type of the first operand as recorded, empty if it was not.
+    /// Recorded element type of the first operand; empty if not recorded.
     pub dtype: String,
-    /// The problem's size for a person: "M×N×K 4096×1024×512".
+    /// The problem size as shown to users: "M×N×K 4096×1024×512".
     pub shape: String,
 }
 
-/// Families of operators whose arithmetic follows from their shapes.
+/// Kinds of operators whose arithmetic follows from their shapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WorkKind {
-    /// A product of matrices.
+    /// A matrix product.
     Gemm,
     /// A convolution.
     Convolution,
-    /// Attention: two products around a softmax, which is not counted.
+    /// Attention: two matrix products; the softmax is not counted.
     Attention,
 }
 
-/// The arithmetic of an operator; `dims`, `types` and `concrete` are the JSON texts of the record,
-/// empty when there is none.
+/// The arithmetic of an operator. `dims`, `types` and `concrete` are the recorded JSON texts, empty
+/// if not recorded.
 ///
-/// Causal attention counts half of the full product, and attention backward 2.5 times the forward,
-/// as FlashAttention reports its own speed.
+/// Causal attention counts as half of the full products, and the backward pass as 2.5 times the
+/// forward pass. FlashAttention uses the same convention.
 pub fn work(op: &str, dims: &str, types: &str, concrete: &str) -> Option<Work> {
     let call = Call {
         dims: list(dims)?,
@@ -59,7 +59,7 @@ pub fn work(op: &str, dims: &str, types: &str, concrete: &str) -> Option<Work> {
         "aten::scaled_dot_product_attention" => call.attention(0, Layout::HeadsFirst, 5),
         "aten::_scaled_dot_product_flash_attention" => call.attention(0, Layout::HeadsFirst, 4),
         "aten::_scaled_dot_product_efficient_attention" => call.attention(0, Layout::HeadsFirst, 6),
-        // Before it took a bias, it had two arguments less in front.
+        // Older versions have no bias and therefore two arguments fewer.
         "aten::_scaled_dot_product_cudnn_attention" if call.dims.len() <= 7 => {
             call.attention(0, Layout::HeadsFirst, 4)
         }
@@ -82,16 +82,16 @@ pub fn work(op: &str, dims: &str, types: &str, concrete: &str) -> Option<Work> {
     }
 }
 
-/// How the four dimensions of attention's inputs are ordered.
+/// Order of the four dimensions of attention inputs.
 #[derive(Clone, Copy)]
 enum Layout {
-    /// Batch, heads, tokens, width.
+    /// Batch, heads, tokens, head dimension.
     HeadsFirst,
-    /// Batch, tokens, heads, width.
+    /// Batch, tokens, heads, head dimension.
     TokensFirst,
 }
 
-/// One call's recorded inputs.
+/// The recorded inputs of one call.
 struct Call {
     dims: Vec<Value>,
     types: Vec<Value>,
@@ -99,8 +99,8 @@ struct Call {
 }
 
 impl Call {
-    /// Multiplies the matrices at two places, with the batch dimensions broadcast. A vector is a
-    /// matrix of one row on the left and of one column on the right.
+    /// The product of two inputs with broadcast batch dimensions. A vector is a row on the left and
+    /// a column on the right.
     fn product(&self, left: usize, right: usize) -> Option<Work> {
         let (mut a, mut b) = (self.shape(left)?, self.shape(right)?);
         if a.len() == 1 {
@@ -115,7 +115,7 @@ impl Call {
         self.gemm(left, &broadcast(&a, &b)?, [m, n, k])
     }
 
-    /// An input of any rank times a weight that is stored transposed.
+    /// An input of any rank times a transposed weight.
     fn linear(&self) -> Option<Work> {
         let (mut input, weight) = (self.shape(0)?, self.shape(1)?);
         let [n, k] = weight[..] else { return None };
@@ -133,8 +133,8 @@ impl Call {
         self.done(2.0 * count(&[batch, m, n, k]), WorkKind::Gemm, operand, shape)
     }
 
-    /// Input and weight come first; stride, padding, dilation and whether it is transposed are
-    /// read from the places given.
+    /// Input and weight are the first two arguments. The parameters are the indexes of the other
+    /// arguments.
     fn convolution(
         &self,
         stride: usize,
@@ -146,7 +146,7 @@ impl Call {
         let shape = format!("{} * {}", times(&input), times(&weight));
         let (batch, size) = images(&input, &weight)?;
         if transposed.is_some_and(|at| self.flag(at) == Some(true)) {
-            // Every input element meets the whole weight of its channel.
+            // Every input element is multiplied by the whole weight of its channel.
             return self.done(
                 2.0 * count(&[batch]) * count(size) * count(&weight),
                 WorkKind::Convolution,
@@ -172,8 +172,8 @@ impl Call {
         )
     }
 
-    /// The gradients of input and weight each cost what the forward did. `mask` says which were
-    /// wanted; unrecorded, both.
+    /// The gradients of input and weight each cost as much as the forward pass. `mask` selects the
+    /// gradients computed; both if it was not recorded.
     fn convolution_backward(
         &self,
         gradient: usize,
@@ -197,8 +197,8 @@ impl Call {
         self.done(wanted as f64 * one, WorkKind::Convolution, input, shape)
     }
 
-    /// Query, key and value stand in a row from `query` on. Packed sequences have three dimensions
-    /// and lengths that are not recorded, so they are not counted.
+    /// Query, key and value are consecutive arguments from `query` on. Packed sequences have three
+    /// dimensions and unrecorded lengths, so they are not supported.
     fn attention(&self, query: usize, layout: Layout, causal: usize) -> Option<Work> {
         let heads_first = |at: usize| -> Option<[u64; 4]> {
             let [batch, x, y, width] = self.shape(at)?[..] else { return None };
@@ -226,7 +226,7 @@ impl Call {
         (flops > 0.0 && flops.is_finite()).then_some(Work { flops, kind, dtype, shape })
     }
 
-    /// A tensor's shape; none for scalars, lists of tensors and what is missing.
+    /// The shape of a tensor; `None` for scalars, lists of tensors and missing arguments.
     fn shape(&self, at: usize) -> Option<Vec<u64>> {
         let dims = self.dims.get(at)?.as_array()?;
         (!dims.is_empty()).then_some(())?;
@@ -237,7 +237,7 @@ impl Call {
         self.concrete.get(at)?.as_str()
     }
 
-    /// A recorded truth value; attention also writes its mask as a number, where 0 is none.
+    /// A recorded boolean. Attention also records its mask type as a number, where 0 means no mask.
     fn flag(&self, at: usize) -> Option<bool> {
         match self.text(at)? {
             "" => None,
@@ -247,7 +247,7 @@ impl Call {
         }
     }
 
-    /// A recorded list such as `[2, 2]`; one number stands for all axes.
+    /// A recorded list such as `[2, 2]`; a single number applies to all axes.
     fn numbers(&self, at: usize, axes: usize) -> Option<Vec<u64>> {
         let text = self.text(at)?.trim().trim_matches(['[', ']']);
         let numbers: Vec<u64> =
@@ -258,7 +258,7 @@ impl Call {
         }
     }
 
-    /// Padding of both ends together, by axis; "same" and "valid" are words for it.
+    /// Total padding of both ends by axis; it can be recorded as "same" or "valid".
     fn padding(&self, at: usize, kernel: &[u64], dilation: &[u64]) -> Option<Vec<u64>> {
         match self.text(at)?.trim() {
             "valid" => Some(vec![0; kernel.len()]),
@@ -282,7 +282,7 @@ fn list(json: &str) -> Option<Vec<Value>> {
     serde_json::from_str(json).ok()
 }
 
-/// Batch and spatial size of an image; one without a batch is a batch of one.
+/// Batch size and spatial size of an image; the batch size is 1 without a batch dimension.
 fn images<'a>(image: &'a [u64], weight: &[u64]) -> Option<(u64, &'a [u64])> {
     let axes = weight.len().checked_sub(2).filter(|axes| *axes > 0)?;
     match image.len().checked_sub(axes)? {
@@ -314,8 +314,8 @@ fn times(dims: &[u64]) -> String {
     dims.iter().map(u64::to_string).collect::<Vec<_>>().join("×")
 }
 
-/// What a collective's bandwidth is multiplied by to compare it with that of the links, as
-/// nccl-tests defines bus bandwidth. 1 for operations it does not know and for unknown ranks.
+/// Factor from a collective's bandwidth to its bus bandwidth, as defined by nccl-tests. It is 1 for
+/// other operations and if the number of ranks is unknown.
 pub fn bus_factor(collective: &str, ranks: u64) -> f64 {
     if ranks == 0 {
         return 1.0;
@@ -338,7 +338,7 @@ pub fn bus_factor(collective: &str, ranks: u64) -> f64 {
     }
 }
 
-/// Bytes of an element, by the name the profiler gives its type.
+/// Bytes per element, by the profiler's type name.
 pub fn dtype_bytes(dtype: &str) -> Option<u32> {
     Some(match plain(dtype).as_str() {
         "bool" | "byte" | "char" | "signed char" | "unsigned char" | "int8" | "uint8" | "qint8"
@@ -356,8 +356,8 @@ pub fn dtype_bytes(dtype: &str) -> Option<u32> {
     })
 }
 
-/// The rate of [`DevicePeak`](crate::classify::DevicePeak) that arithmetic in this type is held
-/// against; empty for types that have none. Whether fp32 products ran as tf32 is not in the type.
+/// The key of the rate in [`DevicePeak`](crate::classify::DevicePeak) for arithmetic in this type;
+/// empty for types without a rate. The type does not tell whether fp32 products ran as tf32.
 pub fn peak_key(dtype: &str) -> &'static str {
     match plain(dtype).as_str() {
         "double" | "float64" | "complexdouble" | "complex<double>" | "complex128" => "fp64",
@@ -443,7 +443,7 @@ mod tests {
 
     #[test]
     fn convolutions() {
-        // 10 images × 112² positions × 64·3·7² weights, twice.
+        // 2 × 10 images × 112² positions × 64·3·7² weights.
         let first = 2.0 * 10.0 * 112.0 * 112.0 * 9408.0;
         let image = "10×3×224×224 * 64×3×7×7";
         let concrete = r#"["","","","[2, 2]","[3, 3]","[1, 1]","False","[0, 0]","1"]"#;
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn gradients_of_convolutions_count_what_was_asked_for() {
+    fn convolution_backward_counts_the_selected_gradients() {
         let dims = "[[10,64,112,112],[10,3,224,224],[64,3,7,7],[],[],[],[],[],[],[],[]]";
         let one = 2.0 * 10.0 * 112.0 * 112.0 * 9408.0;
         let with = |mask: &str| {
@@ -552,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_record_does_not_tell_is_not_guessed() {
+    fn missing_inputs_are_not_guessed() {
         let none =
             |op, dims, concrete| assert_eq!(work(op, dims, "", concrete), None, "{op} {dims}");
         none("aten::mm", "", "");
@@ -624,7 +624,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_record_is_read_without_panic(
+        fn arbitrary_inputs_do_not_panic(
             op in prop::sample::select(vec!["aten::matmul", "aten::linear", "aten::conv2d", "aten::convolution", "aten::convolution_backward", "aten::_flash_attention_forward"]),
             dims in prop::collection::vec(prop::collection::vec(prop_oneof![0u64..9, any::<u64>()], 0..5), 0..12),
             concrete in prop::collection::vec("(\\[?[0-9]{0,20}(, [0-9])?\\]?|True|same|\\PC{0,4})", 0..12),

@@ -1,13 +1,11 @@
-//! Whether intervals hold the truth as often as they say, on noise whose truth is known.
+//! Coverage of confidence intervals on noise with known true values.
 //!
-//! `cargo test --release -p laggard-core --test stats -- --ignored --nocapture` prints the whole
-//! table.
+//! `cargo test --release -p laggard-core --test stats -- --ignored --nocapture` prints the whole table.
 
 use crate::noise::{Noise, Random};
 use laggard_core::stats::ratio::{estimate_paired, ratio_of_medians};
 
-/// How often each of the intervals of `experiments` held 1, in percent, and half the median width of
-/// the second, in percent.
+/// Coverage of both intervals in percent, and half the median width of the second in percent.
 fn coverage(noise: Noise, rounds: usize, experiments: u64) -> (f64, f64, f64) {
     let (mut medians, mut chosen, mut widths) = (0.0, 0.0, vec![]);
     for seed in 0..experiments {
@@ -25,7 +23,7 @@ fn coverage(noise: Noise, rounds: usize, experiments: u64) -> (f64, f64, f64) {
 }
 
 #[test]
-#[ignore = "prints a table, in two minutes"]
+#[ignore = "prints a table; takes two minutes"]
 fn table() {
     for rounds in [5, 10, 20, 50, 100, 200, 400] {
         println!("{rounds} rounds: coverage by medians, as chosen, half width");
@@ -37,10 +35,10 @@ fn table() {
     }
 }
 
-/// An interval that misses the truth more often than 1 in 20 has people chase noise. 300 experiments
-/// cannot tell 95 % from 92 %.
+/// Coverage below 95 % would report noise as a difference. 300 experiments cannot distinguish 95 % from
+/// 92 %.
 #[test]
-fn intervals_hold_the_truth_as_often_as_they_say() {
+fn intervals_have_the_stated_coverage() {
     for noise in Noise::ALL {
         let rounds = if noise == Noise::FollowsEach(0.9) { 200 } else { 75 };
         let (medians, chosen, _) = coverage(noise, rounds, 300);
@@ -48,9 +46,9 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     }
 }
 
-/// Few rounds are where a plain bootstrap is most wrong.
+/// A plain bootstrap is least accurate with few rounds.
 #[test]
-fn intervals_of_few_rounds_hold_the_truth() {
+fn intervals_of_few_rounds_have_the_stated_coverage() {
     for noise in [Noise::Normal, Noise::Lognormal, Noise::Pareto, Noise::TwoHeaps, Noise::Bursts] {
         for rounds in [5, 8, 12, 20] {
             let (medians, chosen, _) = coverage(noise, rounds, 300);

@@ -1,4 +1,4 @@
-//! Statistics on noise whose truth is known.
+//! Statistics on noise with known true values.
 
 mod coverage;
 mod means;

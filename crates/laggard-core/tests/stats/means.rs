@@ -1,7 +1,7 @@
-//! Whether intervals of functions hold the truth, from few recordings whose truth is known.
+//! Coverage of intervals of functions, from few recordings with known true values.
 //!
-//! A function takes a mean number of samples; every run takes more or less by its own luck, and
-//! samples are counted. Coverage in percent of 4000 experiments each, by
+//! A function has a mean number of samples. Runs vary around it, and samples are Poisson-distributed.
+//! Coverage in percent over 4000 experiments each, from
 //! `cargo test --release -p laggard-core --test stats means -- --ignored --nocapture`:
 //!
 //! ```text
@@ -16,18 +16,18 @@
 //! 0.3, 3 ± 10 %             94.2 100.0  99.8  99.2  98.6     57.7  74.0  85.8  91.0
 //! ```
 //!
-//! Rows are samples of A and of B, and how much runs differ; columns are recordings a side. A plain
-//! bootstrap over so few recordings is what is not used, and why. `single` is the interval of counting alone, of one recording a side: right where runs do not
-//! differ, and said to be of sampling only.
+//! Rows: samples of A and B, and variation between runs. Columns: recordings per side. The coverage of
+//! a plain bootstrap is too low for so few recordings, so it is not used. `single` is the sampling error
+//! of one recording per side: correct if runs do not vary, and reported as sampling error only.
 
 use crate::noise::Random;
 use laggard_core::stats::means::{difference_of_means, difference_with_error};
 
-/// What a function takes in A and in B, and how much a run differs from the next.
+/// Cost of a function in A and B, and variation between runs.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     samples: [f64; 2],
-    /// Standard deviation of a run's logarithm.
+    /// Standard deviation of the logarithm of a run's cost.
     between_runs: f64,
 }
 
@@ -58,7 +58,7 @@ impl Case {
     fn side(self, side: usize, recordings: usize, random: &mut Random) -> Vec<f64> {
         let spread = self.between_runs;
         let run = |_| {
-            // So that the mean is what it should be.
+            // Correct the mean of the log-normal distribution.
             let luck = (spread * random.normal() - spread * spread / 2.0).exp();
             poisson(self.samples[side] * luck, random)
         };
@@ -69,7 +69,7 @@ impl Case {
         self.samples[1] - self.samples[0]
     }
 
-    /// How often intervals of the difference hold it, in percent.
+    /// Coverage of intervals of the difference, in percent.
     fn coverage(self, recordings: usize, experiments: u64) -> f64 {
         let held = (0..experiments).filter(|seed| {
             let random = &mut Random::new(seed ^ (recordings as u64) << 32);
@@ -87,7 +87,7 @@ impl Case {
         100.0 * held.count() as f64 / experiments as f64
     }
 
-    /// The same of a plain bootstrap over recordings.
+    /// Coverage of a plain bootstrap over recordings, in percent.
     fn bootstrap_coverage(self, recordings: usize, experiments: u64) -> f64 {
         const DRAWS: usize = 300;
         let held = (0..experiments).filter(|seed| {
@@ -107,7 +107,7 @@ impl Case {
     }
 }
 
-/// The variance of the mean of counts, as comparisons of profiles have it.
+/// Variance of the mean of counts, as in comparisons of profiles.
 fn counted(counts: &[f64]) -> f64 {
     counts.iter().map(|n| n + 0.5).sum::<f64>() / (counts.len() as f64).powi(2)
 }
@@ -123,9 +123,9 @@ fn table() {
     }
 }
 
-/// An interval that misses the truth more often than 1 in 20 has people chase noise.
+/// Coverage below 95 % would report noise as a difference.
 #[test]
-fn intervals_of_few_recordings_hold_the_truth() {
+fn intervals_of_few_recordings_have_the_stated_coverage() {
     for case in CASES {
         for recordings in [2, 3, 5, 10] {
             let held = case.coverage(recordings, 1000);

@@ -1,26 +1,26 @@
-//! Noise whose truth is known: times of two sides that are the same.
+//! Noise with known true values: times of two identical sides.
 
 use std::f64::consts::TAU;
 
-/// How samples are disturbed.
+/// Kind of noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Noise {
     Normal,
     Lognormal,
-    /// One sample in ten is much larger, without bound.
+    /// One sample in ten is much larger, unbounded.
     Pareto,
     /// Three samples in ten are a fifth larger.
     TwoHeaps,
-    /// Half of the samples are a fifth larger, so that the median lies between the heaps.
+    /// Half of the samples are a fifth larger, so that the median lies between the modes.
     EvenHeaps,
     /// The clock is as coarse as the noise.
     Coarse,
-    /// Follows the last round, in both sides alike.
+    /// Autocorrelated, the same for both sides.
     Follows(f64),
-    /// Follows the last round, in each side by itself.
+    /// Autocorrelated, independent for each side.
     FollowsEach(f64),
     Drift,
-    /// Load that slows both sides for eight rounds, now and then.
+    /// Occasional load that slows both sides for eight rounds.
     Bursts,
     /// Load half of the time.
     HalfLoaded,
@@ -50,14 +50,14 @@ impl Noise {
         Noise::BurstsEach,
     ];
 
-    /// The times of two sides that are the same, around 100.
+    /// Times of two identical sides, around 100.
     pub(crate) fn pair(self, rounds: usize, random: &mut Random) -> (Vec<f64>, Vec<f64>) {
         let shared = self.of_rounds(rounds, random);
         let a = self.side(&shared, random);
         (a, self.side(&shared, random))
     }
 
-    /// What happens to both sides of every round.
+    /// Disturbance that both sides of a round share.
     fn of_rounds(self, rounds: usize, random: &mut Random) -> Vec<f64> {
         match self {
             Noise::Follows(rho) => random.following(rounds, rho),
@@ -96,7 +96,7 @@ impl Noise {
     }
 }
 
-/// SplitMix64, and what is drawn with it.
+/// SplitMix64 and distributions based on it.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -116,7 +116,7 @@ impl Random {
         (-2.0 * self.uniform().ln()).sqrt() * (TAU * self.uniform()).cos()
     }
 
-    /// Values of spread 1 that correlate by `rho` with the one before.
+    /// Values with standard deviation 1 and lag-1 correlation `rho`.
     pub(crate) fn following(&mut self, n: usize, rho: f64) -> Vec<f64> {
         let mut value = self.normal();
         let fresh = (1.0 - rho * rho).sqrt();
@@ -127,7 +127,7 @@ impl Random {
         (0..n).map(next).collect()
     }
 
-    /// 0, and in bursts that last `length` on average between a quarter and three quarters.
+    /// 0, or between 1/4 and 3/4 during bursts of mean length `length`.
     pub(crate) fn bursts(&mut self, n: usize, begin: f64, length: f64) -> Vec<f64> {
         let mut is_loaded = self.uniform() < begin * length / (1.0 + begin * length);
         let next = |_| {

@@ -1,4 +1,4 @@
-//! The ratio of two sides: what must hold for any samples.
+//! Properties of ratios of two sides that hold for any samples.
 
 use crate::noise::{Noise, Random};
 use laggard_core::stats::ratio::{
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use std::time::{Duration, Instant};
 
 #[test]
-fn sides_that_are_equal_have_no_gap() {
+fn equal_sides_have_no_difference() {
     let same = Interval { middle: 1.0, low: 1.0, high: 1.0 };
     assert_eq!(ratio_of_medians(&[5.0; 30], &[5.0; 30], 100, 1), Some(same));
     let estimate = estimate_paired(&[5.0; 30], &[5.0; 30], 100, 1).unwrap();
@@ -16,7 +16,7 @@ fn sides_that_are_equal_have_no_gap() {
 }
 
 #[test]
-fn a_ratio_needs_rounds_and_time() {
+fn a_ratio_needs_enough_rounds_and_positive_times() {
     assert_eq!(ratio_of_medians(&[1.0; 4], &[1.0; 40], 100, 1), None);
     assert_eq!(ratio_of_medians(&[0.0; 9], &[1.0; 9], 100, 1), None);
     assert_eq!(estimate_paired(&[1.0; 9], &[0.0; 9], 100, 1), None);
@@ -25,10 +25,9 @@ fn a_ratio_needs_rounds_and_time() {
     assert_eq!(ratio_of_medians(&lost, &[2.0; 6], 100, 1).unwrap().middle, 2.0);
 }
 
-/// Where load comes and goes half of the time, the median lies between two heaps, and only rounds
-/// tell sides apart.
+/// Under intermittent load the median lies between two modes, and only ratios by round are precise.
 #[test]
-fn rounds_are_asked_where_medians_say_little() {
+fn ratios_by_round_are_used_if_medians_are_imprecise() {
     let (a, b) = Noise::EvenHeaps.pair(200, &mut Random::new(3));
     let by_medians = ratio_of_medians(&a, &b, 1000, 1).unwrap();
     let estimate = estimate_paired(&a, &b, 1000, 1).unwrap();
@@ -38,9 +37,9 @@ fn rounds_are_asked_where_medians_say_little() {
     assert_eq!(estimate_paired(&a, &b, 1000, 1).unwrap().from, TakenFrom::Medians);
 }
 
-/// The driver asks after every round.
+/// The driver computes the interval after every round.
 #[test]
-fn an_interval_is_found_in_no_time() {
+fn an_interval_is_computed_quickly() {
     let (a, b) = Noise::FollowsEach(0.5).pair(400, &mut Random::new(1));
     let took = |_| {
         let start = Instant::now();
@@ -67,7 +66,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn the_value_is_in_its_range(rounds in rounds(), seed in any::<u64>()) {
+    fn the_interval_contains_the_value(rounds in rounds(), seed in any::<u64>()) {
         let (a, b): (Vec<f64>, Vec<f64>) = rounds.into_iter().unzip();
         let found = estimate_paired(&a, &b, 60, seed).unwrap();
         prop_assert!(found.ratio.holds(found.ratio.middle) && found.gap.holds(found.gap.middle));
@@ -88,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn swapping_sides_inverts(rounds in rounds(), seed in any::<u64>()) {
+    fn swapping_sides_inverts_the_ratio(rounds in rounds(), seed in any::<u64>()) {
         let (a, b): (Vec<f64>, Vec<f64>) = rounds.into_iter().unzip();
         for estimate in [estimate_paired, estimate_unpaired] {
             let there = estimate(&a, &b, 60, seed).unwrap();
@@ -103,7 +102,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_rounds_does_not_move_the_value(rounds in rounds(), seed in any::<u64>()) {
+    fn the_order_of_rounds_does_not_change_the_value(rounds in rounds(), seed in any::<u64>()) {
         let (a, b): (Vec<f64>, Vec<f64>) = rounds.iter().copied().unzip();
         let (last_a, last_b): (Vec<f64>, Vec<f64>) = rounds.iter().rev().copied().unzip();
         let (there, back) = (ratio_of_medians(&a, &b, 60, seed), ratio_of_medians(&last_a, &last_b, 60, seed));
@@ -111,14 +110,14 @@ proptest! {
     }
 
     #[test]
-    fn the_same_ratio_twice_is_no_change(rounds in rounds(), seed in any::<u64>()) {
+    fn the_same_ratio_is_not_a_change(rounds in rounds(), seed in any::<u64>()) {
         let (a, b): (Vec<f64>, Vec<f64>) = rounds.into_iter().unzip();
         let found = estimate_change((&a, &b), (&a, &b), 60, seed).unwrap();
         prop_assert!(found.ratio.holds(1.0) && is_close(found.ratio.middle, 1.0));
     }
 
     #[test]
-    fn any_samples_are_compared_without_panic(
+    fn any_samples_are_accepted(
         a in prop::collection::vec(any::<f64>(), 0..20),
         b in prop::collection::vec(any::<f64>(), 0..20),
     ) {

@@ -1,4 +1,4 @@
-//! A bench against an earlier one.
+//! Comparison of a benchmark with an earlier one.
 
 use crate::noise::{Noise, Random};
 use crate::verdicts::bench;
@@ -6,7 +6,7 @@ use laggard_core::compare::runs::{Compared, Place, compare_runs};
 use laggard_core::compare::timings::Verdict;
 use laggard_core::model::timings::Timings;
 
-/// A bench in which B takes so many times as long as A, on a machine that is so much slower.
+/// A benchmark with the given ratio of B to A, on a machine slower by the factor `machine`.
 fn run(ratio: f64, machine: f64, seed: u64) -> Timings {
     let (a, b) = Noise::Bursts.pair(100, &mut Random::new(seed));
     let scaled = |side: Vec<f64>, by: f64| side.into_iter().map(|x| x * by).collect();
@@ -20,7 +20,7 @@ fn one_sided(mut timings: Timings) -> Timings {
 }
 
 #[test]
-fn another_machine_is_no_change() {
+fn another_machine_is_not_a_change() {
     let found = compare_runs(&run(1.5, 1.0, 1), &run(1.5, 3.0, 2), 1);
     let change = &found.changes[0];
     assert_eq!((change.compared, change.n), (Compared::Ratios, 100));
@@ -33,14 +33,14 @@ fn another_machine_is_no_change() {
 }
 
 #[test]
-fn a_ratio_that_grew_is_slower() {
+fn a_larger_ratio_is_slower() {
     let change = compare_runs(&run(1.5, 1.0, 1), &run(1.65, 3.0, 2), 1).changes[0].clone();
     assert_eq!(change.verdict, Verdict::Slower);
     assert!(change.change.unwrap().holds(1.1) && change.gap.unwrap().holds(0.15));
 }
 
 #[test]
-fn one_side_is_compared_with_itself() {
+fn a_single_side_is_compared_by_time() {
     let (before, after) = (one_sided(run(1.0, 1.0, 1)), one_sided(run(0.9, 1.0, 2)));
     let change = compare_runs(&before, &after, 1).changes[0].clone();
     assert_eq!((change.compared, change.verdict), (Compared::Times, Verdict::Faster));
@@ -48,7 +48,7 @@ fn one_side_is_compared_with_itself() {
 }
 
 #[test]
-fn what_is_in_one_run_alone_is_listed() {
+fn unmatched_cases_are_listed() {
     let (mut before, mut after) = (run(1.0, 1.0, 1), run(1.0, 1.0, 2));
     before.cases.push(before.cases[0].clone());
     before.cases[1].name = "gone".into();
@@ -60,9 +60,9 @@ fn what_is_in_one_run_alone_is_listed() {
     assert_eq!((found.changes[0].before.case, found.changes[0].after.case), (0, 1));
 }
 
-/// With references of different names ratios mean different things, so times are compared.
+/// With different reference sides, ratios are not comparable, so times are compared.
 #[test]
-fn sides_are_the_same_by_name() {
+fn sides_are_matched_by_name() {
     let (before, mut after) = (run(1.0, 1.0, 1), run(1.0, 1.0, 2));
     after.sides[0].name = "other".into();
     let found = compare_runs(&before, &after, 1);

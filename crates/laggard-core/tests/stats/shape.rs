@@ -1,10 +1,10 @@
-//! What is noticed in a series: what is planted is found, and ordinary noise raises no alarm.
+//! Anomaly detection: planted anomalies are found, and ordinary noise causes no false alarms.
 
 use crate::noise::{Noise, Random};
 use laggard_core::stats::shape::{drift, outliers, two_heaps};
 use laggard_core::stats::steady::is_steady;
 
-/// Noise that drifts nowhere and has one heap.
+/// Noise without drift and with one mode.
 const ORDINARY: [Noise; 6] = [
     Noise::Normal,
     Noise::Lognormal,
@@ -14,7 +14,7 @@ const ORDINARY: [Noise; 6] = [
     Noise::FollowsEach(0.5),
 ];
 
-/// In how many percent of 1,000 series something is noticed.
+/// Percentage of 1,000 series with a detected anomaly.
 fn noticed(noise: Noise, n: usize, is_noticed: impl Fn(&[f64]) -> bool) -> f64 {
     let noticed = |seed: &u64| is_noticed(&noise.pair(n, &mut Random::new(*seed)).1);
     (0..1000u64).filter(noticed).count() as f64 / 10.0
@@ -37,7 +37,7 @@ fn table() {
 }
 
 #[test]
-fn ordinary_noise_raises_no_alarm() {
+fn ordinary_noise_is_not_reported() {
     let long_runs = [(Noise::Follows(0.9), 400), (Noise::FollowsEach(0.9), 400)];
     let runs = ORDINARY.into_iter().flat_map(|noise| [30, 100, 300].map(|n| (noise, n)));
     for (noise, n) in runs.chain(long_runs) {
@@ -49,7 +49,7 @@ fn ordinary_noise_raises_no_alarm() {
 }
 
 #[test]
-fn what_is_planted_is_noticed() {
+fn planted_anomalies_are_detected() {
     for n in [50, 200] {
         for noise in [Noise::TwoHeaps, Noise::EvenHeaps] {
             assert!(noticed(noise, n, |series| two_heaps(series).is_some()) > 99.0);
@@ -59,9 +59,9 @@ fn what_is_planted_is_noticed() {
     }
 }
 
-/// A driver that waits for a noisy side to get steady must not wait for ever.
+/// A driver must not wait forever for a noisy side to become steady.
 #[test]
-fn noise_is_soon_steady() {
+fn noise_is_steady_early() {
     for noise in Noise::ALL {
         let soon = noticed(noise, 40, |series| (8..=40).any(|n| is_steady(&series[..n])));
         assert!(soon > 99.0, "{noise:?}: {soon} %");

@@ -1,11 +1,11 @@
-//! Verdicts on benches whose truth is known: a side against itself, and a planted slowdown.
+//! Verdicts on benchmarks with known true values: identical sides, and a planted slowdown.
 
 use crate::noise::{Noise, Random};
 use laggard_core::compare::timings::{Verdict, compare, is_precise};
 use laggard_core::model::timings::{Batch, Case, Series, Side, Timings};
 use laggard_core::stats::ratio::estimate_paired;
 
-/// What a shared machine does.
+/// Kinds of noise on a shared machine.
 const NOISES: [Noise; 10] = [
     Noise::Normal,
     Noise::Pareto,
@@ -19,7 +19,7 @@ const NOISES: [Noise; 10] = [
     Noise::RoughBursts,
 ];
 
-/// A bench of sides A and B, one case for each pair of series.
+/// A benchmark of sides A and B with one case per pair of series.
 pub(crate) fn bench(cases: impl IntoIterator<Item = (Vec<f64>, Vec<f64>)>) -> Timings {
     let side = |name: &str| Side { name: name.into(), ..Side::default() };
     let case = |(number, (a, b)): (usize, (Vec<f64>, Vec<f64>))| Case {
@@ -31,7 +31,7 @@ pub(crate) fn bench(cases: impl IntoIterator<Item = (Vec<f64>, Vec<f64>)>) -> Ti
     Timings { sides: vec![side("A"), side("B")], cases, ..Timings::default() }
 }
 
-/// Batches of 1,000 calls that take so many microseconds each.
+/// Batches of 1,000 calls with the given microseconds per call.
 pub(crate) fn series(micros: &[f64]) -> Series {
     let batch = |(round, micros): (usize, &f64)| {
         let wall_ns = (micros * 1e6) as u64;
@@ -49,7 +49,7 @@ fn is_called_different(timings: &Timings, seed: u64) -> bool {
     compare(timings, seed).iter().any(|comparison| differs(comparison.verdict))
 }
 
-/// How many of so many runs of a side against itself call it different.
+/// Number of runs that report identical sides as different.
 fn false_alarms(noise: Noise, rounds: usize, runs: u64) -> usize {
     let run = |seed: &u64| {
         let timings = bench([noise.pair(rounds, &mut Random::new(*seed))]);
@@ -59,13 +59,13 @@ fn false_alarms(noise: Noise, rounds: usize, runs: u64) -> usize {
 }
 
 #[test]
-fn a_side_against_itself_is_called_different_in_at_most_one_run_of_twenty() {
+fn false_positives_are_at_most_five_percent() {
     let alarms: usize = NOISES.into_iter().map(|noise| false_alarms(noise, 60, 100)).sum();
     assert!(alarms <= 50, "{alarms} of 1000");
 }
 
 #[test]
-#[ignore = "prints a table, in four minutes"]
+#[ignore = "prints a table; takes four minutes"]
 fn table() {
     for noise in Noise::ALL {
         let alarms = [20, 60, 200].map(|rounds| false_alarms(noise, rounds, 1000));
@@ -74,9 +74,9 @@ fn table() {
     }
 }
 
-/// Without correction, a third of these runs would have a case that differs.
+/// Without correction, a third of these runs would report a difference.
 #[test]
-fn many_cases_do_not_add_up_to_a_difference() {
+fn many_cases_do_not_increase_false_positives() {
     let run = |seed: &u64| {
         let noise = NOISES[*seed as usize % NOISES.len()];
         let random = &mut Random::new(*seed);
@@ -87,7 +87,7 @@ fn many_cases_do_not_add_up_to_a_difference() {
 }
 
 #[test]
-fn a_slowdown_of_two_percent_is_found() {
+fn a_slowdown_of_two_percent_is_detected() {
     for noise in [Noise::Normal, Noise::Pareto, Noise::Bursts, Noise::HalfLoaded, Noise::EvenHeaps]
     {
         let found = |seed: &u64| {
@@ -102,7 +102,7 @@ fn a_slowdown_of_two_percent_is_found() {
 }
 
 #[test]
-fn everything_about_a_comparison_is_said() {
+fn comparisons_are_complete() {
     let pair = slowed(Noise::Normal.pair(100, &mut Random::new(1)), 0.5);
     let timings = bench([Noise::Normal.pair(100, &mut Random::new(2)), pair]);
     let found = compare(&timings, 1);
@@ -122,7 +122,7 @@ fn everything_about_a_comparison_is_said() {
 }
 
 #[test]
-fn few_rounds_and_missing_rounds_have_their_verdict() {
+fn few_and_missing_rounds_have_a_verdict() {
     let few = bench([(vec![1.0; 4], vec![9.0; 4])]);
     assert_eq!(compare(&few, 1)[0].verdict, Verdict::TooFew);
     let (a, b) = slowed(Noise::Bursts.pair(60, &mut Random::new(1)), 1.1);
@@ -132,13 +132,13 @@ fn few_rounds_and_missing_rounds_have_their_verdict() {
     for batch in &mut lost.cases[0].series[1].batches {
         batch.round += 1000;
     }
-    assert_eq!(compare(&lost, 1)[0].n, 59, "no rounds in common");
+    assert_eq!(compare(&lost, 1)[0].n, 59, "no common rounds");
     assert!(compare(&Timings::default(), 1).is_empty());
 }
 
-/// A driver looks again and again, and stops when the interval is narrow.
+/// A driver checks after every round and stops when the interval is narrow.
 #[test]
-fn stopping_when_precise_invents_no_difference() {
+fn early_stopping_does_not_cause_false_positives() {
     let mut different = 0;
     for seed in 0..300u64 {
         let noise = [Noise::Normal, Noise::Bursts, Noise::FollowsEach(0.5)][seed as usize % 3];

@@ -1,4 +1,4 @@
-//! The tables of traced calls as streams, and back.
+//! Converts call traces to Arrow streams and back.
 
 use super::rows::{Rows, parsed};
 use super::tables::{Columns, Wrong, batch, json_batch, numbers};
@@ -12,8 +12,8 @@ use laggard_core::model::calls::{
 use laggard_core::model::profile::Profile;
 use serde_json::{Value, json};
 
-/// The streams beside those of the profile inside. Lists within rows are tables of their own that
-/// name the row.
+/// Streams of a call trace, in addition to those of its profile. A list inside a row becomes a
+/// separate table that refers to the row.
 pub(super) fn batches(calls: &Calls) -> Result<Vec<RecordBatch>, ArrowError> {
     macro_rules! table {
         ($name:literal, $rows:expr, $($column:ident: $kind:ty = $of:expr),*) => {
@@ -60,12 +60,12 @@ pub(super) fn batches(calls: &Calls) -> Result<Vec<RecordBatch>, ArrowError> {
     ])
 }
 
-/// Calls that are being read; the profile inside is read beside them.
+/// A call trace that is being read. Its profile is read separately.
 #[derive(Default)]
 pub(super) struct CallRows(Calls);
 
 impl CallRows {
-    /// Takes the rows of a stream; one of a later version is passed over.
+    /// Adds the rows of a stream. Streams of later versions are ignored.
     pub(super) fn take(
         &mut self,
         stream: &str,
@@ -160,7 +160,7 @@ impl CallRows {
         Ok(())
     }
 
-    /// The calls. Rows that point nowhere are left out, and counted.
+    /// Returns the call trace. Rows with invalid references are skipped and counted.
     pub(super) fn finish(mut self, profile: Profile, astray: &mut u64) -> Calls {
         let calls = &mut self.0;
         for function in &mut calls.functions {

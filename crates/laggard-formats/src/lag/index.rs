@@ -1,9 +1,9 @@
-//! Indexes: run files that make the second load of a trace instant.
+//! Indexes: run files that make repeated loads of a trace fast.
 //!
-//! An index is `<trace>.lag` beside the trace, or in the user's cache directory when that place
-//! cannot be written. It is bound to the trace by size, time of change and a hash of parts of its
-//! content; anything that does not fit means a fresh load. Indexes are written to a temporary
-//! name and renamed, so that two processes never see each other's half.
+//! The index of a trace is `<trace>.lag` beside it, or a file in the user's cache directory if that
+//! directory is not writable. It is valid only for a trace with the same size, modification time
+//! and hash of samples of its content. Otherwise the trace is loaded again. Indexes are written to
+//! a temporary file and renamed, so that no process sees a partial index.
 
 use super::read::RunFile;
 use super::{INDEX_SCHEMA, write};
@@ -19,21 +19,21 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-/// What ties an index to its trace.
+/// Identifies the trace that an index belongs to.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Binding {
-    /// Absolute path when the index was written; not compared.
+    /// Absolute path at the time the index was written. Not compared.
     pub path: String,
-    /// Bytes on disk.
+    /// File size in bytes.
     pub size: u64,
-    /// Time of change, nanoseconds since the epoch.
+    /// Modification time, nanoseconds since the Unix epoch.
     pub changed_ns: i128,
     /// XXH3-64 of the head, middle and tail.
     pub content: u64,
 }
 
 impl Binding {
-    /// Looks at a trace.
+    /// Reads the identity of a trace.
     pub fn of(trace: &Path) -> Result<Binding, Error> {
         Binding::read(trace).map_err(Error::io("read", trace))
     }
@@ -67,17 +67,17 @@ impl Binding {
     }
 }
 
-/// What there is of an index.
+/// The state of the index of a trace.
 pub enum Index {
-    /// A run file that belongs to the trace as it is now.
+    /// A run file that matches the current trace.
     Fresh(Box<RunFile>),
-    /// None was written yet.
+    /// No index exists.
     Missing,
-    /// One that does not fit or cannot be read, and why.
+    /// An index that does not match or cannot be read, with the reason.
     Unusable(PathBuf, String),
 }
 
-/// Where the index of a trace may lie, best first.
+/// Possible paths of the index of a trace, preferred first.
 fn places(trace: &Path) -> Vec<PathBuf> {
     let mut beside: OsString = trace.as_os_str().to_owned();
     beside.push(".lag");
@@ -89,12 +89,12 @@ fn places(trace: &Path) -> Vec<PathBuf> {
     places
 }
 
-/// The cache directory for indexes.
+/// The cache directory of indexes.
 pub(super) fn cache_directory() -> Option<PathBuf> {
     Some(user_cache()?.join("index"))
 }
 
-/// Where laggard keeps what can be made again, for this user alone.
+/// The cache directory of laggard for the current user.
 pub fn user_cache() -> Option<PathBuf> {
     let absolute = |variable: &str| {
         std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
@@ -103,7 +103,7 @@ pub fn user_cache() -> Option<PathBuf> {
     Some(cache.join("laggard"))
 }
 
-/// Looks for the index of a trace.
+/// Finds the index of a trace.
 pub fn find(trace: &Path, binding: &Binding) -> Index {
     let mut unusable = Index::Missing;
     for place in places(trace) {
@@ -112,7 +112,7 @@ pub fn find(trace: &Path, binding: &Binding) -> Index {
         }
         match RunFile::open(&place) {
             Ok(file) if file.trace().fits(binding) => return Index::Fresh(Box::new(file)),
-            Ok(_) => unusable = Index::Unusable(place, "the trace has changed since".into()),
+            Ok(_) => unusable = Index::Unusable(place, "the trace has changed".into()),
             Err(error) => unusable = Index::Unusable(place, reason(&error)),
         }
     }
@@ -123,19 +123,19 @@ fn reason(error: &Error) -> String {
     match error {
         Error::BadRunFile { reason, .. } => reason.clone(),
         Error::OtherRunFile { format, .. } => {
-            format!("its format is {format}, this program reads {INDEX_SCHEMA}")
+            format!("its format is {format}, but this version reads {INDEX_SCHEMA}")
         }
         Error::Io { source, .. } => source.to_string(),
         other => other.to_string(),
     }
 }
 
-/// The summary of an index, if it was made by these rules.
+/// The summary in an index, if it was computed with the same rules.
 pub fn load(file: &RunFile, rules: u64) -> Result<Option<Summary>, Error> {
     if file.rules() == rules { file.summary().map(Some) } else { Ok(None) }
 }
 
-/// Writes the index of a trace and returns where it lies.
+/// Writes the index of a trace and returns its path.
 pub fn save(
     trace: &Path,
     timeline: &Timeline,
@@ -153,17 +153,18 @@ pub fn save(
             }
         }
     }
-    Err(failure
-        .unwrap_or_else(|| Error::io("write", trace)(io::Error::other("there is no place for it"))))
+    Err(failure.unwrap_or_else(|| {
+        Error::io("write", trace)(io::Error::other("no writable directory for the index"))
+    }))
 }
 
-/// Writes an index, unless something that is none is in its place.
+/// Writes an index, unless the path holds a file that is not an index.
 fn put(
     place: &Path,
     fill: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>,
 ) -> io::Result<()> {
     if is_foreign(place) {
-        let why = "a file of another kind is in its place";
+        let why = "a file of another kind already exists there";
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
     }
     if let Some(directory) = place.parent().filter(|directory| is_cache(directory)) {
@@ -176,15 +177,15 @@ fn is_cache(directory: &Path) -> bool {
     cache_directory().is_some_and(|cache| directory == cache)
 }
 
-/// Whether a run file is too damaged to say what it is and does not lie beside a trace, so that
-/// it may be something that cannot be made again.
+/// Whether a run file is too damaged to identify and has no trace beside it. Such a file may be a
+/// recording, which cannot be recreated.
 fn may_be_a_recording(path: &Path) -> bool {
     !path.with_extension("").is_file()
         && matches!(RunFile::open(path), Err(Error::BadRunFile { .. }))
 }
 
-/// Whether something is there that is no index, not even a damaged one: a run file of another
-/// kind, for one.
+/// Whether the path holds a file that is not an index (not even a damaged one), such as a
+/// recording.
 fn is_foreign(path: &Path) -> bool {
     let Ok(mut file) = File::open(path) else { return path.exists() };
     let mut magic = [0; 4];
@@ -201,18 +202,18 @@ fn is_foreign(path: &Path) -> bool {
 /// An index on disk.
 #[derive(Clone, Debug)]
 pub struct IndexEntry {
-    /// The index.
+    /// Path of the index.
     pub path: PathBuf,
-    /// Its size.
+    /// Size in bytes.
     pub size: u64,
     /// The trace it belongs to.
     pub trace: PathBuf,
-    /// What is wrong with it, if anything.
+    /// The reason why it is unusable, if any.
     pub problem: Option<String>,
 }
 
-/// The indexes in these directories or of these traces; with no place, those in the current
-/// directory and in the cache directory.
+/// Lists the indexes in the given directories and of the given traces. Without arguments, lists
+/// those in the current directory and in the cache directory.
 pub fn list(places: &[PathBuf]) -> Result<Vec<IndexEntry>, Error> {
     let mut files = vec![];
     let in_directory = |directory: &Path, files: &mut Vec<PathBuf>| -> Result<(), Error> {
@@ -245,7 +246,7 @@ pub fn list(places: &[PathBuf]) -> Result<Vec<IndexEntry>, Error> {
         in_directory(&cache, &mut files)?;
     }
     files.sort();
-    // One file may be reached by several ways.
+    // The same file can be found through several paths.
     let mut seen = HashSet::new();
     files.retain(|path| fs::canonicalize(path).map_or(true, |real| seen.insert(real)));
     Ok(files.into_iter().filter(|path| !is_foreign(path)).map(entry).collect())
@@ -256,14 +257,14 @@ fn entry(path: PathBuf) -> IndexEntry {
     let (trace, problem) = match RunFile::open(&path) {
         Err(error) => (PathBuf::new(), Some(reason(&error))),
         Ok(file) => {
-            // A trace that was moved together with its index is found beside it.
+            // A trace that was moved together with its index is beside it.
             let recorded = PathBuf::from(&file.trace().path);
             let beside = path.with_extension("");
             let trace = if beside.is_file() { beside } else { recorded };
             let problem = match Binding::of(&trace) {
-                Err(_) => Some("the trace is gone".to_owned()),
+                Err(_) => Some("the trace no longer exists".to_owned()),
                 Ok(binding) if !binding.fits(file.trace()) => {
-                    Some("the trace has changed since".to_owned())
+                    Some("the trace has changed".to_owned())
                 }
                 Ok(_) => None,
             };
@@ -274,7 +275,7 @@ fn entry(path: PathBuf) -> IndexEntry {
 }
 
 impl IndexEntry {
-    /// Looks for damage in the whole file, which the list does not read.
+    /// Checks the whole file for damage. [`list`] reads only the manifest.
     pub fn look_closely(&mut self) {
         if self.problem.is_none() {
             let whole = RunFile::open(&self.path).and_then(|file| file.timeline());
@@ -283,7 +284,7 @@ impl IndexEntry {
     }
 }
 
-/// Removes an index; another process may have been faster.
+/// Removes an index. It is not an error if another process already removed it.
 pub fn remove(entry: &IndexEntry) -> Result<(), Error> {
     match fs::remove_file(&entry.path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -1,16 +1,17 @@
-//! Run files (`.lag`): Arrow IPC streams, one after the other.
+//! Run files (`.lag`): a sequence of Arrow IPC streams.
 //!
-//! There are two formats. An *index* makes the second load of a trace instant; a *run* is what was
-//! recorded. Both start with a manifest that says which one it is ([`format_of`]).
+//! There are two formats: an *index* for fast repeated loads of a trace, and a *run*, which is a
+//! recording or a call trace. Both start with a manifest that identifies the format
+//! ([`format_of`]).
 //!
-//! In an index, the first stream is the manifest, the second a summary small enough that the default report
-//! needs nothing else, then one stream a table. Each stream's name is in its schema's metadata
-//! under [`STREAM_KEY`], its place and checksum in the manifest. Opening is a memory map; only the
-//! streams that are asked for are read. Columns are found by name, so that a later version may
-//! add some.
+//! An index consists of the manifest, a summary and one stream per table. The summary is small and
+//! sufficient for the default report. The schema metadata of each stream contains its name under
+//! [`STREAM_KEY`]; the manifest contains its offset and checksum. The file is memory-mapped, and
+//! only requested streams are read. Columns are found by name, so that later versions can add
+//! columns.
 //!
-//! A run grows while it is recorded: behind the manifest come parts (see `part.rs`), each with its
-//! own length and checksum, so that one that was cut short is readable up to its last whole part.
+//! A run is written while it is recorded: parts follow the manifest (see `part.rs`), each with its
+//! own length and checksum. A truncated run can be read up to its last complete part.
 
 mod calls;
 mod index;
@@ -28,41 +29,41 @@ pub use record::{Recorder, write_calls, write_profile};
 pub use run::{Loss, Run, format_of, read_run};
 pub use write::write;
 
-/// Key in a stream's schema metadata that holds its name.
+/// Key of the stream name in the schema metadata.
 pub const STREAM_KEY: &str = "laggard.stream";
 
-/// Name and version of the format of trace indexes. Raised when older readers would misread.
+/// Name and version of the index format. The version increases when older readers would misread it.
 pub const INDEX_SCHEMA: &str = "laggard.index/1";
 
-/// Name and version of the format of recorded runs. Raised when older readers would misread.
+/// Name and version of the run format. The version increases when older readers would misread it.
 pub const RUN_SCHEMA: &str = "laggard.run/1";
 
-/// Place and checksum of a stream.
+/// Offset and checksum of a stream.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct StreamEntry {
     name: String,
     offset: u64,
     length: u64,
-    /// XXH3-64 of its bytes, as hexadecimal digits.
+    /// XXH3-64 of the bytes, in hexadecimal.
     xxh3: String,
 }
 
-/// The first stream: what the file is and where everything is.
+/// The first stream: format, origin and directory of the file.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Manifest {
     /// The first field: see [`MANIFEST_START`].
     schema: String,
-    /// Program and version that wrote it.
+    /// Program and version that wrote the file.
     tool: String,
-    /// Fingerprint of the rules behind the summary.
+    /// Fingerprint of the rules used for the summary.
     rules: u64,
-    /// The trace it was made from.
+    /// The trace that was indexed.
     trace: Binding,
     streams: Vec<StreamEntry>,
 }
 
-/// How the manifest's JSON starts.
+/// Start of the manifest's JSON.
 const MANIFEST_START: &str = "{\"schema\":\"laggard.";
 
-/// The manifest's JSON is padded to this, so that it can be written last and stand first.
+/// Padded size of the manifest's JSON. Fixed, because the manifest comes first but is written last.
 const MANIFEST_SIZE: usize = 8 << 10;

@@ -1,8 +1,8 @@
-//! Parts of a run file: some streams behind a header that says how long they are.
+//! Parts of a run file: a header and a sequence of streams.
 //!
-//! A header is a stream of its own, so that a reader of plain Arrow streams may pass over it. Its
-//! text has the length and the checksum of what follows. A part is written by one call, and is
-//! there wholly or not at all.
+//! The header is itself a stream, so that readers of plain Arrow streams can skip it. Its text
+//! contains the length and the checksum of the following streams. A part is written with a single
+//! call.
 
 use super::read::sealed;
 use super::tables::Wrong;
@@ -15,30 +15,30 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// How a header's text starts.
+/// Start of a header's text.
 const START: &str = "{\"laggard.part\":";
-/// The text is padded to this.
+/// Padded size of the text.
 const TEXT_SIZE: usize = 192;
-/// No header's stream is longer than this.
+/// Maximum size of a header's stream.
 const LONGEST_HEADER: usize = 4096;
 
-/// What a part says of itself.
+/// The header of a part.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct Header {
-    /// Parts before it.
+    /// Number of preceding parts.
     #[serde(rename = "laggard.part")]
     pub(super) number: u64,
-    /// Whether it has all there is, so that parts before it need not be read.
+    /// Whether the part replaces all preceding parts.
     pub(super) whole: bool,
-    /// Bytes of the header's own stream.
+    /// Size of the header's stream in bytes.
     header: u64,
-    /// Bytes behind it.
+    /// Size of the following streams in bytes.
     length: u64,
-    /// XXH3-64 of these, as hexadecimal digits.
+    /// XXH3-64 of the following streams, in hexadecimal.
     xxh3: String,
 }
 
-/// The bytes of a part.
+/// Encodes a part.
 pub(super) fn encode(number: u64, whole: bool, batches: &[RecordBatch]) -> io::Result<Vec<u8>> {
     let mut body = vec![];
     for batch in batches {
@@ -49,7 +49,7 @@ pub(super) fn encode(number: u64, whole: bool, batches: &[RecordBatch]) -> io::R
     let write = |header: &Header, out: &mut Vec<u8>| {
         write_sealed(out, "part", serde_json::to_string(header)?, TEXT_SIZE)
     };
-    // All headers are equally long, whatever they say.
+    // All headers have the same size.
     header.header = write(&header, &mut vec![])?;
     let mut bytes = Vec::with_capacity(body.len() + header.header as usize);
     write(&header, &mut bytes)?;
@@ -57,24 +57,24 @@ pub(super) fn encode(number: u64, whole: bool, batches: &[RecordBatch]) -> io::R
     Ok(bytes)
 }
 
-/// A part as it lies in a file.
+/// A part read from a file.
 pub(super) struct Part {
     pub(super) header: Header,
-    /// Its streams.
+    /// The streams of the part.
     pub(super) streams: Vec<RecordBatch>,
-    /// Where the next one starts.
+    /// Offset of the next part.
     pub(super) end: usize,
 }
 
-/// Why there is no part at a place.
+/// Why no part was found at an offset.
 pub(super) enum NoPart {
-    /// The file ends.
+    /// The file ends before the end of the part.
     Cut,
-    /// It is damaged; where the next one may be.
+    /// The part is damaged. Contains the offset of the next part, if known.
     Damaged(Option<usize>),
 }
 
-/// The part at this place of a file.
+/// Reads the part at an offset.
 pub(super) fn read(file: &Buffer, at: usize) -> Result<Part, NoPart> {
     let head = &file[at..file.len().min(at + LONGEST_HEADER)];
     let header = match sealed(head, START, TEXT_SIZE) {
@@ -106,50 +106,51 @@ pub(super) fn read(file: &Buffer, at: usize) -> Result<Part, NoPart> {
     }
 }
 
-/// Where the first part starts.
+/// Offset of the first part.
 pub(super) fn first(file: &[u8]) -> Option<usize> {
-    // The manifest is no multiple of anything: its stream ends where the first header starts.
+    // The manifest has no fixed alignment: the first header starts where the manifest's stream
+    // ends.
     next(file, 0)
 }
 
-/// Where the next header's stream starts that lies wholly behind this place.
+/// Offset of the next header's stream that starts at or after `from`.
 fn next(file: &[u8], from: usize) -> Option<usize> {
     let text = from + memmem::find(file.get(from..)?, START.as_bytes())?;
-    // A stream starts with four bytes of 0xff, and a header has two messages before its text.
+    // A stream starts with four 0xff bytes. Two messages of the header precede its text.
     let before = &file[from.max(text.saturating_sub(LONGEST_HEADER))..text];
     let marks: Vec<usize> = memmem::find_iter(before, &[0xff; 4]).collect();
     let mark = marks.len().checked_sub(2).map(|second_to_last| marks[second_to_last])?;
     Some(text - before.len() + mark)
 }
 
-/// What a stream ends with.
+/// End marker of a stream.
 const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
-/// All streams of a part, each of one batch.
+/// Decodes the streams of a part. Each has one batch.
 fn decode(mut bytes: Buffer) -> Result<Vec<RecordBatch>, Wrong> {
     let mut batches = vec![];
     while !bytes.is_empty() {
         check_buffers(&bytes)?;
-        // The decoder stops behind a batch, and would not go past the end of its stream. What it
-        // asserts and a stranger's file breaks is an error here.
+        // The decoder stops after a batch, before the end marker of the stream. It can panic on
+        // malformed input, which is an error here.
         let decoded = catch_unwind(AssertUnwindSafe(|| StreamDecoder::new().decode(&mut bytes)));
         let batch = decoded
-            .map_err(|_| "a stream breaks the decoder")?
+            .map_err(|_| "a stream cannot be decoded")?
             .map_err(|error| error.to_string())?;
         batches.push(batch.ok_or("a stream has no rows")?);
         if !bytes.starts_with(&END_OF_STREAM) {
-            return Err("a stream does not end".into());
+            return Err("a stream has no end marker".into());
         }
         bytes.advance(END_OF_STREAM.len());
     }
     Ok(batches)
 }
 
-/// Refuses a batch whose buffers lie outside its body, which the decoder takes for granted.
+/// Rejects a batch whose buffers lie outside its body. The decoder does not check this.
 fn check_buffers(stream: &[u8]) -> Result<(), Wrong> {
     let mut rest = stream;
     loop {
-        let wrong = "a stream is no Arrow stream";
+        let wrong = "a stream is not in Arrow format";
         let size = rest.get(4..8).and_then(|size| size.try_into().ok()).ok_or(wrong)?;
         let size = u32::from_le_bytes(size) as usize;
         let text = rest.get(8..).and_then(|behind| behind.get(..size)).ok_or(wrong)?;

@@ -1,4 +1,4 @@
-//! Opening a run file: a memory map, of which only the streams asked for are read.
+//! Opens run files. The file is memory-mapped, and only requested streams are read.
 
 use super::tables::{self, Wrong};
 use super::{INDEX_SCHEMA, MANIFEST_START, Manifest};
@@ -40,17 +40,17 @@ impl RunFile {
         Ok(RunFile { path: path.into(), map, bytes, manifest })
     }
 
-    /// The trace that the file was made from.
+    /// The trace that was indexed.
     pub fn trace(&self) -> &Binding {
         &self.manifest.trace
     }
 
-    /// Fingerprint of the rules behind the summary.
+    /// Fingerprint of the rules used for the summary.
     pub fn rules(&self) -> u64 {
         self.manifest.rules
     }
 
-    /// The summary.
+    /// Reads the summary.
     pub fn summary(&self) -> Result<Summary, Error> {
         self.reading(|| {
             let batch = self.stream("summary")?;
@@ -59,13 +59,13 @@ impl RunFile {
         })
     }
 
-    /// All tables, mapped.
+    /// Reads all tables. They refer to the mapped file.
     pub fn timeline(&self) -> Result<Timeline, Error> {
         self.reading(|| tables::timeline(|name| self.stream(name)).and_then(checked))
     }
 
-    /// Fails when the file was cut short since it was opened. Tables are mapped: ask behind the
-    /// last look at them.
+    /// Fails if the file was truncated since it was opened. Tables refer to the mapped file, so
+    /// call this after the last access to them.
     pub fn ensure_whole(&self) -> Result<(), Error> {
         if self.map.is_whole() { Ok(()) } else { Err(Error::Shrank { path: self.path.clone() }) }
     }
@@ -82,37 +82,36 @@ impl RunFile {
             .streams
             .iter()
             .find(|entry| entry.name == name)
-            .ok_or_else(|| format!("it has no stream {name}"))?;
+            .ok_or_else(|| format!("stream {name} is missing"))?;
         let end =
             entry.offset.checked_add(entry.length).filter(|&end| end <= self.bytes.len() as u64);
-        end.ok_or_else(|| format!("stream {name} is cut short"))?;
+        end.ok_or_else(|| format!("stream {name} is truncated"))?;
         let bytes = self.bytes.slice_with_length(entry.offset as usize, entry.length as usize);
         if format!("{:016x}", xxh3_64(&bytes)) != entry.xxh3 {
-            return Err(format!("the checksum of stream {name} does not hold"));
+            return Err(format!("checksum mismatch in stream {name}"));
         }
         decode(bytes)
     }
 }
 
-/// What the manifests of all kinds and versions have.
+/// The part of a manifest that all formats and versions share.
 #[derive(serde::Deserialize)]
 pub(super) struct Format {
     pub(super) schema: String,
 }
 
-/// The text of the manifest at the start of a file, with its padding.
+/// The padded text of the manifest at the start of a file.
 pub(super) fn manifest(file: &[u8]) -> Result<&str, Wrong> {
     let first = &file[..file.len().min(2 * super::MANIFEST_SIZE)];
-    sealed(first, MANIFEST_START, super::MANIFEST_SIZE).map_err(|missing| {
-        missing.unwrap_or("it does not start with a manifest").replace("{}", "manifest")
-    })
+    sealed(first, MANIFEST_START, super::MANIFEST_SIZE)
+        .map_err(|missing| missing.unwrap_or("the manifest is missing").replace("{}", "manifest"))
 }
 
-/// A text of this start and size, followed by its checksum. The error is `None` where there is no
-/// such start.
+/// Finds a text by its start, and verifies the checksum that follows it. The error is `None` if the
+/// start is not found.
 ///
-/// It is found by its first words and the checksum behind it, not by decoding the stream: no
-/// checksum covers what the decoder would have to trust.
+/// The stream is not decoded to find the text, because no checksum covers the metadata that the
+/// decoder would have to trust.
 pub(super) fn sealed<'a>(
     bytes: &'a [u8],
     start: &str,
@@ -120,23 +119,23 @@ pub(super) fn sealed<'a>(
 ) -> Result<&'a str, Option<&'static str>> {
     let start = memmem::find(bytes, start.as_bytes()).ok_or(None)?;
     let end = start + size;
-    let text = bytes.get(start..end).ok_or(Some("its {} is cut short"))?;
+    let text = bytes.get(start..end).ok_or(Some("the {} is truncated"))?;
     // The next column starts at the next multiple of 64.
     let behind = &bytes[end..bytes.len().min(end + 2 * 64)];
     if memmem::find(behind, &xxh3_64(text).to_le_bytes()).is_none() {
-        return Err(Some("the checksum of the {} does not hold"));
+        return Err(Some("checksum mismatch in the {}"));
     }
     std::str::from_utf8(text).map_err(|_| None)
 }
 
-/// The batch of the stream at the start of the buffer.
+/// Decodes the batch of the stream at the start of the buffer.
 fn decode(mut bytes: Buffer) -> Result<RecordBatch, Wrong> {
     let mut decoder = StreamDecoder::new().with_require_alignment(true);
     let batch = decoder.decode(&mut bytes).map_err(|error| error.to_string())?;
     batch.ok_or_else(|| "a stream is empty".into())
 }
 
-/// Refuses tables whose numbers point nowhere, so that what follows need not check each one.
+/// Rejects tables with invalid references, so that later code does not have to check them.
 fn checked(timeline: Timeline) -> Result<Timeline, Wrong> {
     let (kinds, tracks) = (timeline.kinds.len(), timeline.tracks.len());
     for spans in timeline.all_spans() {
@@ -147,7 +146,7 @@ fn checked(timeline: Timeline) -> Result<Timeline, Wrong> {
         let inside = spans.kind.iter().all(|&kind| (kind as usize) < kinds)
             && spans.track.iter().all(|&track| (track as usize) < tracks);
         if !whole || !inside {
-            return Err("a table points outside the others".into());
+            return Err("a table has invalid references".into());
         }
     }
     Ok(timeline)

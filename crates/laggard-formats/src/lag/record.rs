@@ -1,4 +1,4 @@
-//! Writing a run: part by part while it is recorded, then all of it at once.
+//! Writes runs: part by part during the recording, then as a whole.
 
 use super::part;
 use super::rows::{self, Counts};
@@ -20,11 +20,11 @@ use std::path::{Path, PathBuf};
 pub(super) struct Manifest {
     /// The first field, as in every manifest.
     pub(super) schema: String,
-    /// Program and version that wrote it.
+    /// Program and version that wrote the file.
     pub(super) tool: String,
     /// `profile` or `calls`.
     pub(super) kind: String,
-    /// Start of the run, seconds since 1970.
+    /// Start of the run, seconds since the Unix epoch.
     pub(super) started_unix: f64,
 }
 
@@ -39,7 +39,8 @@ impl Manifest {
     }
 }
 
-/// A run file that grows. Killed at any moment, it is readable up to the last [`append`].
+/// Writes a run file incrementally. If the process is killed, the file is readable up to the last
+/// [`append`].
 ///
 /// [`append`]: Recorder::append
 pub struct Recorder {
@@ -50,7 +51,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Starts a file; one that is there is emptied.
+    /// Creates a file. An existing file is truncated.
     pub fn create(path: &Path, about: &About) -> Result<Recorder, Error> {
         let write = || -> io::Result<File> {
             let mut start = vec![];
@@ -66,8 +67,8 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Adds all rows beyond those added before, and what is known of the run by now. Rows that
-    /// were added must not have changed their numbers.
+    /// Appends all rows that were not appended before, and the current metadata of the run. The
+    /// numbers of appended rows must not change.
     pub fn append(&mut self, profile: &Profile) -> Result<(), Error> {
         let write = |file: &mut File| {
             let batches = rows::batches(profile, self.written).map_err(arrow)?;
@@ -79,8 +80,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// Puts the finished profile, which may be numbered anew, in place of what was added so far.
-    /// If that fails, what was added stays readable.
+    /// Replaces the appended parts with the finished profile, whose rows may be renumbered. If this
+    /// fails, the appended parts stay readable.
     pub fn finish(self, profile: &Profile) -> Result<(), Error> {
         write_profile(&self.path, profile)
     }
@@ -92,7 +93,7 @@ pub fn write_profile(path: &Path, profile: &Profile) -> Result<(), Error> {
     put(path, &Manifest::new("profile", &profile.about), profile, streams)
 }
 
-/// Writes traced calls.
+/// Writes a call trace.
 pub fn write_calls(path: &Path, calls: &Calls) -> Result<(), Error> {
     let streams = rows::batches(&calls.profile, Counts::default()).and_then(|mut streams| {
         streams.extend(calls::batches(calls)?);
@@ -113,7 +114,7 @@ fn put(
         let mut all = vec![json_batch("summary", &summary.to_string()).map_err(arrow)?];
         all.extend(streams?);
         let part = part::encode(0, true, &all)?;
-        // A link stays one.
+        // Keep a symbolic link: write to its target.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         atomic::write(&target, |out| {
             write_manifest(out, manifest)?;

@@ -1,4 +1,4 @@
-//! The tables of a profile as streams, and back. Numbers that point nowhere do not come back.
+//! Converts profiles to Arrow streams and back. Invalid references are dropped and counted.
 
 use super::tables::{Columns, Wrong, batch, json_batch, json_of, numbers, texts};
 use arrow_array::cast::AsArray;
@@ -12,7 +12,7 @@ use laggard_core::model::profile::{
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// How many rows of each table there are.
+/// Number of rows of each table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     texts: usize,
@@ -37,7 +37,7 @@ impl Counts {
         }
     }
 
-    /// The larger of both, table by table.
+    /// The maximum of both, table by table.
     pub(super) fn max(self, other: Counts) -> Counts {
         Counts {
             texts: self.texts.max(other.texts),
@@ -51,7 +51,7 @@ impl Counts {
     }
 }
 
-/// The streams of all rows behind these, tables without such rows left out.
+/// Streams of all rows after `since`. Tables without such rows are omitted.
 pub(super) fn batches(profile: &Profile, since: Counts) -> Result<Vec<RecordBatch>, ArrowError> {
     let mut all = vec![];
     let mut add = |batch: RecordBatch| {
@@ -101,14 +101,14 @@ pub(super) fn batches(profile: &Profile, since: Counts) -> Result<Vec<RecordBatc
 #[derive(Default)]
 pub(super) struct Rows {
     profile: Profile,
-    /// Number of each text in the profile, by its number in the file.
+    /// Text number in the profile, by text number in the file.
     texts: Vec<u32>,
-    /// Numbers that pointed nowhere.
+    /// Number of invalid references.
     pub(super) astray: u64,
 }
 
 impl Rows {
-    /// Takes the rows of a stream; `false` when it is none of a profile.
+    /// Adds the rows of a stream. Returns `false` if the stream does not belong to a profile.
     pub(super) fn take(&mut self, stream: &str, batch: &RecordBatch) -> Result<bool, Wrong> {
         let c = Columns { stream, batch };
         let n = batch.num_rows();
@@ -123,7 +123,10 @@ impl Rows {
         let large = |name: &str| c.get::<UInt64Type>(name);
         match stream {
             "texts" => {
-                let new = c.array("text")?.as_string_opt::<i64>().ok_or("texts are no text")?;
+                let new = c
+                    .array("text")?
+                    .as_string_opt::<i64>()
+                    .ok_or("column text of stream texts is not text")?;
                 texts.extend((0..new.len()).map(|i| p.texts.add(new.value(i))));
             }
             "modules" => {
@@ -136,7 +139,7 @@ impl Rows {
                 let (function, file) = (small("function")?, small("file")?);
                 for i in 0..n {
                     let kind = FrameKind::from_number(kind[i])
-                        .ok_or_else(|| format!("there is no kind of frame {}", kind[i]))?;
+                        .ok_or_else(|| format!("unknown frame kind {}", kind[i]))?;
                     let (function, file) = (text(function[i]), text(file[i]));
                     let (module, address, line) = (module[i], address[i], line[i]);
                     p.frames.push(Frame { kind, module, address, function, file, line });
@@ -159,8 +162,9 @@ impl Rows {
             }
             "events" => {
                 let name = c.texts("name")?;
-                let is_time = c.array("is_time")?.as_boolean_opt().ok_or("is_time is no truth")?;
-                // Files of the first version do not have it.
+                let is_time =
+                    c.array("is_time")?.as_boolean_opt().ok_or("is_time is not boolean")?;
+                // Not present in files of the first version.
                 let unit = c.get::<UInt8Type>("unit").ok();
                 p.events.extend((0..n).map(|i| {
                     let known = unit.as_ref().and_then(|unit| Unit::from_number(unit[i]));
@@ -172,7 +176,7 @@ impl Rows {
                 let (time_ns, weight) = (large("time_ns")?, large("weight")?);
                 let (thread, stack) = (small("thread")?, small("stack")?);
                 let (event, state) = (small("event")?, small("state")?);
-                // Nor this.
+                // Not present in files of the first version.
                 let count = large("count").ok();
                 p.samples.extend((0..n).map(|i| Sample {
                     time_ns: time_ns[i],
@@ -191,7 +195,7 @@ impl Rows {
         Ok(true)
     }
 
-    /// The number in the profile of a text of the file.
+    /// Converts a text number of the file to one of the profile.
     pub(super) fn text(&mut self, number: u32) -> u32 {
         self.texts.get(number as usize).copied().unwrap_or_else(|| {
             self.astray += 1;
@@ -199,7 +203,8 @@ impl Rows {
         })
     }
 
-    /// The profile. Samples that point nowhere are left out; nodes that do end the stack.
+    /// Returns the profile. Samples with invalid references are skipped; invalid parents end the
+    /// stack.
     pub(super) fn finish(mut self) -> Result<(Profile, u64), Wrong> {
         let p = &mut self.profile;
         for frame in &mut p.frames {
@@ -210,7 +215,7 @@ impl Rows {
         }
         for (number, node) in p.stacks.iter_mut().enumerate() {
             if node.frame as usize >= p.frames.len() {
-                return Err("a stack has a frame that is not there".into());
+                return Err("a stack refers to a missing frame".into());
             }
             if node.parent != NONE && node.parent as usize >= number {
                 node.parent = NONE;
@@ -229,7 +234,7 @@ impl Rows {
     }
 }
 
-/// The JSON of a stream of one text.
+/// Parses the JSON of a stream that contains one text.
 pub(super) fn parsed(batch: &RecordBatch) -> Result<Value, Wrong> {
     serde_json::from_str(json_of(batch).ok_or("a stream has no text")?)
         .map_err(|error| error.to_string())

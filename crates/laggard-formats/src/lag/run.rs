@@ -1,4 +1,4 @@
-//! Reading a run: all of it, or what there is of it.
+//! Reads runs, including unfinished and damaged ones.
 
 use super::calls::CallRows;
 use super::part::{self, NoPart};
@@ -17,33 +17,33 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// What a run file holds.
+/// The content of a run file.
 #[derive(Clone, Debug)]
 pub enum Run {
     /// Samples.
     Profile(Profile),
-    /// Traced calls.
+    /// A call trace.
     Calls(Calls),
 }
 
-/// What of a run could not be read.
+/// Something that could not be read from a run file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// The recording was not finished: it was killed, or runs still.
+    /// The recording was killed or is still active.
     Unfinished,
-    /// The file ends in the middle of a part, which is left out.
+    /// The file ends within a part, which is skipped.
     CutShort {
-        /// Bytes left out.
+        /// Bytes skipped.
         bytes: u64,
     },
-    /// A part is damaged; what follows it was left out too.
+    /// A part is damaged. It and the following parts are skipped.
     Damaged {
-        /// Where it starts.
+        /// Offset of the part.
         offset: u64,
     },
-    /// Numbers that point to no row of their table.
+    /// References to rows that do not exist.
     Astray {
-        /// How many; samples among them are left out.
+        /// Number of references. Affected samples are skipped.
         count: u64,
     },
 }
@@ -52,28 +52,22 @@ impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Loss::Unfinished => f.write_str(
-                "the recording was not finished: names may be missing, and so may the last samples",
+                "the recording was not finished: symbols and the last samples may be missing",
             ),
             Loss::CutShort { bytes } => {
-                write!(
-                    f,
-                    "the file ends in the middle of a part: its last {bytes} bytes are left out"
-                )
+                write!(f, "the file is truncated: its last {bytes} bytes were skipped")
             }
             Loss::Damaged { offset } => {
-                write!(f, "the file is damaged from byte {offset} on: what follows is left out")
+                write!(f, "the file is damaged at byte {offset}: the rest was skipped")
             }
             Loss::Astray { count } => {
-                write!(
-                    f,
-                    "{count} numbers in the file point nowhere: what they belong to is left out"
-                )
+                write!(f, "invalid references in the file: {count}; the affected rows were skipped")
             }
         }
     }
 }
 
-/// The format of a file that starts with a manifest, `laggard.run/1` or `laggard.index/1`; `None`
+/// The format of a file that starts with a manifest (`laggard.run/1` or `laggard.index/1`). `None`
 /// for any other file.
 pub fn format_of(path: &Path) -> Option<String> {
     if !path.is_file() {
@@ -89,7 +83,7 @@ pub fn format_of(path: &Path) -> Option<String> {
     Some(schema)
 }
 
-/// Reads a run, with what is missing of it.
+/// Reads a run and its losses.
 pub fn read_run(path: &Path) -> Result<(Run, Vec<Loss>), Error> {
     let file = File::open(path).map_err(Error::io("open", path))?;
     let map = Map::open(&file).map_err(Error::io("map", path))?;
@@ -108,12 +102,12 @@ pub fn read_run(path: &Path) -> Result<(Run, Vec<Loss>), Error> {
     found.map_err(bad)
 }
 
-/// Puts the parts together. A part that is whole stands for all before it.
+/// Combines the parts. A part marked as whole replaces all preceding parts.
 fn parts(file: &Buffer, kind: &str) -> Result<(Run, Vec<Loss>), Wrong> {
     let (mut rows, mut calls) = (Rows::default(), CallRows::default());
     let (mut expected, mut finished, mut gap) = (0, false, false);
     let mut losses = vec![];
-    let mut at = part::first(file).ok_or("there is nothing behind its manifest")?;
+    let mut at = part::first(file).ok_or("no data after the manifest")?;
     while at < file.len() {
         let part = match part::read(file, at) {
             Ok(part) => part,
@@ -151,7 +145,7 @@ fn parts(file: &Buffer, kind: &str) -> Result<(Run, Vec<Loss>), Wrong> {
         }
     }
     if expected == 0 {
-        return Err("no part of it is whole".into());
+        return Err("no part is intact".into());
     }
     if !finished {
         losses.insert(0, Loss::Unfinished);
@@ -160,7 +154,7 @@ fn parts(file: &Buffer, kind: &str) -> Result<(Run, Vec<Loss>), Wrong> {
     let run = match kind {
         "profile" => Run::Profile(profile),
         "calls" => Run::Calls(calls.finish(profile, &mut astray)),
-        other => return Err(format!("it holds {other:?}, which this version does not know")),
+        other => return Err(format!("its kind is {other:?}, which this version does not support")),
     };
     if astray > 0 {
         losses.push(Loss::Astray { count: astray });

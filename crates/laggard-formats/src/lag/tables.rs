@@ -1,4 +1,4 @@
-//! Tables to Arrow record batches and back, without copying columns.
+//! Converts the tables of a timeline to Arrow record batches and back, without copying columns.
 
 use super::STREAM_KEY;
 use arrow_array::cast::AsArray;
@@ -45,7 +45,7 @@ pub(super) fn texts<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(values))
 }
 
-/// A stream of one text.
+/// A stream that contains one text.
 pub(super) fn json_batch(stream: &str, text: &str) -> Result<RecordBatch, ArrowError> {
     batch(stream, vec![("json", texts(std::iter::once(text)))])
 }
@@ -69,7 +69,7 @@ macro_rules! spans {
     };
 }
 
-/// All tables of a timeline, as streams.
+/// Streams of all tables of a timeline.
 pub(super) fn batches(t: &Timeline) -> Result<Vec<RecordBatch>, ArrowError> {
     let (gpu, ops, instants) = (&t.gpu, &t.ops, &t.instants);
     let mut gpu_columns = spans!(gpu.spans, correlation: gpu.correlation, external: gpu.external, stream: gpu.stream, device: gpu.device,
@@ -171,10 +171,10 @@ fn about(t: &Timeline) -> Value {
     })
 }
 
-/// What is wrong with a stream.
+/// The reason why a stream cannot be read.
 pub(super) type Wrong = String;
 
-/// Columns of a stream, taken by name.
+/// Access to the columns of a stream by name.
 pub(super) struct Columns<'a> {
     pub(super) stream: &'a str,
     pub(super) batch: &'a RecordBatch,
@@ -194,14 +194,14 @@ impl Columns<'_> {
         let array = self
             .array(name)?
             .as_primitive_opt::<T>()
-            .ok_or_else(|| format!("column {name} of stream {} has another type", self.stream))?;
+            .ok_or_else(|| format!("column {name} of stream {} has the wrong type", self.stream))?;
         Ok(array.values().clone())
     }
 
     pub(super) fn texts(&self, name: &str) -> Result<&StringArray, Wrong> {
         self.array(name)?
             .as_string_opt::<i32>()
-            .ok_or_else(|| format!("column {name} of stream {} is no text", self.stream))
+            .ok_or_else(|| format!("column {name} of stream {} is not text", self.stream))
     }
 
     fn spans(&self) -> Result<Spans, Wrong> {
@@ -219,7 +219,7 @@ impl Columns<'_> {
     }
 }
 
-/// The timeline whose tables `stream` gives by name.
+/// Reads a timeline. `stream` returns a table by name.
 pub(super) fn timeline(
     stream: impl Fn(&str) -> Result<RecordBatch, Wrong>,
 ) -> Result<Timeline, Wrong> {
@@ -232,7 +232,10 @@ pub(super) fn timeline(
         }};
     }
     t.strings = table!("strings", |c| {
-        let texts = c.array("text")?.as_string_opt::<i64>().ok_or("strings are no text")?;
+        let texts = c
+            .array("text")?
+            .as_string_opt::<i64>()
+            .ok_or("column text of stream strings is not text")?;
         let (offsets, bytes, _) = texts.clone().into_parts();
         Strings { offsets: offsets.into_inner(), bytes }
     });
@@ -246,8 +249,10 @@ pub(super) fn timeline(
             .collect()
     });
     t.ids = table!("ids", |c| {
-        let numbers =
-            c.array("number")?.as_primitive_opt::<Int64Type>().ok_or("ids are no numbers")?;
+        let numbers = c
+            .array("number")?
+            .as_primitive_opt::<Int64Type>()
+            .ok_or("column number of stream ids is not numeric")?;
         let texts = c.texts("text")?;
         let id = |i: usize| {
             if numbers.is_null(i) {
@@ -347,7 +352,7 @@ pub(super) fn timeline(
         (0..row.len()).map(one).collect()
     });
     let batch = stream("about")?;
-    let about: Value = serde_json::from_str(json_of(&batch).ok_or("the stream about is empty")?)
+    let about: Value = serde_json::from_str(json_of(&batch).ok_or("stream about is empty")?)
         .map_err(|e| e.to_string())?;
     read_about(&mut t, &about);
     Ok(t)
@@ -387,7 +392,7 @@ fn read_about(t: &mut Timeline, about: &Value) {
     t.losses = list("losses").iter().filter_map(loss).collect();
 }
 
-/// Stream of one text and its checksum: the manifest, the header of a part.
+/// A stream of one text and its checksum: a manifest or the header of a part.
 pub(super) fn sealed_batch(
     stream: &str,
     text: &str,
@@ -402,7 +407,7 @@ pub(super) fn sealed_batch(
     )
 }
 
-/// Bytes that keep what they are borrowed from alive.
+/// A buffer that keeps its owner alive.
 pub(super) fn buffer(owner: impl AsRef<[u8]> + Send + 'static) -> Buffer {
     Buffer::from(bytes::Bytes::from_owner(owner))
 }

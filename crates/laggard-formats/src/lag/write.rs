@@ -1,4 +1,5 @@
-//! Writing a run file: streams behind a placeholder, then the manifest in its place.
+//! Writes indexes: a placeholder, the streams, and finally the manifest in place of the
+//! placeholder.
 
 use super::{INDEX_SCHEMA, MANIFEST_SIZE, Manifest, StreamEntry, tables};
 use crate::lag::Binding;
@@ -11,7 +12,7 @@ use serde::Serialize;
 use std::io::{self, Seek, SeekFrom, Write};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-/// Writes the index of a trace. The writer must be at its start and be able to go back to it.
+/// Writes the index of a trace. The writer must be at position 0 and support seeking.
 pub fn write(
     out: &mut (impl Write + Seek),
     timeline: &Timeline,
@@ -59,7 +60,7 @@ pub(super) fn write_manifest(out: &mut impl Write, manifest: &impl Serialize) ->
     write_sealed(out, "manifest", serde_json::to_string(manifest)?, MANIFEST_SIZE)
 }
 
-/// Writes a stream of one text, padded to a size, and its checksum; returns its length.
+/// Writes a stream of one padded text and its checksum. Returns the length of the stream.
 pub(super) fn write_sealed(
     out: &mut impl Write,
     stream: &str,
@@ -74,7 +75,7 @@ pub(super) fn write_sealed(
     Ok(write_stream(out, &batch)?.0)
 }
 
-/// Writes one stream; returns its length and checksum.
+/// Writes a stream. Returns its length and checksum.
 pub(super) fn write_stream(out: &mut impl Write, batch: &RecordBatch) -> io::Result<(u64, u64)> {
     let (mut length, mut checksum) = (0, Xxh3::new());
     let mut encoder = StreamEncoder::try_new(batch.schema_ref()).map_err(arrow)?;

@@ -1,8 +1,8 @@
-//! Files of callgrind (and cachegrind): which function called which, how often, at what cost.
+//! Reads callgrind and cachegrind files: a call graph with call counts and costs.
 //!
-//! You give bytes, you get a [`Graph`], and from graphs [`Calls`]. Names may be compressed
-//! (`fn=(1) main`, later `fn=(1)`), positions relative (`+3`, `-3`, `*`), and one file may hold
-//! several parts. A damaged file gives what could be read; what was lost is counted in [`Losses`].
+//! You give bytes, you get a [`Graph`], and from graphs [`Calls`]. Names can be compressed (`fn=(1)
+//! main`, later `fn=(1)`), positions can be relative (`+3`, `-3`, `*`), and a file can have several
+//! parts. A damaged file is read as far as possible; [`Losses`] counts the rest.
 
 mod profile;
 
@@ -18,91 +18,91 @@ use std::fmt;
 use std::io::Read;
 use std::path::PathBuf;
 
-/// More kinds of cost than any tool counts; those beyond are not read.
+/// Maximum number of events. More are not read.
 const MOST_EVENTS: usize = 32;
-/// Longer names are cut.
+/// Longer names are truncated.
 const LONGEST_NAME: usize = 1 << 14;
-/// Lines at the start that are looked at to tell what a file is.
+/// Lines used for format detection.
 const LINES_FOR_DETECTION: usize = 64;
 
-/// What one file says.
+/// The content of one file.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
-    /// Names, paths of objects and of source files. Number 0 is "not known".
+    /// Names, object paths and source file paths. Number 0 means unknown.
     pub texts: Texts,
-    /// The program that wrote it, such as `callgrind-3.19.0`.
+    /// The program that wrote the file, such as `callgrind-3.19.0`.
     pub creator: String,
-    /// The command that was run, as it was written.
+    /// The command line, as in the file.
     pub command: String,
-    /// The process; 0 when not said.
+    /// The process id; 0 if unknown.
     pub pid: u32,
-    /// Names of the costs, `Ir` (instructions) first as a rule.
+    /// Names of the events, usually starting with `Ir` (instructions).
     pub events: Vec<String>,
-    /// Functions, each once by object and name.
+    /// Functions, unique by object and name.
     pub functions: Vec<GraphFunction>,
-    /// Calls, each once by caller, place and function.
+    /// Calls, unique by caller, call site and callee.
     pub calls: Vec<GraphCall>,
-    /// What the file says that all costs add up to, over its parts; empty when it does not say.
+    /// Total costs as stated in the file, summed over its parts. Empty if not stated.
     pub totals: Vec<u64>,
-    /// What could not be read.
+    /// Losses of the file.
     pub losses: Losses,
-    /// Cost of functions themselves: `events.len()` for each.
+    /// Self cost of each function: `events.len()` values each.
     own: Vec<u64>,
-    /// Cost of calls, with whatever they called: `events.len()` for each.
+    /// Inclusive cost of each call: `events.len()` values each.
     inclusive: Vec<u64>,
-    /// Lines with a cost of their own, each once; empty unless asked for.
+    /// Lines with self cost, each once. Empty unless requested.
     lines: Vec<GraphLine>,
-    /// What they cost: `events.len()` for each.
+    /// Self cost of each line: `events.len()` values each.
     of_lines: Vec<u64>,
 }
 
-/// A line of a function.
+/// A source line of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct GraphLine {
     function: u32,
-    /// Text: its source file, another than the function's where code was inlined.
+    /// Text: the source file. Differs from that of the function for inlined code.
     file: u32,
     line: u32,
 }
 
-/// A function of a [`Graph`].
+/// A function in a [`Graph`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GraphFunction {
-    /// Text: its object's path.
+    /// Text: path of the object.
     pub object: u32,
-    /// Text: its name, without the number that callgrind gives to levels of recursion.
+    /// Text: name, without callgrind's suffix for recursion levels.
     pub name: u32,
 }
 
-/// Calls of one function from one place.
+/// Calls of one function from one call site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GraphCall {
-    /// Number of the function that calls.
+    /// Function number of the caller.
     pub caller: u32,
-    /// Number of the function that is called.
+    /// Function number of the callee.
     pub callee: u32,
     /// Text: source file of the call.
     pub file: u32,
-    /// Source line of the call; 0 when not known.
+    /// Source line of the call; 0 if unknown.
     pub line: u32,
-    /// Address of the call as the object's own tables have it; 0 when not written.
+    /// Address of the call, relative to the object; 0 if unknown.
     pub address: u64,
-    /// Calls.
+    /// Number of calls.
     pub count: u64,
 }
 
-/// What of a file was lost.
+/// Losses of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Lines that are none of this format.
+    /// Number of unreadable lines.
     pub lines: u64,
-    /// Number of the first of them, counted from 1.
+    /// Line number of the first one, counted from 1.
     pub first_line: u64,
-    /// Names that are only a number that nothing explains.
+    /// Number of name ids without a definition.
     pub names: u64,
-    /// The file does not say what its costs add up to: as a rule its end is missing.
+    /// The file states no total, usually because it is truncated.
     pub is_cut: bool,
-    /// Costs that were read do not add up to what the file says: read and said.
+    /// The sum of the costs and the stated total, if they differ.
     pub mismatch: Option<(u64, u64)>,
 }
 
@@ -111,22 +111,22 @@ impl fmt::Display for Losses {
         let mut said = vec![];
         if self.lines > 0 {
             let (n, first) = (self.lines, self.first_line);
-            said.push(format!("{n} lines could not be read, the first is line {first}"));
+            said.push(format!("unreadable lines: {n}, first at line {first}"));
         }
         if self.names > 0 {
-            said.push(format!("{} names are numbers that the file does not explain", self.names));
+            said.push(format!("undefined name ids: {}", self.names));
         }
         if self.is_cut {
-            said.push("the file has no total: its end may be missing".to_owned());
+            said.push("the file has no total and may be truncated".to_owned());
         }
         if let Some((read, total)) = self.mismatch {
-            said.push(format!("costs add up to {read} and not, as the file says, to {total}"));
+            said.push(format!("costs add up to {read}, but the file states {total}"));
         }
         f.write_str(&said.join("; "))
     }
 }
 
-/// Whether a file that starts like this is one of callgrind or cachegrind.
+/// Whether a file with this head is a callgrind or cachegrind file.
 pub fn is_callgrind(head: &[u8]) -> bool {
     if head.starts_with(b"# callgrind format") {
         return true;
@@ -175,12 +175,12 @@ fn other_kind(path: PathBuf, bytes: &[u8]) -> Error {
     Error::NotCallgrind { path, looks_like: super::looks_like(head, &[]) }
 }
 
-/// Reads the bytes of a file; none when it is of another kind.
+/// Parses a file. `None` if it is of another kind.
 pub fn parse(bytes: &[u8]) -> Option<Graph> {
     parse_with(bytes, false)
 }
 
-/// The same with costs of single lines, for [`profile`].
+/// Same as [`parse`], with the costs of lines, which [`profile`] needs.
 pub fn parse_lines(bytes: &[u8]) -> Option<Graph> {
     parse_with(bytes, true)
 }
@@ -189,7 +189,7 @@ fn parse_with(bytes: &[u8], keeps_lines: bool) -> Option<Graph> {
     is_callgrind(&bytes[..bytes.len().min(super::HEAD_FOR_DETECTION)]).then(|| {
         let mut reader = Reader { keeps_lines, ..Reader::default() };
         let mut at = 0;
-        // Most lines have less than ten bytes: a plain search is as fast as any.
+        // Most lines have less than ten bytes, so a plain search is as fast as `memchr`.
         while let Some(length) = bytes[at..].iter().position(|byte| *byte == b'\n') {
             reader.line(&bytes[at..at + length]);
             at += length + 1;
@@ -200,23 +200,23 @@ fn parse_with(bytes: &[u8], keeps_lines: bool) -> Option<Graph> {
 }
 
 impl Graph {
-    /// What a function cost itself, by event.
+    /// Self cost of a function, by event.
     pub fn own(&self, function: u32) -> &[u64] {
         costs_of(&self.own, self.events.len(), function as usize)
     }
 
-    /// What calls cost with all they called, by event; the number is that in `calls`.
+    /// Inclusive cost of a call, by event. `call` is an index into `calls`.
     pub fn inclusive(&self, call: usize) -> &[u64] {
         costs_of(&self.inclusive, self.events.len(), call)
     }
 
-    /// Number of the event that counts instructions.
+    /// Index of the event that counts instructions.
     pub fn instructions(&self) -> Option<usize> {
         self.events.iter().position(|name| name == "Ir")
     }
 
-    /// The calls that are wanted. `is_wanted` gets the path of the calling object, that of the
-    /// called one and the function's name.
+    /// Returns the selected calls. `is_wanted` receives the path of the caller's object, the path
+    /// of the callee's object and the name of the callee.
     pub fn calls(&self, is_wanted: &mut dyn FnMut(&str, &str, &str) -> bool) -> Calls {
         calls([self], is_wanted)
     }
@@ -226,10 +226,10 @@ fn costs_of(all: &[u64], events: usize, number: usize) -> &[u64] {
     all.get(number * events..(number + 1) * events).unwrap_or_default()
 }
 
-/// The calls that are wanted, of several processes; see [`Graph::calls`].
+/// Returns the selected calls of several processes; see [`Graph::calls`].
 ///
-/// Threads of a process are counted together, as its first. There are no times; instructions are
-/// there if the files have them. What was lost is among the warnings.
+/// All threads of a process are merged into one. Calls have no times, and instructions only if the
+/// files count them. Losses are included as warnings.
 pub fn calls<'a>(
     graphs: impl IntoIterator<Item = &'a Graph>,
     is_wanted: &mut dyn FnMut(&str, &str, &str) -> bool,
@@ -255,7 +255,7 @@ pub fn calls<'a>(
             cpu_ns: 0,
         });
         let event = graph.instructions();
-        // By number of the function in this graph.
+        // By function number in this graph.
         let mut numbers = vec![NONE; graph.functions.len()];
         for (at, call) in graph.calls.iter().enumerate() {
             let (from, to) =
@@ -309,7 +309,7 @@ pub fn calls<'a>(
     calls
 }
 
-/// What names with numbers stand for: of objects, of source files and of functions.
+/// Definitions of name ids, for objects, source files and functions.
 type Names = FxHashMap<u64, u32>;
 
 #[derive(Default)]
@@ -322,11 +322,11 @@ struct Reader {
     calls: FxHashMap<(u32, u32, u32, u32, u64), u32>,
     keeps_lines: bool,
     lines: FxHashMap<GraphLine, usize>,
-    /// Of the part being read: where each of its costs is among those of the graph.
+    /// Index in the graph of each event of the current part.
     events: Vec<Option<usize>>,
-    /// Its positions: whether each is an address (or else a line).
+    /// Whether each position of the current part is an address (otherwise a line).
     positions: Vec<bool>,
-    /// The position of the line before.
+    /// The previous position.
     at: [u64; 2],
     object: u32,
     file: u32,
@@ -334,11 +334,11 @@ struct Reader {
     function: Option<u32>,
     called_object: Option<u32>,
     called_name: Option<u32>,
-    /// Calls whose cost is on the next line.
+    /// Call whose cost is on the next line.
     pending: Option<u64>,
     line: u64,
     summary: Vec<u64>,
-    /// Those of the current line.
+    /// Costs of the current line.
     costs: Vec<u64>,
 }
 
@@ -360,7 +360,7 @@ impl Reader {
         }
     }
 
-    /// A line of positions and costs.
+    /// Parses a line of positions and costs.
     #[inline]
     fn cost(&mut self, line: &[u8]) -> Option<()> {
         let mut rest = line;
@@ -374,7 +374,7 @@ impl Reader {
         while let Some(text) = word(&mut rest) {
             self.costs.push(number(text)?);
         }
-        // Costs beyond those that were announced are not understood.
+        // More costs than announced events are an error.
         if self.costs.len() > self.events.len() {
             return None;
         }
@@ -395,7 +395,7 @@ impl Reader {
         Some(())
     }
 
-    /// Adds the costs of the current line of the file to the line of source it is about.
+    /// Adds the costs of the current line of the file to its source line.
     fn cost_of_line(&mut self, function: u32) {
         let events = self.graph.events.len();
         let line = self.positions.iter().position(|is_address| !is_address);
@@ -411,7 +411,7 @@ impl Reader {
         }
     }
 
-    /// The function that lines are about.
+    /// The function that the current lines belong to.
     fn current(&mut self) -> Option<u32> {
         if self.function.is_none() {
             self.function = self.known(GraphFunction { object: self.object, name: self.name });
@@ -429,7 +429,7 @@ impl Reader {
         Some(number)
     }
 
-    /// Adds calls at the current position, and says which row they are in.
+    /// Adds calls at the current position and returns their row.
     fn call(&mut self, caller: u32, times: u64) -> Option<usize> {
         let object = self.called_object.take().unwrap_or(self.object);
         let name = self.called_name.take()?;
@@ -453,7 +453,7 @@ impl Reader {
         Some(number as usize)
     }
 
-    /// A line that begins with a word.
+    /// Parses a line that starts with a keyword.
     fn words(&mut self, line: &[u8]) -> Option<()> {
         let end = line.iter().position(|byte| matches!(byte, b'=' | b':'));
         let Some(end) = end else { return line.trim_ascii().is_empty().then_some(()) };
@@ -519,7 +519,7 @@ impl Reader {
         Some(())
     }
 
-    /// Another part begins.
+    /// Starts a new part.
     fn part(&mut self) {
         self.at = [0; 2];
         self.pending = None;
@@ -527,7 +527,8 @@ impl Reader {
         self.add_totals(&summary);
     }
 
-    /// The costs of the part that begins. A later part may count what earlier ones did not.
+    /// Sets the events of the new part. A later part can have events that earlier parts did not
+    /// have.
     fn announce(&mut self, names: &[u8]) {
         self.part();
         if self.positions.is_empty() {
@@ -569,8 +570,8 @@ impl Reader {
 
     fn finish(mut self) -> Graph {
         let has_totals = !self.graph.totals.is_empty();
-        // Cachegrind ends its files with a summary. Callgrind's stands before the costs, and is a
-        // sign that all of them are there only if they add up to it.
+        // Cachegrind writes a summary at the end of the file. Callgrind writes it before the costs,
+        // where it proves completeness only if the costs add up to it.
         let has_summary = !self.summary.is_empty();
         self.part();
         let mut graph = self.graph;
@@ -585,7 +586,7 @@ impl Reader {
     }
 }
 
-/// Adds costs of a line to sums, by the events of the part it is in.
+/// Adds the costs of a line to sums, by the events of its part.
 #[inline]
 fn add(sums: &mut [u64], events: &[Option<usize>], costs: &[u64]) {
     for (event, cost) in events.iter().zip(costs) {
@@ -595,13 +596,13 @@ fn add(sums: &mut [u64], events: &[Option<usize>], costs: &[u64]) {
     }
 }
 
-/// Whether the costs are those that were announced.
+/// Whether the costs add up to the stated total.
 fn is_summed(graph: &Graph) -> bool {
     let own = graph.own.iter().step_by(graph.events.len().max(1));
     graph.totals.first() == Some(&own.fold(0, |sum, cost| sum.saturating_add(*cost)))
 }
 
-/// Makes room for more costs in each row.
+/// Makes room for more events in each row.
 fn widen(costs: &mut Vec<u64>, before: usize, now: usize, rows: usize) {
     let old = std::mem::replace(costs, vec![0; rows * now]);
     if before > 0 {
@@ -611,12 +612,12 @@ fn widen(costs: &mut Vec<u64>, before: usize, now: usize, rows: usize) {
     }
 }
 
-/// The text of a name, which may be a number that stands for it.
+/// Resolves a name, which can be an id.
 fn name(value: &[u8], names: &mut Names, texts: &mut Texts, losses: &mut Losses) -> Option<u32> {
     let value = value.trim_ascii();
     let Some(inner) = value.strip_prefix(b"(") else { return Some(text(value, texts)) };
     let end = memchr::memchr(b')', inner)?;
-    // A name may begin with a bracket itself: `(below main)`.
+    // A name can itself start with a parenthesis: `(below main)`.
     let Some(key) = number(&inner[..end]) else { return Some(text(value, texts)) };
     let rest = inner[end + 1..].trim_ascii();
     if rest.is_empty() {
@@ -637,7 +638,7 @@ fn text(name: &[u8], texts: &mut Texts) -> u32 {
     }
 }
 
-/// A function's name without the level of recursion (`walk'2`).
+/// A function name without its recursion level (`walk'2`).
 fn without_level(name: &[u8]) -> &[u8] {
     let name = name.trim_ascii();
     match name.iter().rposition(|byte| !byte.is_ascii_digit()) {
@@ -656,10 +657,10 @@ fn word<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(&line[..end])
 }
 
-/// A number, decimal or with `0x` hexadecimal.
+/// Parses a decimal number, or a hexadecimal one with `0x`.
 #[inline]
 fn number(text: &[u8]) -> Option<u64> {
-    /// So many decimal digits always fit.
+    /// This many decimal digits always fit.
     const SAFE: usize = 19;
     let (digits, base) = match text.strip_prefix(b"0x") {
         Some(digits) => (digits, 16),
@@ -688,7 +689,7 @@ fn numbers(mut rest: &[u8]) -> Option<Vec<u64>> {
     Some(all)
 }
 
-/// A position, which may be relative to the one before.
+/// Parses a position, which can be relative to the previous one.
 #[inline]
 fn relative(text: &[u8], before: u64) -> Option<u64> {
     match text.split_first()? {

@@ -1,12 +1,14 @@
-//! Text of `dtrace`: counts by stack (`@[ustack()] = count()`) and by name (`@[probefunc] = count()`).
+//! Reads text output of `dtrace`: counts by stack (`@[ustack()] = count()`) and by name
+//! (`@[probefunc] = count()`).
 //!
-//! You give a [`Source`], you get a [`Profile`] of the event `calls`: a stack and how often it was
-//! seen, or a name as a stack of one frame. A file that has both has two events, `calls` and `calls by
-//! name`, since the same calls may be in each. What stands between counts and is neither (dtrace's own
-//! messages, distributions) is counted in the warnings.
+//! You give a [`Source`], you get a [`Profile`] of the event `calls`: stacks with counts, or names
+//! as stacks of one frame. A file with both has two events, `calls` and `calls by name`, because
+//! the same calls can be in each. Other lines, such as messages of dtrace and distributions, are
+//! counted in the warnings.
 //!
-//! `dtrace … | grep vDSP` leaves frames without counts. Those of a file that has no stack with a count
-//! are the event `lines with a frame`: they tell which functions there are, not how often they ran.
+//! Filtered output (`dtrace … | grep vDSP`) has frames without counts. If no stack in the file has
+//! a count, these frames become the event `lines with a frame`. It shows which functions ran, but
+//! not how often.
 
 use crate::error::Error;
 use crate::source::Source;
@@ -15,38 +17,38 @@ use laggard_core::model::profile::{
     Event, Frame, FrameKind, Interner, Module, Profile, Sample, Thread, Unit,
 };
 
-/// Larger texts are not read.
+/// Maximum size of a file.
 const LARGEST: u64 = 1 << 30;
-/// Lines at the start that are looked at to tell what a file is.
+/// Lines used for format detection.
 const LINES_FOR_DETECTION: usize = 200;
-/// dtrace writes counts right-aligned; their last digit stands no further left than this.
+/// Minimum column of the last digit of a count: dtrace aligns counts to the right.
 const LEAST_COLUMN: usize = 40;
-/// Deeper stacks are cut.
+/// Maximum depth. Deeper stacks are truncated.
 const DEEPEST: usize = 4096;
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Debug, PartialEq, Eq)]
 enum Line<'a> {
     Blank,
     /// A frame: module and function.
     Frame(&'a str, &'a str),
-    /// A number alone: how often the stack above was seen.
+    /// A number: the count of the preceding stack.
     Count(u64),
-    /// A name and how often it was seen.
+    /// A name and its count.
     Named(&'a str, u64),
-    /// What dtrace says about itself.
+    /// A message of dtrace.
     Message,
     Other(&'a str),
 }
 
-/// Whether a file that starts like this is dtrace's text of stacks or of counts by name.
+/// Whether a file with this head is dtrace output with stacks or counts by name.
 pub fn is_dtrace(head: &[u8]) -> bool {
     let is_cut = head.len() >= super::HEAD_FOR_DETECTION;
     let Some(lines) = lines_of(head, is_cut) else { return false };
     let (mut frames, mut named, mut counts, mut other) = (0, 0, 0, 0);
     for line in lines.iter().take(LINES_FOR_DETECTION) {
         match line_of(line) {
-            // Frames are indented; a line of a shell script with a backtick need not be.
+            // Frames are indented, unlike lines of a shell script with a backtick.
             Line::Frame(..) if line.starts_with([' ', '\t']) => frames += 1,
             Line::Named(..) if line.starts_with("  ") && line.len() >= LEAST_COLUMN => named += 1,
             Line::Count(_) if line.starts_with([' ', '\t']) => counts += 1,
@@ -59,7 +61,7 @@ pub fn is_dtrace(head: &[u8]) -> bool {
     (is_stacks || named > 0) && known + counts > 4 * other
 }
 
-/// Lines of a head, without the last where it may be cut; none of what is no text.
+/// Complete lines of a head. `None` if it is not text.
 fn lines_of(head: &[u8], is_cut: bool) -> Option<Vec<String>> {
     if head.contains(&0) {
         return None;
@@ -72,20 +74,20 @@ fn lines_of(head: &[u8], is_cut: bool) -> Option<Vec<String>> {
     Some(lines)
 }
 
-/// Reads a file. `progress` is told how many bytes were read, once.
+/// Reads a file. `progress` receives the number of bytes read, once.
 pub fn read(source: Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Profile, Error> {
     let (path, text) = source.whole(LARGEST)?;
     let Some(profile) = parse(&text) else {
         let head = &text[..text.len().min(super::HEAD_FOR_DETECTION)];
         let looks_like = super::looks_like(head, &[]);
-        let what = format!("it has no counts of dtrace, and looks like {looks_like}");
+        let what = format!("no dtrace counts found; it looks like {looks_like}");
         return Err(Error::NotARecording { path, what });
     };
     progress(text.len() as u64);
     Ok(profile)
 }
 
-/// Reads the text of a file; None when it has no counts.
+/// Parses a file. `None` if it has no counts.
 pub fn parse(bytes: &[u8]) -> Option<Profile> {
     let text = String::from_utf8_lossy(bytes);
     let mut reader = Reader::default();
@@ -107,7 +109,7 @@ fn line_of(line: &str) -> Line<'_> {
     if let Some(count) = count_of(text) {
         return Line::Count(count);
     }
-    // Two spaces at least, or else a C++ name may end in a number.
+    // At least two spaces, because a C++ name can end in a number.
     let named = text.rsplit_once([' ', '\t']).and_then(|(name, count)| {
         let is_apart = name.ends_with([' ', '\t']) || !name.contains(' ') && !name.contains('`');
         Some((name.trim_end(), count_of(count)?)).filter(|(name, _)| is_apart && !name.is_empty())
@@ -125,7 +127,7 @@ fn count_of(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// Module and function of ``libfoo.dylib`bar+0x1a``, or of an address alone.
+/// Module and function of ``libfoo.dylib`bar+0x1a``, or of an address without a symbol.
 fn frame_of(text: &str) -> Option<(&str, &str)> {
     let is_address = |text: &str| {
         let digits = text.strip_prefix("0x").unwrap_or_default();
@@ -152,11 +154,11 @@ fn frame_of(text: &str) -> Option<(&str, &str)> {
 struct Reader {
     profile: Profile,
     interner: Interner,
-    /// Frames of the stack being read, innermost first.
+    /// Frames of the current stack, innermost first.
     frames: Vec<u32>,
-    /// What stands before a stack: other keys of the aggregation, such as the program's name.
+    /// Lines before a stack: other keys of the aggregation, such as the program name.
     keys: Vec<String>,
-    /// A name with a number, which is a count unless a stack follows.
+    /// A name with a number: a count, unless a stack follows.
     named: Option<(String, u64)>,
     stacks: Vec<(u32, u64)>,
     names: Vec<(u32, u64)>,
@@ -171,7 +173,7 @@ impl Reader {
         match *line {
             Line::Frame(module, function) => {
                 if let Some((name, value)) = self.named.take() {
-                    // On its own line before a stack it is a key, as in `@[execname, pid, ustack()]`.
+                    // A line directly before a stack is a key, as in `@[execname, pid, ustack()]`.
                     self.keys.push(format!("{name} {value}"));
                 }
                 if self.frames.len() < DEEPEST {
@@ -207,7 +209,7 @@ impl Reader {
         }
     }
 
-    /// Whatever was being read ends without more.
+    /// Ends the current stack or name without a count.
     fn end(&mut self) {
         if let Some((name, count)) = self.named.take() {
             let (module, function) = frame_of(&name).unwrap_or(("", &name));
@@ -248,15 +250,15 @@ impl Reader {
         match (self.uncounted.len(), self.stacks.is_empty()) {
             (0, _) => {}
             (n, false) => {
-                warnings.push(format!("{n} frames are of stacks without a count, and left out"));
+                warnings.push(format!("frames skipped because their stack has no count: {n}"));
             }
             (_, true) => {
                 for frame in std::mem::take(&mut self.uncounted) {
                     lines.push((self.interner.node(&mut self.profile, NONE, frame), 1));
                 }
                 warnings.push(
-                    "no stack has a count, as if the text had been filtered: how often a frame is in \
-                     it says nothing about how often it was called"
+                    "no stack has a count, so the output may have been filtered: the number of lines \
+                     with a frame is not the number of calls"
                         .to_owned(),
                 );
             }
@@ -266,7 +268,7 @@ impl Reader {
         let all = [("calls", self.stacks), (by_name, self.names), ("lines with a frame", lines)];
         if self.lost > 0 {
             let (n, first) = (self.lost, self.first_lost);
-            warnings.push(format!("{n} lines are no counts, the first is line {first}"));
+            warnings.push(format!("unrecognized lines: {n}, first at line {first}"));
         }
         let profile = &mut self.profile;
         for (name, rows) in all.into_iter().filter(|(_, rows)| !rows.is_empty()) {
@@ -284,7 +286,7 @@ impl Reader {
         }
         profile.threads.push(Thread::default());
         profile.about.tool = "dtrace".into();
-        profile.about.method = "dtrace, counts of probes".into();
+        profile.about.method = "dtrace, probe counts".into();
         profile.quality.warnings = warnings;
         (!profile.samples.is_empty()).then_some(self.profile)
     }
@@ -295,7 +297,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_told_apart() {
+    fn classifies_lines() {
         let check = |line: &str, expected: Line| assert_eq!(line_of(line), expected, "{line}");
         check("   libvDSP.dylib`vDSP_vsmul+0x1a4", Line::Frame("libvDSP.dylib", "vDSP_vsmul"));
         check(

@@ -1,11 +1,11 @@
-//! Text of `dtruss`: the system calls of a program on macOS, line by line.
+//! Reads text output of `dtruss`: the system calls of a program on macOS, one per line.
 //!
-//! You give a [`Source`], you get [`Calls`] of the module `[kernel]`, as `laggard calls --syscalls`
-//! has them: counted by thread and, with `-s`, by the place that made them, with the ways in which they
-//! failed, and timed where the lines have elapsed times (`-e`, `-a`), which are whole microseconds.
-//! Which columns there are is said by the header; of a text without it (`dtruss … | grep`) three
-//! numbers are relative time, elapsed time and time on a processor, and fewer are not understood. The
-//! table of `-c` is used where the lines it sums up are not there.
+//! You give a [`Source`], you get [`Calls`] of the module `[kernel]`, as from `laggard calls
+//! --syscalls`. Calls are counted by thread, by error and, with `-s`, by caller. They are timed if
+//! the lines have elapsed times (`-e`, `-a`), in whole microseconds. The header defines the
+//! columns. In text without a header (`dtruss … | grep`), three numbers are relative time, elapsed
+//! time and CPU time; fewer numbers are ignored. The table of `-c` is used only if the file has no
+//! lines of calls.
 
 use crate::error::Error;
 use crate::source::Source;
@@ -15,32 +15,32 @@ use laggard_core::model::profile::{Frame, FrameKind, Interner, Module, Thread};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Larger texts are not read.
+/// Maximum size of a file.
 const LARGEST: u64 = 1 << 30;
-/// Lines at the start that are looked at to tell what a file is.
+/// Lines used for format detection.
 const LINES_FOR_DETECTION: usize = 200;
 
 /// Columns before the call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Columns {
-    /// How many numbers there are.
+    /// Number of numeric columns.
     numbers: usize,
-    /// Which of them is the elapsed time.
+    /// Index of the elapsed time among them.
     elapsed: Option<usize>,
 }
 
-/// A line that is a call.
+/// A line with a call.
 #[derive(Debug, PartialEq, Eq)]
 struct Call<'a> {
     pid: u32,
     tid: u64,
     numbers: Vec<u64>,
     name: &'a str,
-    /// 0 when it went well.
+    /// 0 on success.
     error: u32,
 }
 
-/// Whether a file that starts like this is what dtruss writes.
+/// Whether a file with this head is dtruss output.
 pub fn is_dtruss(head: &[u8]) -> bool {
     if head.contains(&0) {
         return false;
@@ -50,26 +50,26 @@ pub fn is_dtruss(head: &[u8]) -> bool {
     let has_header = lines.iter().take(LINES_FOR_DETECTION).any(|line| columns_of(line).is_some());
     let calls = lines.iter().take(LINES_FOR_DETECTION).filter(|l| call_of(l).is_some()).count();
     let is_table = |line: &&str| is_table_header(line);
-    // Stacks of `-s` are longer than the calls they are of.
+    // With `-s`, stacks take more lines than calls.
     has_header
         || calls > 0 && 8 * calls >= lines.len().min(LINES_FOR_DETECTION)
         || lines.first().is_some_and(is_table)
 }
 
-/// Reads a file. `progress` is told how many bytes were read, once.
+/// Reads a file. `progress` receives the number of bytes read, once.
 pub fn read(source: Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Calls, Error> {
     let (path, text) = source.whole(LARGEST)?;
     let Some(calls) = parse(&text) else {
         let head = &text[..text.len().min(super::HEAD_FOR_DETECTION)];
         let looks_like = super::looks_like(head, &[]);
-        let what = format!("it has no system calls of dtruss, and looks like {looks_like}");
+        let what = format!("no dtruss system calls found; it looks like {looks_like}");
         return Err(Error::NotARecording { path, what });
     };
     progress(text.len() as u64);
     Ok(calls)
 }
 
-/// Reads the text of a file; None when it has no system call.
+/// Parses a file. `None` if it has no system calls.
 pub fn parse(bytes: &[u8]) -> Option<Calls> {
     let text = String::from_utf8_lossy(bytes);
     let mut reader = Reader::default();
@@ -79,7 +79,7 @@ pub fn parse(bytes: &[u8]) -> Option<Calls> {
     reader.finish()
 }
 
-/// The columns that a header announces: `PID/THRD  RELATIVE  ELAPSD    CPU SYSCALL(args)`.
+/// The columns of a header: `PID/THRD  RELATIVE  ELAPSD    CPU SYSCALL(args)`.
 fn columns_of(line: &str) -> Option<Columns> {
     let (before, after) = line.split_once("SYSCALL(args)")?;
     after.contains("= return").then_some(())?;
@@ -93,7 +93,7 @@ fn is_table_header(line: &str) -> bool {
     line.split_ascii_whitespace().eq(["CALL", "COUNT"])
 }
 
-/// `  1234/0x5678:   120   45   30 read(0x3, …)\t\t = 4 0`.
+/// Parses `  1234/0x5678:   120   45   30 read(0x3, …)\t\t = 4 0`.
 fn call_of(line: &str) -> Option<Call<'_>> {
     let (call, result) = line.rsplit_once(" = ")?;
     let mut words = result.split_ascii_whitespace();
@@ -138,14 +138,14 @@ struct Reader {
     threads: FxHashMap<(u32, u64), u32>,
     functions: FxHashMap<String, u32>,
     rows: FxHashMap<(u32, u32, u32), usize>,
-    /// Durations of a row by class.
+    /// Histogram of the durations of each row.
     classes: Vec<BTreeMap<u64, u64>>,
     failures: BTreeMap<(u32, u32, u32), u64>,
-    /// A call whose stack may follow: function, thread, elapsed nanoseconds, error.
+    /// A call whose stack can follow: function, thread, elapsed nanoseconds, error.
     last: Option<(u32, u32, Option<u64>, u32)>,
     /// The table at the end.
     table: Option<Vec<(String, u64)>>,
-    /// Lines with numbers whose meaning nobody said.
+    /// Number of lines with unlabelled numbers.
     unknown: u64,
     lost: u64,
     first_lost: u64,
@@ -182,7 +182,7 @@ impl Reader {
         let new = self.threads.len() as u32;
         let thread = *self.threads.entry((call.pid, call.tid)).or_insert(new);
         if thread == new {
-            // Threads of macOS have numbers that need more than 32 bits only in theory.
+            // Thread ids on macOS practically always fit in 32 bits.
             let (pid, tid) = (call.pid, call.tid as u32);
             self.calls.profile.threads.push(Thread { pid, tid, ..Thread::default() });
         }
@@ -221,7 +221,7 @@ impl Reader {
         self.interner.frame(profile, frame)
     }
 
-    /// The call read last is whole, and was made from there.
+    /// Adds the last call with its caller.
     fn end(&mut self, caller: u32) {
         let Some((function, thread, elapsed, error)) = self.last.take() else { return };
         let new = self.calls.rows.len();
@@ -278,7 +278,7 @@ impl Reader {
             }
         } else if in_table > 0 && in_table != in_lines {
             warnings.push(format!(
-                "{in_lines} calls were read, but the table at the end has {in_table}: lines are missing"
+                "{in_lines} calls were read, but the summary table has {in_table}: lines are missing"
             ));
         }
         for (row, classes) in self.calls.rows.iter_mut().zip(self.classes) {
@@ -295,22 +295,22 @@ impl Reader {
         if self.unknown > 0 {
             let n = self.unknown;
             warnings.push(format!(
-                "{n} lines have numbers before the call whose meaning only the header of dtruss says"
+                "lines with unlabelled numbers before the call (the dtruss header is missing): {n}"
             ));
         }
         if self.lost > 0 {
             let (n, first) = (self.lost, self.first_lost);
-            warnings.push(format!("{n} lines are no system calls, the first is line {first}"));
+            warnings.push(format!("unrecognized lines: {n}, first at line {first}"));
         }
         let profile = &mut self.calls.profile;
         profile.about.tool = "dtruss".into();
-        profile.about.method = "dtruss, a line a system call".into();
+        profile.about.method = "dtruss, one line per system call".into();
         profile.quality.warnings = warnings;
         (!self.calls.rows.is_empty()).then_some(self.calls)
     }
 }
 
-/// A frame of a stack: indented, module and function.
+/// Parses a frame of a stack: indented, module and function.
 fn frame_of(line: &str) -> Option<(&str, &str)> {
     let (module, function) = line.strip_prefix([' ', '\t'])?.trim().split_once('`')?;
     let function = function.rsplit_once("+0x").map_or(function, |(name, _)| name);
@@ -318,13 +318,13 @@ fn frame_of(line: &str) -> Option<(&str, &str)> {
         .then_some((module, function))
 }
 
-/// Lower bound of the class of a duration: eight classes to an octave.
+/// Lower bound of the histogram bucket of a duration: eight buckets per octave.
 fn class_of(ns: u64) -> u64 {
     let shift = ns.checked_ilog2().unwrap_or(0).saturating_sub(3);
     ns >> shift << shift
 }
 
-/// Names of errors that file and network calls give, with the numbers of macOS.
+/// Error names by macOS number, for errors of file and network calls.
 fn error_name(number: u32) -> String {
     let name = match number {
         1 => "EPERM",
@@ -369,7 +369,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_told_from_others() {
+    fn parses_calls_and_rejects_other_lines() {
         let check = |line: &str, expected: Option<(&str, u32, u64, &[u64], u32)>| {
             let call = call_of(line);
             let shown = call.as_ref().map(|c| (c.name, c.pid, c.tid, &c.numbers[..], c.error));
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_those_of_the_header() {
+    fn parses_columns_of_the_header() {
         let columns = |numbers, elapsed| Some(Columns { numbers, elapsed });
         assert_eq!(columns_of("SYSCALL(args) \t\t = return"), columns(0, None));
         assert_eq!(
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_are_an_eighth_wide() {
+    fn buckets_are_an_eighth_of_an_octave_wide() {
         for (ns, expected) in [(0, 0), (7, 7), (17, 16), (1000, 960), (u64::MAX, 15 << 60)] {
             assert_eq!(class_of(ns), expected);
         }

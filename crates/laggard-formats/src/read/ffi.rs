@@ -1,4 +1,4 @@
-//! Evidence of `laggard ffi`, kept in its JSON.
+//! Reads the evidence in the JSON of `laggard ffi`.
 
 use crate::error::Error;
 use crate::source::Source;
@@ -10,32 +10,35 @@ use laggard_core::stats::ratio::Interval;
 use serde::Deserialize;
 use std::path::PathBuf;
 
-/// Name and version of these files.
+/// Name and version of the format.
 pub const SCHEMA: &str = "laggard.ffi/1";
 
-/// No run is larger.
+/// Maximum size of a file.
 const LARGEST: u64 = 1 << 30;
-/// Five interpreters have about 5,000. Cells are looked up one by one.
+/// Maximum number of cells. Five interpreters have about 5,000. Cells are looked up linearly.
 const MOST_CELLS: usize = 20_000;
-/// Times are kept to a picosecond: so many calls make it whole nanoseconds.
+/// Times have picosecond precision: with this many calls they are whole nanoseconds.
 const CALLS: u64 = 1000;
 
-/// Whether a file that starts like this has a run of the suite.
+/// Whether a file with this head contains a result of the suite.
 pub fn is_ffi(head: &[u8]) -> bool {
     head.trim_ascii_start().starts_with(b"{")
         && memchr::memmem::find(head, SCHEMA.as_bytes()).is_some()
 }
 
-/// Reads it.
+/// Reads a result.
 pub fn read(source: Source) -> Result<Ffi, Error> {
     let (path, text) = source.whole(LARGEST)?;
     let damaged = |why: String| Error::NotFfi { path: path.clone(), why };
     let shape: Shape = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
     if shape.schema != SCHEMA {
-        return Err(damaged(format!("its schema is {:?} and not {SCHEMA}", shape.schema)));
+        return Err(damaged(format!("its schema is {:?}, not {SCHEMA}", shape.schema)));
     }
     if shape.cells.len() > MOST_CELLS {
-        return Err(damaged(format!("it has {} cells, more than any run", shape.cells.len())));
+        return Err(damaged(format!(
+            "it has {} cells, more than any run can have",
+            shape.cells.len()
+        )));
     }
     shape.evidence(&path)
 }
@@ -174,7 +177,7 @@ struct Range {
     high: Option<f64>,
 }
 
-/// Names of a file, by which its parts refer to each other.
+/// Names through which parts of a file refer to each other.
 struct Names {
     path: PathBuf,
     pythons: Vec<String>,
@@ -190,7 +193,7 @@ impl Names {
         all: &[T],
         wanted: &T,
     ) -> Result<usize, Error> {
-        let why = || format!("it has no {what} {wanted:?}");
+        let why = || format!("it refers to an unknown {what} {wanted:?}");
         let found = all.iter().position(|name| name == wanted);
         found.ok_or_else(|| Error::NotFfi { path: self.path.clone(), why: why() })
     }
@@ -200,7 +203,7 @@ impl Names {
     }
 
     fn profile(&self, name: &String) -> Result<usize, Error> {
-        self.place("way to build", &self.profiles, name)
+        self.place("build profile", &self.profiles, name)
     }
 
     fn binding(&self, name: &String) -> Result<usize, Error> {
@@ -276,7 +279,7 @@ impl Shape {
     }
 }
 
-/// Counts in the file are those of one call without the loop; evidence has whole statements.
+/// The file has counts per call without the loop. Evidence has counts of whole statements.
 fn put_loops_back(ffi: &mut Ffi) {
     let loops: Vec<Cell> = ffi.cells.iter().filter(|cell| cell.who == Who::Loop).cloned().collect();
     for cell in &mut ffi.cells {

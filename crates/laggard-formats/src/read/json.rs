@@ -1,4 +1,4 @@
-//! Whole files of JSON: what profiles of viewers have in common.
+//! Reads whole JSON files. Shared by the profile formats of viewers.
 
 use crate::error::Error;
 use crate::source::{Bytes, Source};
@@ -8,7 +8,7 @@ use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Reads a whole file into what it has of a type.
+/// Reads a whole file as a value of type `T`.
 pub(super) fn read<T: DeserializeOwned>(
     source: Source,
     progress: &(dyn Fn(u64) + Sync),
@@ -38,13 +38,13 @@ fn parse<T: DeserializeOwned>(text: &[u8], path: &Path) -> Result<T, Error> {
     serde_json::from_slice(text).map_err(|why| Error::NotARecording {
         path: path.to_owned(),
         what: match why.is_eof() {
-            true => "its JSON ends early".to_owned(),
-            false => format!("its JSON cannot be read: {why}"),
+            true => "the JSON is truncated".to_owned(),
+            false => format!("invalid JSON: {why}"),
         },
     })
 }
 
-/// The number of a row; `NONE` for whatever else stands there.
+/// A row number. `NONE` if the value is not a valid one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row(pub(super) u32);
 
@@ -56,7 +56,7 @@ impl<'de> Deserialize<'de> for Row {
     }
 }
 
-/// A number; not a number for `null` and the like.
+/// A number. NaN for `null` and other values that are not numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Number(pub(super) f64);
 
@@ -101,7 +101,7 @@ impl<'de> de::Visitor<'de> for Visitor {
         Ok(Number::default())
     }
 
-    /// Numbers of processes are written as texts at times.
+    /// Some writers store process ids as strings.
     fn visit_str<E>(self, text: &str) -> Result<Number, E> {
         Ok(Number(text.parse().unwrap_or(f64::NAN)))
     }

@@ -1,58 +1,59 @@
-//! What a file is, by its content: every verb takes any file and asks here.
+//! Detects the kind of a file from its content.
 
 use super::{
     bench, callgrind, collapsed, dtrace, dtruss, ffi, firefox, massif, perf_script, perf_stat,
     pprof, speedscope, why,
 };
 
-/// What a file holds.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A run file of ours: a recording, traced calls, or the index of a trace.
+    /// A laggard run file: a recording, a call trace or the index of a trace.
     Lag,
     /// A profile of another program.
     Profile(ProfileKind),
-    /// Results of a benchmark.
+    /// Benchmark results.
     Bench,
     /// Counters of `perf stat`.
     Counters,
-    /// System calls that dtruss saw.
+    /// System calls traced by dtruss.
     Dtruss,
     /// A verdict of `laggard why`.
     Why,
-    /// A run of `laggard ffi`.
+    /// A result of `laggard ffi`.
     Ffi,
-    /// A PyTorch trace, or something that its reader names when it refuses it.
+    /// A PyTorch trace, or an unknown format, which the trace reader rejects by name.
     Trace,
 }
 
-/// Who wrote a profile, and in which format.
+/// The format of a profile of another program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProfileKind {
     /// `perf record`.
     PerfData,
     /// `perf script`.
     PerfScript,
-    /// A line a stack: `flamegraph.pl`, inferno, `py-spy record -f raw`.
+    /// Collapsed stacks: `flamegraph.pl`, inferno, `py-spy record -f raw`.
     Collapsed,
-    /// speedscope, and py-spy for it.
+    /// speedscope, also written by py-spy.
     Speedscope,
     /// pprof.
     Pprof,
-    /// The Firefox Profiler, and samply for it.
+    /// The Firefox Profiler, also written by samply.
     Firefox,
-    /// callgrind: a graph of calls.
+    /// callgrind: a call graph.
     Callgrind,
-    /// massif: what the heap holds.
+    /// massif: heap snapshots.
     Massif,
-    /// Sums of dtrace, by stack or by function.
+    /// dtrace aggregations by stack or by function.
     Dtrace,
 }
 
-/// The profile that a file has; none when it is of another kind. What can be told by less comes last.
+/// The format of a profile; `None` if the file is not a profile. Formats with the weakest signature
+/// come last.
 fn profile_kind(head: &[u8]) -> Option<ProfileKind> {
     const MAGIC: &[&[u8]] = &[b"PERFILE2", b"2ELIFREP"];
-    /// Whether a file begins like that of some program.
+    /// Whether a file starts like one of a format.
     type Looks = fn(&[u8]) -> bool;
     let kinds: [(ProfileKind, Looks); 9] = [
         (ProfileKind::PerfData, |head| MAGIC.iter().any(|magic| head.starts_with(magic))),
@@ -68,7 +69,7 @@ fn profile_kind(head: &[u8]) -> Option<ProfileKind> {
     kinds.into_iter().find(|(_, is)| is(head)).map(|(kind, _)| kind)
 }
 
-/// What a file is that begins with `head`, of which 64 KiB are enough.
+/// The kind of a file that starts with `head`. 64 KiB are sufficient.
 pub fn kind_of(head: &[u8]) -> Kind {
     match () {
         () if head.starts_with(&[0xff; 4]) => Kind::Lag,
@@ -82,34 +83,34 @@ pub fn kind_of(head: &[u8]) -> Kind {
 }
 
 impl Kind {
-    /// What it is called in a sentence.
+    /// A noun phrase for messages.
     pub fn words(self) -> &'static str {
         match self {
-            Kind::Lag => "a run file of laggard",
+            Kind::Lag => "a laggard run file",
             Kind::Profile(kind) => kind.words(),
-            Kind::Bench => "a bench",
-            Kind::Counters => "a file of counters",
-            Kind::Dtruss => "a record of system calls",
+            Kind::Bench => "a benchmark",
+            Kind::Counters => "a file of perf stat counters",
+            Kind::Dtruss => "a dtruss file",
             Kind::Why => "a verdict",
-            Kind::Ffi => "a run of laggard ffi",
+            Kind::Ffi => "a result of laggard ffi",
             Kind::Trace => "a trace",
         }
     }
 }
 
 impl ProfileKind {
-    /// What it is called in a sentence.
+    /// A noun phrase for messages.
     pub fn words(self) -> &'static str {
         match self {
-            ProfileKind::PerfData => "a recording of perf",
-            ProfileKind::PerfScript => "a text of perf script",
+            ProfileKind::PerfData => "a perf.data file",
+            ProfileKind::PerfScript => "perf script output",
             ProfileKind::Collapsed => "a file of collapsed stacks",
             ProfileKind::Speedscope => "a speedscope profile",
-            ProfileKind::Pprof => "a profile of pprof",
+            ProfileKind::Pprof => "a pprof profile",
             ProfileKind::Firefox => "a Firefox Profiler profile",
-            ProfileKind::Callgrind => "a file of callgrind",
-            ProfileKind::Massif => "a file of massif",
-            ProfileKind::Dtrace => "a text of dtrace",
+            ProfileKind::Callgrind => "a callgrind file",
+            ProfileKind::Massif => "a massif file",
+            ProfileKind::Dtrace => "dtrace output",
         }
     }
 }

@@ -1,20 +1,21 @@
-//! Frames from their labels: what programs that have no tables of functions write for a frame.
+//! Parses frame labels of formats that have no function tables.
 //!
-//! `f (app.py:3)` is Python, `f (libx.so)` machine code of a library, `f (f.c:12)` with its line,
-//! `[libx.so+0x12]` has no name; `_[k]`, `_[i]` and `_[j]` at the end say kernel, inlined and made
-//! at run time. Whatever else it is, it is a name.
+//! `f (app.py:3)` is a Python frame, `f (libx.so)` a native frame in a library, `f (f.c:12)` a
+//! native frame with a line, and `[libx.so+0x12]` a frame without a symbol. The suffixes `_[k]`,
+//! `_[i]` and `_[j]` mark kernel, inlined and JIT-compiled frames. Any other label is a function
+//! name.
 
 use laggard_core::model::NONE;
 use laggard_core::model::profile::{Frame, FrameKind, Interner, Module, Profile};
 
-/// What the mark between a worker and its caller says.
+/// Label of the mark between a worker and its caller.
 const WORKER_MARK: &str = "worker thread";
-/// How our writers say that a sample has no frames.
+/// Label of a sample without frames in our output.
 pub(super) const NO_STACK: &str = "[no stack]";
-/// Longer labels are cut: no compiler makes such names.
+/// Longer labels are truncated: no compiler generates such names.
 const LONGEST: usize = 1 << 14;
 
-/// The frame that a label is of.
+/// Parses a label.
 pub(super) fn frame(label: &[u8], profile: &mut Profile, interner: &mut Interner) -> Frame {
     let label = String::from_utf8_lossy(&label[..label.len().min(LONGEST)]);
     let mut made = Maker { profile, interner };
@@ -23,7 +24,7 @@ pub(super) fn frame(label: &[u8], profile: &mut Profile, interner: &mut Interner
         .unwrap_or_else(|| made.named(FrameKind::Native, &label))
 }
 
-/// The frame of a name whose file is written apart from it: of Python, of a source, or the library.
+/// The frame of a name with a separate file, which is a Python file, a source file or a library.
 pub(super) fn frame_in(
     name: &str,
     file: &str,
@@ -86,7 +87,7 @@ impl Maker<'_> {
             let address = u64::from_str_radix(address, 16).ok()?;
             let module = match module {
                 "unknown" => "",
-                // Our writer takes off the brackets that a module without a file has.
+                // Our writer removes the brackets of modules without a file.
                 "kernel" | "vdso" | "vsyscall" | "heap" | "stack" | "anon" => {
                     &label[..=module.len()]
                 }
@@ -125,7 +126,7 @@ impl Maker<'_> {
         if !is_library(place) {
             return None;
         }
-        // py-spy writes the address in the process where it knows no name, which says nothing here.
+        // py-spy writes the process address if it has no symbol. It is useless here.
         if name.strip_prefix("0x").is_some_and(|hex| u64::from_str_radix(hex, 16).is_ok()) {
             return Some(self.nameless(place, 0));
         }
@@ -135,7 +136,7 @@ impl Maker<'_> {
     }
 }
 
-/// The number of the module with this path; `NONE` for the empty one.
+/// The number of the module with this path; `NONE` if the path is empty.
 pub(super) fn module_number(path: &str, profile: &mut Profile, interner: &mut Interner) -> u32 {
     if path.is_empty() {
         return NONE;
@@ -144,12 +145,12 @@ pub(super) fn module_number(path: &str, profile: &mut Profile, interner: &mut In
     interner.module(profile, Module { path, id: 0 })
 }
 
-/// Whether a name is that of a mark and not of a function.
+/// Whether a name is that of a mark, not of a function.
 pub(super) fn is_mark(name: &str) -> bool {
     name == WORKER_MARK
 }
 
-/// Whether a name is only where the code is, as our writers say it: `[libx.so+0x12]`.
+/// Whether a name is only an address, as written by our writers: `[libx.so+0x12]`.
 pub(super) fn is_address(name: &str) -> bool {
     let inner = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
     inner
@@ -157,7 +158,7 @@ pub(super) fn is_address(name: &str) -> bool {
         .is_some_and(|(_, hex)| !hex.is_empty() && hex.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// Whether a module is the kernel or a part of it.
+/// Whether a module is the kernel or a kernel module.
 pub(super) fn is_kernel(module: &str) -> bool {
     module == "[kernel]"
         || module.starts_with("[kernel.")
@@ -167,13 +168,13 @@ pub(super) fn is_kernel(module: &str) -> bool {
         || module.ends_with(".ko.zst")
 }
 
-/// Whether a place in brackets is a file of Python: by its name, or code without a file.
+/// Whether a location in parentheses is a Python file, by its name, or Python code without a file.
 pub(super) fn is_python(file: &str, line: u32) -> bool {
     let by_name = [".py", ".pyx", ".pyw", ".pxd", ".pyi"].iter().any(|end| file.ends_with(end));
     by_name || line > 0 && file.len() > 2 && file.starts_with('<') && file.ends_with('>')
 }
 
-/// Whether a name is one of a library or program, not of a type.
+/// Whether a name is that of a library or program, not of a type.
 fn is_library(name: &str) -> bool {
     let is_path_like = !name.is_empty() && !name.contains([' ', '(', ')', ',', '&', '*']);
     is_path_like
@@ -192,7 +193,7 @@ mod tests {
     use super::*;
     use laggard_core::profile::frame_label;
 
-    /// Kind, module, address, function, file, line.
+    /// Expected: kind, module, address, function, file, line.
     fn check(label: &str, expected: (FrameKind, &str, u64, &str, &str, u32)) {
         let mut profile = Profile::default();
         let frame = frame(label.as_bytes(), &mut profile, &mut Interner::default());
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_say_what_code_it_is() {
+    fn parses_labels_of_all_kinds() {
         use FrameKind::{Inlined, Kernel, Mark, Native, Python};
         check("main", (Native, "", 0, "main", "", 0));
         check("run (app.py:3)", (Python, "", 0, "run", "app.py", 3));
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_our_writers_call_a_frame_is_read_as_it_was() {
+    fn round_trips_labels_of_our_writers() {
         for label in ["run (app.py:3)", "[liba.so+0x1f]", "[kernel+0x1f]", "[unknown+0x3]", "main"]
         {
             let mut profile = Profile::default();

@@ -1,13 +1,13 @@
-//! massif.out: what valgrind's heap profiler saw of a program's heap, and where it was allocated.
+//! Reads massif.out: heap snapshots of valgrind's heap profiler, with allocation sites.
 //!
-//! You give a [`Source`], you get a [`Profile`] whose events are moments: the peak first (`heap at
-//! peak`), then every other snapshot that has a tree. Weights are bytes that were allocated and not
-//! freed at that moment. Massif's trees grow from the allocation outwards; each becomes stacks, whose
-//! innermost frame called the allocator. Bytes that a node has beyond those of its children are its
-//! own: its callers are not known. Places below massif's threshold are a [`FrameKind::Mark`] that
-//! stands for their callers. Snapshots without a tree are known by size, in the facts.
+//! You give a [`Source`], you get a [`Profile`] with one event per detailed snapshot: first the
+//! peak (`heap at peak`), then the others. Weights are bytes allocated and not yet freed. Massif's
+//! trees grow from the allocation to its callers. They become stacks whose innermost frame called
+//! the allocator. Bytes of a node beyond those of its children have unknown callers and stay with
+//! the node. Places below massif's threshold become a [`FrameKind::Mark`] in place of their
+//! callers. Snapshots without a tree only contribute to the facts.
 //!
-//! Addresses are those of the run and of no file, so frames have none.
+//! Addresses belong to the process, not to a file, so frames have none.
 
 use crate::error::Error;
 use crate::source::Source;
@@ -16,38 +16,37 @@ use laggard_core::model::profile::{
     Event, Frame, FrameKind, Interner, Module, Profile, Sample, Thread, Unit, state,
 };
 
-/// Larger files are not read: a snapshot has some kilobytes, and there are hundreds.
+/// Maximum size of a file. A snapshot has some kilobytes, and there are hundreds of them.
 const LARGEST: u64 = 1 << 30;
-/// Lines at the start that are looked at to tell what a file is.
+/// Lines used for format detection.
 const LINES_FOR_DETECTION: usize = 16;
-/// Deeper trees than valgrind can be asked for.
+/// Maximum depth of a tree: more than valgrind supports.
 const DEEPEST: usize = 1000;
 
-/// Whether a file that starts like this is one of massif.
+/// Whether a file with this head is a massif file.
 pub fn is_massif(head: &[u8]) -> bool {
     let mut lines = head.split(|byte| *byte == b'\n').take(LINES_FOR_DETECTION);
     let mut has_unit = false;
-    // A description may be of several lines, or missing.
+    // The description can have several lines or be missing.
     lines.any(|line| {
         has_unit |= line.starts_with(b"time_unit:");
         has_unit && line.starts_with(b"snapshot=")
     })
 }
 
-/// Reads a file. `progress` is told how many bytes were read, once.
+/// Reads a file. `progress` receives the number of bytes read, once.
 pub fn read(source: Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Profile, Error> {
     let (path, text) = source.whole(LARGEST)?;
     if !is_massif(&text[..text.len().min(super::HEAD_FOR_DETECTION)]) {
         let head = &text[..text.len().min(super::HEAD_FOR_DETECTION)];
-        let what =
-            format!("it is no file of massif, and looks like {}", super::looks_like(head, &[]));
+        let what = format!("not a massif file; it looks like {}", super::looks_like(head, &[]));
         return Err(Error::NotARecording { path, what });
     }
     progress(text.len() as u64);
     parse(&text).map_err(|what| Error::NotARecording { path, what })
 }
 
-/// Reads the bytes of a file; what is wrong with it when it has nothing that can be used.
+/// Parses a file. The error describes why it is unusable.
 pub fn parse(bytes: &[u8]) -> Result<Profile, String> {
     let text = String::from_utf8_lossy(bytes);
     let mut reader = Reader::default();
@@ -65,13 +64,13 @@ struct Reader {
     interner: Interner,
     unit: String,
     snapshots: Vec<Snapshot>,
-    /// The nodes from the root of the tree to the one read last.
+    /// Nodes from the root of the tree to the last one read.
     open: Vec<Open>,
-    /// Lines that could not be read, and the first of them.
+    /// Number of unreadable lines, and the first one.
     lost: Option<(u64, u64)>,
 }
 
-/// One look at the heap.
+/// A heap snapshot.
 #[derive(Default)]
 struct Snapshot {
     number: String,
@@ -81,16 +80,16 @@ struct Snapshot {
     stacks: u64,
     is_peak: bool,
     has_tree: bool,
-    /// Its stacks: bytes, innermost node, state.
+    /// Stacks: bytes, innermost node, state.
     rows: Vec<(u64, u32, u32)>,
 }
 
-/// A node of a tree whose children are being read.
+/// A node whose children are being read.
 struct Open {
     frame: u32,
     bytes: u64,
     children: u64,
-    /// Whether it stands for several places.
+    /// Whether it represents several places.
     is_mark: bool,
 }
 
@@ -106,7 +105,7 @@ impl Reader {
         }
         if let Some((key, value)) = line.split_once(": ").filter(|_| self.snapshots.is_empty()) {
             match key {
-                "desc" => self.fact("massif's options", value),
+                "desc" => self.fact("massif options", value),
                 "cmd" => {
                     let words = value.split_whitespace().map(str::to_owned);
                     self.profile.about.command = words.collect();
@@ -140,7 +139,7 @@ impl Reader {
         Some(())
     }
 
-    /// `n3: 1234 0xADDR: func (file.c:12)`, that deep in the tree.
+    /// Parses `n3: 1234 0xADDR: func (file.c:12)` at a depth of the tree.
     fn node(&mut self, depth: usize, line: &str) -> Option<()> {
         let (children, rest) = line.strip_prefix('n')?.split_once(": ")?;
         children.parse::<u32>().ok()?;
@@ -160,14 +159,14 @@ impl Reader {
         Some(())
     }
 
-    /// Ends all nodes from this depth on: what their children do not have is theirs.
+    /// Closes all nodes from this depth on. Bytes that their children do not have stay with them.
     fn close(&mut self, depth: usize) {
         while self.open.len() > depth {
             let Some(node) = self.open.last() else { return };
             let own = node.bytes.saturating_sub(node.children);
             let is_cut = node.is_mark || node.children > 0;
             if own > 0 {
-                // The root is the allocator itself: every stack ends there, so it says nothing.
+                // The root is the allocator, which is part of every stack, so it is omitted.
                 let nodes = if self.open.len() > 1 { &self.open[1..] } else { &self.open[..] };
                 let frames = nodes.iter().rev().map(|node| node.frame);
                 let stack = self.interner.stack(&mut self.profile, frames);
@@ -180,14 +179,15 @@ impl Reader {
         }
     }
 
-    /// The place that a node is.
+    /// The frame of a node.
     fn frame(&mut self, what: &str) -> Frame {
         let texts = &mut self.profile.texts;
         let named =
             |kind, function| Frame { kind, module: NONE, address: 0, function, file: 0, line: 0 };
         let place = what.strip_prefix("0x").and_then(|rest| rest.split_once(": "));
         let Some((address, place)) = place else {
-            // `(heap allocation functions) …` or `in 3 places, all below massif's threshold (1.00%)`.
+            // `(heap allocation functions) …` or `in 3 places, all below massif's threshold
+            // (1.00%)`.
             return named(FrameKind::Mark, texts.add(what.trim()));
         };
         let (function, at) = match place.strip_suffix(')').and_then(|of| of.rsplit_once(" (")) {
@@ -217,8 +217,8 @@ impl Reader {
         self.close(0);
         if self.snapshots.iter().all(|snapshot| snapshot.rows.is_empty()) {
             return Err(match self.snapshots.len() {
-                0 => "it has no snapshot".to_owned(),
-                n => format!("none of its {n} snapshots says where memory was allocated"),
+                0 => "no snapshots found".to_owned(),
+                n => format!("none of its {n} snapshots has an allocation tree"),
             });
         }
         let snapshots = std::mem::take(&mut self.snapshots);
@@ -237,7 +237,7 @@ impl Reader {
         profile.about.tool = "massif".into();
         profile.about.method = "massif, every allocation".into();
         profile.about.duration_ns = snapshots.last().map_or(0, |last| nanos(last.time));
-        // The peak first; of a file without one, the largest.
+        // The peak comes first, or the largest snapshot if there is no peak.
         let mut detailed: Vec<&Snapshot> =
             snapshots.iter().filter(|snapshot| !snapshot.rows.is_empty()).collect();
         let greatest = (0..detailed.len())
@@ -266,22 +266,22 @@ impl Reader {
         profile.samples.sort_by_key(|sample| sample.time_ns);
         let warnings = &mut profile.quality.warnings;
         if !detailed.iter().any(|snapshot| snapshot.is_peak) {
-            warnings.push("the file has no peak: its end may be missing".to_owned());
+            warnings.push("the file has no peak snapshot and may be truncated".to_owned());
         }
         if let Some((lines, first)) = self.lost {
-            warnings.push(format!("{lines} lines could not be read, the first is line {first}"));
+            warnings.push(format!("unreadable lines: {lines}, first at line {first}"));
         }
         Ok(self.profile)
     }
 
-    /// What snapshots say by their sizes alone.
+    /// Facts from the sizes of snapshots.
     fn facts(&mut self, snapshots: &[Snapshot], moment: &dyn Fn(u64) -> String) {
         let trees = snapshots.iter().filter(|snapshot| snapshot.has_tree).count();
-        self.fact("snapshots", &format!("{}, {trees} with a tree", snapshots.len()));
+        self.fact("snapshots", &format!("{}, {trees} with an allocation tree", snapshots.len()));
         let greatest = snapshots.iter().max_by_key(|of| (of.is_peak, of.heap));
         if let Some(peak) = greatest {
             self.fact("heap at peak", &format!("{} bytes", peak.heap));
-            self.fact("lost to the allocator at peak", &format!("{} bytes", peak.extra));
+            self.fact("allocator overhead at peak", &format!("{} bytes", peak.extra));
             if peak.stacks > 0 {
                 self.fact("stacks at peak", &format!("{} bytes", peak.stacks));
             }

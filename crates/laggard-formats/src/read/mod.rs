@@ -1,4 +1,4 @@
-//! Readers, one file or folder a format.
+//! Readers, one file or folder per format.
 
 pub mod bench;
 pub mod callgrind;
@@ -25,8 +25,8 @@ pub use kind::{Kind, ProfileKind, kind_of};
 use crate::{Error, Source};
 use laggard_core::model::profile::Profile;
 
-/// Reads a profile of any program. Frames that the file has no names for are still addresses:
-/// `laggard_symbols::resolve` names them.
+/// Reads a profile of any format. Frames without symbols in the file keep their addresses;
+/// `laggard_symbols::resolve` symbolizes them.
 pub fn read_profile(
     kind: ProfileKind,
     source: Source,
@@ -38,7 +38,7 @@ pub fn read_profile(
         #[cfg(not(unix))]
         ProfileKind::PerfData => Err(Error::NotARecording {
             path: source.path,
-            what: "recordings of perf are read on Linux only".into(),
+            what: "perf.data files can only be read on Linux".into(),
         }),
         ProfileKind::PerfScript => perf_script::read(source, progress),
         ProfileKind::Collapsed => collapsed::read(source, progress),
@@ -53,11 +53,11 @@ pub fn read_profile(
     Ok(profile)
 }
 
-/// How much of a file is looked at to tell what it is.
+/// Number of bytes used for format detection.
 pub(crate) const HEAD_FOR_DETECTION: usize = 64 << 10;
 
-/// What a file that is not a trace seems to be, for an error message. `keys` are the top-level
-/// keys, when it is a JSON object.
+/// Describes a file that is not a trace, for an error message. `keys` are the top-level keys of a
+/// JSON object.
 pub(crate) fn looks_like(head: &[u8], keys: &[String]) -> String {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let has = |key: &str| keys.iter().any(|k| k == key);
@@ -66,9 +66,9 @@ pub(crate) fn looks_like(head: &[u8], keys: &[String]) -> String {
         None => "an empty file",
         _ if head.starts_with(b"PERFILE2") => "perf.data",
         _ if head.starts_with(b"\xff\xff\xff\xff") => "an Arrow stream",
-        _ if head.starts_with(b"\x89PNG") => "a PNG picture",
-        _ if callgrind::is_callgrind(head) => "a file of callgrind",
-        _ if head.starts_with(b"\x7fELF") => "a program or library",
+        _ if head.starts_with(b"\x89PNG") => "a PNG image",
+        _ if callgrind::is_callgrind(head) => "a callgrind file",
+        _ if head.starts_with(b"\x7fELF") => "an executable or library",
         _ if head.starts_with(b"PK") => "a zip archive",
         _ if has("workload_graph") || (has("nodes") && has("schema")) => "a Chakra execution trace",
         _ if has("rocprofiler-sdk-tool") => "rocprof output",
@@ -81,12 +81,12 @@ pub(crate) fn looks_like(head: &[u8], keys: &[String]) -> String {
         _ if has("results") && memchr::memmem::find(head, b"\"mean\"").is_some() => {
             "hyperfine results"
         }
-        Some(b'[') => "a JSON array whose elements are no trace events",
+        Some(b'[') => "a JSON array without trace events",
         Some(b'{') if keys.is_empty() => "a JSON object without traceEvents",
         Some(b'{') => {
             let shown: Vec<String> = keys.iter().take(4).map(|key| format!("{key:?}")).collect();
             let more = if keys.len() > shown.len() { ", …" } else { "" };
-            return format!("JSON of another kind, with the keys {}{more}", shown.join(", "));
+            return format!("JSON with the keys {}{more}", shown.join(", "));
         }
         _ if std::str::from_utf8(&head[..head.len().min(1000)])
             .map_or_else(|e| e.error_len().is_none(), |_| true) =>

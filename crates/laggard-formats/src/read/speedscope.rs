@@ -1,8 +1,8 @@
-//! Files of speedscope, which py-spy, rbspy, our own writer and many others write: frames that all
-//! threads share, and for each thread its samples, or when it entered and left its functions.
+//! Reads speedscope files, which py-spy, rbspy, laggard and many others write: shared frames, and
+//! for each thread either samples or open and close events of functions.
 //!
-//! You give a [`Source`], you get a [`Profile`] with one event for each unit in the file. What was
-//! entered and never left, or left and never entered, is counted.
+//! You give a [`Source`], you get a [`Profile`] with one event per unit in the file. Unbalanced
+//! open and close events are counted.
 
 use super::json::{self, Number, Row};
 use super::label;
@@ -12,7 +12,7 @@ use laggard_core::model::NONE;
 use laggard_core::model::profile::{Event, Interner, Profile, Sample, Thread, Unit, state};
 use serde::Deserialize;
 
-/// Deeper functions are not opened: no program calls so deep, and stacks are walked later on.
+/// Maximum depth of open functions. Deeper ones are skipped, because stacks are walked later.
 const DEEPEST: usize = 1 << 12;
 
 #[derive(Deserialize)]
@@ -57,7 +57,7 @@ struct OneThread {
     events: Vec<Step>,
 }
 
-/// A function is entered or left.
+/// A function is opened or closed.
 #[derive(Deserialize)]
 struct Step {
     #[serde(rename = "type")]
@@ -66,7 +66,7 @@ struct Step {
     at: Number,
 }
 
-/// Whether a file that starts like this is one of speedscope.
+/// Whether a file with this head is a speedscope file.
 pub fn is_speedscope(head: &[u8]) -> bool {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
     let has = |text: &[u8]| memchr::memmem::find(head, text).is_some();
@@ -76,7 +76,7 @@ pub fn is_speedscope(head: &[u8]) -> bool {
             || has(b"\"shared\"") && has(b"\"frames\"") && has(b"\"startValue\""))
 }
 
-/// Reads a file. `progress` is told when it is in memory.
+/// Reads a file. `progress` is called when the file is in memory.
 pub fn read(source: Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Profile, Error> {
     let (path, file): (_, File) = json::read(source, progress)?;
     let mut reader = Reader::default();
@@ -90,7 +90,7 @@ pub fn read(source: Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Profile, 
     }
     let exporter = file.exporter.unwrap_or_default();
     reader.is_ours = exporter.starts_with("laggard ");
-    // Times of all threads are counted from the first of their starts.
+    // The times of all threads are relative to the earliest start.
     let timed = file.profiles.iter().filter(|one| scale(&one.unit).0 == Unit::Nanos);
     let starts = timed.map(|one| one.start.0 * scale(&one.unit).1);
     let origin = starts.filter(|start| start.is_finite()).fold(f64::INFINITY, f64::min);
@@ -99,18 +99,18 @@ pub fn read(source: Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Profile, 
     }
     let mut profile = reader.finish();
     if profile.samples.is_empty() {
-        let what = "it has no samples".to_owned();
+        let what = "no samples found".to_owned();
         return Err(Error::NotARecording { path, what });
     }
     profile.about.tool = exporter;
-    profile.about.method = "a file of speedscope".to_owned();
+    profile.about.method = "speedscope profile".to_owned();
     if let Some(name) = file.name.filter(|name| !name.is_empty()) {
         profile.about.facts.push(("name".to_owned(), name));
     }
     Ok(profile)
 }
 
-/// The event that a unit makes, and how many of ours one of it is.
+/// The event unit of a speedscope unit, and the factor to it.
 fn scale(unit: &str) -> (Unit, f64) {
     match unit {
         "nanoseconds" => (Unit::Nanos, 1.0),
@@ -126,15 +126,15 @@ fn scale(unit: &str) -> (Unit, f64) {
 struct Reader {
     profile: Profile,
     interner: Interner,
-    /// Numbers of the shared frames.
+    /// Frame numbers of the shared frames.
     frames: Vec<u32>,
-    /// Whether our own writer wrote it.
+    /// Whether laggard wrote the file.
     is_ours: bool,
-    /// Frames of samples that are none of the shared ones.
+    /// Number of references to missing frames.
     lost_frames: u64,
-    /// Weights that are missing or no numbers.
+    /// Number of weights that are missing or not numbers.
     lost_weights: u64,
-    /// Functions that were entered and not left, or the other way round.
+    /// Number of unbalanced open and close events.
     unbalanced: u64,
 }
 
@@ -173,7 +173,7 @@ impl Reader {
         for (number, frames) in one.samples.iter().enumerate() {
             let weight = match one.weights.get(number) {
                 Some(Number(weight)) if weight.is_finite() && *weight >= 0.0 => *weight,
-                // Where nothing is weighed, samples are counted.
+                // Without weights, samples are counted.
                 None if one.weights.is_empty() && clock.unit == Unit::Count => 1.0,
                 _ => {
                     self.lost_weights += 1;
@@ -203,7 +203,7 @@ impl Reader {
     }
 
     fn evented(&mut self, one: &OneThread, start: f64, row: Sample, clock: Clock) {
-        // Node and frame of each function that is open.
+        // Node and frame of each open function.
         let mut open: Vec<(u32, u32)> = vec![];
         let mut too_deep = 0u64;
         let mut at = start;
@@ -224,7 +224,7 @@ impl Reader {
                 },
                 _ if too_deep > 0 => too_deep -= 1,
                 _ => match open.iter().rposition(|(_, frame)| *frame == step.frame.0) {
-                    // What was entered within and not left ends with it.
+                    // Inner functions that are still open end with it.
                     Some(depth) => {
                         self.unbalanced += (open.len() - depth - 1) as u64;
                         open.truncate(depth);
@@ -239,7 +239,7 @@ impl Reader {
         }
     }
 
-    /// Gives time that passed to the function that was open innermost.
+    /// Adds elapsed time to the innermost open function.
     fn spend(&mut self, open: &[(u32, u32)], from: f64, to: f64, row: Sample, clock: Clock) {
         let Some((stack, _)) = open.last() else { return };
         let weight = ((to - from) * clock.scale).round();
@@ -257,19 +257,19 @@ impl Reader {
         let ends = ends.map(|sample| sample.time_ns.saturating_add(sample.weight));
         profile.about.duration_ns = ends.max().unwrap_or(0);
         for (lost, what) in [
-            (self.lost_frames, "frames of stacks are not among the file's frames"),
-            (self.lost_weights, "samples have no weight"),
-            (self.unbalanced, "functions were entered and not left, or left and not entered"),
+            (self.lost_frames, "references to missing frames"),
+            (self.lost_weights, "samples without a weight"),
+            (self.unbalanced, "unbalanced open and close events"),
         ] {
             if lost > 0 {
-                profile.quality.warnings.push(format!("{lost} {what}"));
+                profile.quality.warnings.push(format!("{what}: {lost}"));
             }
         }
         profile
     }
 }
 
-/// How moments of a thread become ours.
+/// Converts times of a thread to nanoseconds.
 #[derive(Clone, Copy)]
 struct Clock {
     unit: Unit,
@@ -278,7 +278,7 @@ struct Clock {
 }
 
 impl Clock {
-    /// Only where weights are time is there time at all.
+    /// Samples have times only if weights are times.
     fn nanos(self, at: f64) -> u64 {
         match self.unit {
             Unit::Nanos => (at * self.scale - self.origin).round().max(0.0) as u64,
@@ -287,8 +287,8 @@ impl Clock {
     }
 }
 
-/// A thread by the name of its profile: ours is `name 12 (process app 10)`, that of py-spy
-/// `Process 10 Thread 12 "name"`.
+/// Parses a thread from the name of its profile: `name 12 (process app 10)` from laggard, `Process
+/// 10 Thread 12 "name"` from py-spy.
 fn thread(name: &str, profile: &mut Profile) -> Thread {
     let mut thread = Thread::default();
     let mut of_ours = || {

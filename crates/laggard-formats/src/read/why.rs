@@ -1,4 +1,4 @@
-//! Evidence of `laggard why`, kept in its JSON.
+//! Reads the evidence in the JSON of `laggard why`.
 
 use crate::error::Error;
 use crate::source::Source;
@@ -8,27 +8,27 @@ use laggard_core::model::timings::Side;
 use laggard_core::stats::ratio::Interval;
 use serde::Deserialize;
 
-/// Name and version of these files.
+/// Name and version of the format.
 pub const SCHEMA: &str = "laggard.why/1";
 
-/// What a file has.
+/// Content of a file.
 #[derive(Clone, Debug)]
 pub struct Evidence {
-    /// The command that made it.
+    /// The command that wrote the file.
     pub command: Vec<String>,
     /// Both sides.
     pub sides: [Side; 2],
-    /// Wall time of B over that of A.
+    /// Wall time of B divided by that of A.
     pub ratio: Option<Interval>,
-    /// The same of recordings.
+    /// The same ratio for the recordings.
     pub single_ratio: Option<f64>,
-    /// What was made of it.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Rounds.
+    /// Number of rounds.
     pub n: usize,
-    /// What was seen of both, where there was a lag.
+    /// Evidence of both sides, if there was a lag.
     pub seen: Option<[Seen; 2]>,
-    /// What was not available then.
+    /// Notes about unavailable data.
     pub notes: Vec<String>,
 }
 
@@ -64,19 +64,19 @@ struct ShapeSide {
     seen: Option<Seen>,
 }
 
-/// Whether a file that starts like this has a verdict.
+/// Whether a file with this head contains a verdict.
 pub fn is_why(head: &[u8]) -> bool {
     head.trim_ascii_start().starts_with(b"{")
         && memchr::memmem::find(head, SCHEMA.as_bytes()).is_some()
 }
 
-/// Reads it.
+/// Reads a verdict.
 pub fn read(source: Source) -> Result<Evidence, Error> {
     let (path, text) = source.whole(LARGEST)?;
     let damaged = |why: String| Error::NotWhy { path: path.clone(), why };
     let shape: Shape = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
     if shape.schema != SCHEMA {
-        return Err(damaged(format!("its schema is {:?} and not {SCHEMA}", shape.schema)));
+        return Err(damaged(format!("its schema is {:?}, not {SCHEMA}", shape.schema)));
     }
     let ratio = shape.ratio.map(|Ratio { middle, low, high }| Interval { middle, low, high });
     let verdict = match ratio {
@@ -102,5 +102,5 @@ pub fn read(source: Source) -> Result<Evidence, Error> {
     })
 }
 
-/// No verdict is larger.
+/// Maximum size of a file.
 const LARGEST: u64 = 256 << 20;

@@ -1,4 +1,4 @@
-//! Columns of evidence as Arrow arrays: as they are where that is possible.
+//! Converts columns of evidence to Arrow arrays, without a copy where possible.
 
 use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int64Array, LargeStringArray,
@@ -11,49 +11,49 @@ use laggard_core::model::{Column, NONE};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// The type of whole numbers and times.
+/// Type of integers and times.
 pub(super) const NUMBER: DataType = DataType::Int64;
-/// The type of numbers that have fractions.
+/// Type of fractional numbers.
 pub(super) const REAL: DataType = DataType::Float64;
-/// The type of what is or is not so.
+/// Type of booleans.
 pub(super) const FLAG: DataType = DataType::Boolean;
 
-/// The type of names of a trace: a number a row, into all of the trace's strings.
+/// Type of names in a trace: indexes into the string table of the trace.
 pub(super) fn name() -> DataType {
     DataType::Dictionary(Box::new(DataType::UInt32), Box::new(DataType::LargeUtf8))
 }
 
-/// The type of texts of which there are few distinct ones.
+/// Type of texts with few distinct values.
 pub(super) fn word() -> DataType {
     DataType::Dictionary(Box::new(DataType::UInt32), Box::new(DataType::Utf8))
 }
 
-/// A column as it is.
+/// An integer column, not copied.
 pub(super) fn times(column: &Column<i64>) -> ArrayRef {
     Arc::new(Int64Array::new(column.clone(), None))
 }
 
-/// Numbers, one a row.
+/// Integers, one per row.
 pub(super) fn numbers(values: impl Iterator<Item = i64>) -> ArrayRef {
     Arc::new(Int64Array::from_iter_values(values))
 }
 
-/// Numbers that may be missing.
+/// Nullable integers.
 pub(super) fn maybe_numbers(values: impl Iterator<Item = Option<i64>>) -> ArrayRef {
     Arc::new(values.collect::<Int64Array>())
 }
 
-/// Numbers with fractions that may be missing.
+/// Nullable fractional numbers.
 pub(super) fn reals(values: impl Iterator<Item = Option<f64>>) -> ArrayRef {
     Arc::new(values.collect::<Float64Array>())
 }
 
-/// What is so or not.
+/// Booleans.
 pub(super) fn flags(values: impl Iterator<Item = bool>) -> ArrayRef {
     Arc::new(values.map(Some).collect::<BooleanArray>())
 }
 
-/// The numbers behind codes of ids; none where there is none, or it is no number.
+/// Decodes ids. Ids that are missing or not numeric are null.
 pub(super) fn ids(codes: impl ExactSizeIterator<Item = u32>, ids: &Ids) -> ArrayRef {
     let number = |code: u32| {
         if code < FIRST_WIDE_ID { Some(i64::from(code)) } else { ids.number(code) }
@@ -61,20 +61,20 @@ pub(super) fn ids(codes: impl ExactSizeIterator<Item = u32>, ids: &Ids) -> Array
     Arc::new(codes.map(number).collect::<Int64Array>())
 }
 
-/// All strings of a trace.
+/// The string table of a trace.
 pub(super) fn strings(strings: &Strings) -> Arc<LargeStringArray> {
     let offsets = OffsetBuffer::new(strings.offsets.clone());
-    // A damaged index may hold what is no text: then names are missing, not wrong.
+    // A damaged index can contain invalid UTF-8. All names are null then.
     let made = LargeStringArray::try_new(offsets, strings.bytes.clone(), None);
     Arc::new(made.unwrap_or_else(|_| LargeStringArray::from(Vec::<&str>::new())))
 }
 
-/// Names by number. The numbers are those of the trace; one that names nothing is null.
+/// Names by their number in the string table. Unknown numbers are null.
 pub(super) fn names(codes: &Column<u32>, strings: &Arc<LargeStringArray>) -> ArrayRef {
     dictionary(codes, strings.clone())
 }
 
-/// Names of rows of another table, by the number of the row.
+/// Names of rows in another table, by row number.
 pub(super) fn names_of(
     rows: &Column<u32>,
     names: &Column<u32>,
@@ -84,16 +84,16 @@ pub(super) fn names_of(
     self::names(&rows.iter().map(name).collect(), strings)
 }
 
-/// Texts by number; a number beyond them is null.
+/// Texts by number. Numbers out of range are null.
 fn dictionary(codes: &Column<u32>, values: ArrayRef) -> ArrayRef {
     let known = values.len();
     let is_known = BooleanBuffer::collect_bool(codes.len(), |row| (codes[row] as usize) < known);
     let nulls = Some(NullBuffer::new(is_known)).filter(|nulls| nulls.null_count() > 0);
-    // Every number that is not null was just found to be inside.
+    // All codes that are not null are in range.
     Arc::new(DictionaryArray::new(UInt32Array::new(codes.clone(), nulls), values))
 }
 
-/// Texts, each kept once.
+/// Texts as a dictionary of distinct values.
 pub(super) fn words<T: AsRef<str>>(texts: impl Iterator<Item = Option<T>>) -> ArrayRef {
     let mut known: FxHashMap<String, u32> = FxHashMap::default();
     let mut values: Vec<String> = vec![];
@@ -111,7 +111,7 @@ pub(super) fn words<T: AsRef<str>>(texts: impl Iterator<Item = Option<T>>) -> Ar
     dictionary(&codes, Arc::new(StringArray::from(values)))
 }
 
-/// Texts by number, where several numbers may mean the same text.
+/// Texts by number. Different numbers may have equal texts.
 pub(super) fn coded(codes: impl Iterator<Item = usize>, texts: &[String]) -> ArrayRef {
     let mut places: FxHashMap<&str, u32> = FxHashMap::default();
     let mut values: Vec<&str> = vec![];

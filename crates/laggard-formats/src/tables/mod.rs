@@ -1,9 +1,9 @@
-//! Evidence as tables that any Arrow program takes.
+//! Evidence as Arrow tables.
 //!
-//! You give evidence, you get [`Table`]s: named columns with a documented meaning, each an Arrow
-//! array that is made when it is asked for and at no other time. Numbers of a trace are the very
-//! buffers of its timeline, and names are dictionaries over its strings: nothing of these is copied.
-//! What tables there are, and what is in them, is the same for every file of a kind.
+//! You give evidence, you get [`Table`]s: named, documented columns. Each column is an Arrow array
+//! that is built on first access. Numeric columns of a trace share the buffers of its timeline, and
+//! names are dictionaries over its string table; neither is copied. All files of a kind have the
+//! same tables and columns.
 
 mod array;
 mod calls;
@@ -25,9 +25,9 @@ use std::sync::{Arc, OnceLock};
 /// A table of evidence.
 #[derive(Clone)]
 pub struct Table {
-    /// What it is called: `kernels`.
+    /// Name, such as `kernels`.
     pub name: &'static str,
-    /// What a row is.
+    /// Description of a row.
     pub about: &'static str,
     rows: Arc<dyn Fn() -> usize + Send + Sync>,
     columns: Arc<[Column]>,
@@ -35,23 +35,23 @@ pub struct Table {
 
 /// A column of a table.
 pub struct Column {
-    /// What it is called, with its unit: `dur_ns`.
+    /// Name with its unit, such as `dur_ns`.
     pub name: &'static str,
-    /// What a value is.
+    /// Description of a value.
     pub about: &'static str,
-    /// Its Arrow type, which does not depend on the file.
+    /// Arrow type, independent of the file.
     pub data_type: DataType,
     make: Box<dyn Fn() -> ArrayRef + Send + Sync>,
     made: OnceLock<ArrayRef>,
 }
 
 impl Column {
-    /// The values.
+    /// Returns the values, built on the first call.
     pub fn array(&self) -> ArrayRef {
         self.made.get_or_init(|| (self.make)()).clone()
     }
 
-    /// Whether somebody has asked for the values.
+    /// Whether the values have been built.
     pub fn is_made(&self) -> bool {
         self.made.get().is_some()
     }
@@ -62,23 +62,23 @@ impl Column {
 }
 
 impl Table {
-    /// How many rows it has.
+    /// Number of rows.
     pub fn rows(&self) -> usize {
         (self.rows)()
     }
 
-    /// Its columns.
+    /// The columns.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// The Arrow schema of some of its columns, by their places.
+    /// Arrow schema of the columns at these positions.
     pub fn schema(&self, places: &[usize]) -> SchemaRef {
         let fields: Vec<Field> = places.iter().map(|&place| self.columns[place].field()).collect();
         Arc::new(Schema::new(fields))
     }
 
-    /// Some of its columns as one batch, by their places; no others are made.
+    /// One batch of the columns at these positions. No other columns are built.
     pub fn batch(&self, places: &[usize]) -> Result<RecordBatch, ArrowError> {
         let arrays = places.iter().map(|&place| self.columns[place].array()).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows()));
@@ -86,32 +86,32 @@ impl Table {
     }
 }
 
-/// The tables of a trace.
+/// Tables of a trace.
 pub fn of_trace(trace: &Arc<Trace>) -> Vec<Table> {
     trace::tables(trace)
 }
 
-/// The tables of a profile.
+/// Tables of a profile.
 pub fn of_profile(profile: &Arc<Profile>) -> Vec<Table> {
     profile::tables(profile)
 }
 
-/// The tables of traced calls.
+/// Tables of a call trace.
 pub fn of_calls(calls: &Arc<Calls>) -> Vec<Table> {
     calls::tables(calls)
 }
 
-/// The tables of a bench.
+/// Tables of a benchmark.
 pub fn of_timings(timings: &Arc<Timings>) -> Vec<Table> {
     timings::tables(timings)
 }
 
-/// The tables of counters.
+/// Tables of counters.
 pub fn of_counters(counters: &Arc<Counters>) -> Vec<Table> {
     counters::tables(counters)
 }
 
-/// The tables that files of each kind have, without rows: what a schema is printed from.
+/// The tables of each kind of file, without rows. Used to print schemas.
 pub fn empty() -> Vec<(&'static str, Vec<Table>)> {
     vec![
         ("trace", of_trace(&Arc::default())),
@@ -122,7 +122,7 @@ pub fn empty() -> Vec<(&'static str, Vec<Table>)> {
     ]
 }
 
-/// Makes a table of evidence, column by column.
+/// Builds a table column by column.
 struct Maker<E> {
     of: Arc<E>,
     name: &'static str,
@@ -169,7 +169,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn columns_are_what_their_schema_says_and_are_documented() {
+    fn columns_match_their_schema_and_are_documented() {
         for (kind, tables) in empty() {
             let names: BTreeSet<_> = tables.iter().map(|table| table.name).collect();
             assert_eq!(names.len(), tables.len(), "{kind} has two tables of one name");

@@ -1,4 +1,4 @@
-//! The tables of a trace.
+//! Tables of a trace.
 
 use super::array::{
     FLAG, NUMBER, REAL, coded, flags, ids, maybe_numbers, name, names, names_of, numbers, reals,
@@ -16,37 +16,37 @@ use laggard_core::trace::{Analysis, Cause, Gap, busy_and_idle, stepped, summaris
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock};
 
-/// A trace, with how its kernels are classified and its phases told.
+/// A trace with its kernel classification rules and phases.
 #[derive(Default)]
 pub struct Trace {
-    /// Its tables, linked.
+    /// The linked timeline.
     pub timeline: Timeline,
-    /// Rules that classify kernels; none are the built-in ones.
+    /// Kernel classification rules. `None` selects the built-in rules.
     pub rules: Option<Rules>,
-    /// Phases to look for.
+    /// Phases to detect.
     pub phases: Phases,
-    /// What an index has of it.
+    /// Taken from the index if there is one.
     summary: OnceLock<Summary>,
     strings: OnceLock<Arc<LargeStringArray>>,
     extent: OnceLock<Option<(i64, i64)>>,
     classes: OnceLock<Vec<ClassId>>,
     collectives: OnceLock<Vec<Part>>,
-    /// And in which of them each row of the device table was launched.
+    /// Steps, and the step of the launch of each row in the device table.
     steps: OnceLock<(Vec<Step>, Vec<u32>)>,
-    /// And the gaps in their work.
+    /// Devices, and their idle gaps.
     devices: OnceLock<(Vec<Device>, Vec<Gap>)>,
 }
 
-/// A rank's part in one collective: a row of the device table.
+/// A collective operation on this rank: a row of the device table.
 struct Part {
     row: u32,
-    /// How many of the same operation and group came before.
+    /// Number of earlier collectives with the same operation and group.
     ordinal: i64,
     details: Option<Collective>,
 }
 
 impl Trace {
-    /// Of a linked timeline, with its summary where one is known.
+    /// Creates a trace from a linked timeline and, if known, its summary.
     pub fn new(
         timeline: Timeline,
         rules: Option<Rules>,
@@ -60,17 +60,17 @@ impl Trace {
         trace
     }
 
-    /// The timeline with the rules applied to it.
+    /// The timeline with the rules applied.
     pub fn analysis(&self) -> Analysis<'_> {
         Analysis::new(&self.timeline, self.rules(), &self.phases, None)
     }
 
-    /// The rules that classify its kernels.
+    /// The kernel classification rules.
     pub fn rules(&self) -> &Rules {
         self.rules.as_ref().unwrap_or(Rules::builtin())
     }
 
-    /// What it says as a whole.
+    /// The summary of the trace.
     pub fn summary(&self) -> &Summary {
         self.summary.get_or_init(|| summarise(&self.analysis()))
     }
@@ -79,7 +79,7 @@ impl Trace {
         self.strings.get_or_init(|| strings(&self.timeline.strings))
     }
 
-    /// The first and the last moment; finding them takes a look at every row.
+    /// First and last timestamp. The first call scans all rows.
     fn extent(&self) -> Option<(i64, i64)> {
         *self.extent.get_or_init(|| self.timeline.extent())
     }
@@ -96,13 +96,13 @@ impl Trace {
         self.timeline.ids.number(code)
     }
 
-    /// Nanoseconds since the epoch.
+    /// Converts timestamps to nanoseconds since the Unix epoch.
     fn starts(&self, ts: impl Iterator<Item = i64>) -> ArrayRef {
         let base = self.timeline.about.base_time_ns;
         numbers(ts.map(|ts| base.saturating_add(ts)))
     }
 
-    /// The class of every row of the device table.
+    /// Class of each row in the device table.
     fn classes(&self) -> &[ClassId] {
         self.classes.get_or_init(|| {
             let analysis = self.analysis();
@@ -140,19 +140,19 @@ impl Trace {
         }
     }
 
-    /// The device that a row of the device table ran on.
+    /// Device of a row in the device table.
     fn device(&self, row: u32) -> Option<i64> {
         let gpu = &self.timeline.gpu;
         match gpu.device[row as usize] {
-            // Accelerators without a device number work in a process of their own.
+            // Accelerators without a device number use one process per device.
             NONE => self.number(self.timeline.tracks[gpu.spans.track[row as usize] as usize].pid),
             code => self.number(code),
         }
     }
 }
 
-/// Collectives, by time, each numbered among those of its operation and group: the same number on
-/// all ranks is the same collective.
+/// Collectives ordered by time and numbered within their operation and group. Equal numbers on
+/// different ranks mean the same collective.
 fn parts(trace: &Trace) -> Vec<Part> {
     let timeline = &trace.timeline;
     let spans = &timeline.gpu.spans;
@@ -175,7 +175,7 @@ fn parts(trace: &Trace) -> Vec<Part> {
     rows.into_iter().map(part).collect()
 }
 
-/// All tables.
+/// Returns all tables.
 pub(super) fn tables(trace: &Arc<Trace>) -> Vec<Table> {
     vec![
         kernels(trace),
@@ -198,44 +198,47 @@ pub(super) fn tables(trace: &Arc<Trace>) -> Vec<Table> {
 type OfTrace = Maker<Trace>;
 type OfSpans = fn(&Trace) -> &Spans;
 
-/// When, how long, what.
+/// A table with start, duration and name columns.
 fn spanned(trace: &Arc<Trace>, name_: &'static str, about: &'static str, of: OfSpans) -> OfTrace {
     Maker::new(trace, name_, about, move |t| of(t).len())
-        .column("ts_ns", NUMBER, "start, since the trace's base time", move |t| times(&of(t).ts))
-        .column("dur_ns", NUMBER, "duration; negative where the file says so", move |t| {
+        .column("ts_ns", NUMBER, "start, since the base time of the trace", move |t| {
+            times(&of(t).ts)
+        })
+        .column("dur_ns", NUMBER, "duration, as in the file (can be negative)", move |t| {
             times(&of(t).dur)
         })
-        .column("start_ns", NUMBER, "start, since the epoch", move |t| {
+        .column("start_ns", NUMBER, "start, since the Unix epoch", move |t| {
             t.starts(of(t).ts.iter().copied())
         })
-        .column("name", name(), "name, as the trace has it", move |t| t.names(&of(t).name))
+        .column("name", name(), "name in the trace", move |t| t.names(&of(t).name))
 }
 
 impl OfTrace {
-    /// Where on the host.
+    /// Adds process and thread columns.
     fn placed(self, of: OfSpans) -> OfTrace {
         let column =
             |this: OfTrace, name, data_type, about, make: fn(&Trace, &Track) -> ArrayOf| {
                 this.column(name, data_type, about, move |t: &Trace| by_track(t, of(t), make))
             };
-        let this =
-            column(self, "pid", NUMBER, "process", |t, track| ArrayOf::Number(t.number(track.pid)));
-        let this = column(this, "tid", NUMBER, "thread, as the trace numbers it", |t, track| {
+        let this = column(self, "pid", NUMBER, "process id", |t, track| {
+            ArrayOf::Number(t.number(track.pid))
+        });
+        let this = column(this, "tid", NUMBER, "thread id in the trace", |t, track| {
             ArrayOf::Number(t.number(track.tid))
         });
-        column(this, "thread", word(), "the thread's name, where the trace has one", |t, track| {
+        column(this, "thread", word(), "thread name, if the trace has one", |t, track| {
             ArrayOf::Text(t.timeline.strings.get(track.thread).to_owned())
         })
     }
 }
 
-/// A value that all events of a track have.
+/// A property of a track.
 enum ArrayOf {
     Number(Option<i64>),
     Text(String),
 }
 
-/// What a column has by track.
+/// A column with a property of each event's track.
 fn by_track(trace: &Trace, spans: &Spans, of: fn(&Trace, &Track) -> ArrayOf) -> ArrayRef {
     let values: Vec<ArrayOf> = trace.timeline.tracks.iter().map(|track| of(trace, track)).collect();
     let is_text = matches!(of(trace, &Track::default()), ArrayOf::Text(_));
@@ -255,21 +258,18 @@ fn by_track(trace: &Trace, spans: &Spans, of: fn(&Trace, &Track) -> ArrayOf) -> 
 }
 
 fn kernels(trace: &Arc<Trace>) -> Table {
-    spanned(
-        trace,
-        "kernels",
-        "one piece of device work: a kernel, a copy or a fill, linked to its launch",
-        |t| &t.timeline.gpu.spans,
-    )
-    .column("class", word(), "operation class, by the rules: `Gemm`, `Communication`, …", |t| {
+    spanned(trace, "kernels", "one device operation (kernel, copy or fill) with its launch", |t| {
+        &t.timeline.gpu.spans
+    })
+    .column("class", word(), "kernel class: `Dense GEMM`, `Communication`, …", |t| {
         let texts: Vec<String> = t.rules().classes().iter().map(|c| c.name.clone()).collect();
         coded(t.classes().iter().map(|class| usize::from(class.0)), &texts)
     })
-    .column("class_group", word(), "the coarser type of its class", |t| {
+    .column("class_group", word(), "group of the kernel class", |t| {
         let texts: Vec<String> = t.rules().classes().iter().map(|c| c.group.clone()).collect();
         coded(t.classes().iter().map(|class| usize::from(class.0)), &texts)
     })
-    .column("activity", word(), "`kernel`, `copy`, `fill` or `device`", |t| {
+    .column("activity", word(), "`kernel`, `copy`, `fill` or `device` (other)", |t| {
         let activity = |kind: &laggard_core::model::timeline::Kind| match kind.activity() {
             Some(Activity::Kernel) => "kernel".to_owned(),
             Some(Activity::Copy) => "copy".to_owned(),
@@ -279,11 +279,11 @@ fn kernels(trace: &Arc<Trace>) -> Table {
         let texts: Vec<String> = t.timeline.kinds.iter().map(activity).collect();
         coded(t.timeline.gpu.spans.kind.iter().map(|&kind| usize::from(kind)), &texts)
     })
-    .column("phase", word(), "what the program was doing at the launch: `decode`, …", |t| {
+    .column("phase", word(), "phase of the program at the launch: `decode`, …", |t| {
         let texts: Vec<String> = (0..=u8::MAX).map(|n| t.phases.label(n).to_owned()).collect();
         coded(t.timeline.gpu.phase.iter().map(|&phase| usize::from(phase)), &texts)
     })
-    .column("step", NUMBER, "row of `steps` in which it was launched", |t| {
+    .column("step", NUMBER, "row of `steps` that contains the launch", |t| {
         let of_rows = t.stepped().1.iter();
         maybe_numbers(of_rows.map(|&step| (step != NONE).then_some(i64::from(step))))
     })
@@ -291,28 +291,30 @@ fn kernels(trace: &Arc<Trace>) -> Table {
         maybe_numbers((0..t.timeline.gpu.spans.len() as u32).map(|row| t.device(row)))
     })
     .column("stream", NUMBER, "stream", |t| t.ids(&t.timeline.gpu.stream))
-    .column("op", name(), "CPU operator around the launch", |t| {
+    .column("op", name(), "CPU operator that contains the launch", |t| {
         names_of(&t.timeline.gpu.op, &t.timeline.ops.spans.name, t.strings())
     })
-    .column("python", name(), "Python function around the launch: file(line): name", |t| {
+    .column("python", name(), "Python function that contains the launch: file(line): name", |t| {
         names_of(&t.timeline.gpu.python, &t.timeline.python.spans.name, t.strings())
     })
-    .column("module", name(), "`nn.Module` around the launch", |t| {
+    .column("module", name(), "`nn.Module` that contains the launch", |t| {
         names_of(&t.timeline.gpu.module, &t.timeline.python.spans.name, t.strings())
     })
-    .column("launch", name(), "runtime call that started it", |t| {
+    .column("launch", name(), "runtime call that launched the operation", |t| {
         names_of(&t.timeline.gpu.launch, &t.timeline.runtime.spans.name, t.strings())
     })
-    .column("launch_ts_ns", NUMBER, "start of that call, since the trace's base time", |t| {
+    .column("launch_ts_ns", NUMBER, "start of that call, since the base time of the trace", |t| {
         let ts = &t.timeline.runtime.spans.ts;
         maybe_numbers(t.timeline.gpu.launch.iter().map(|&row| ts.get(row as usize).copied()))
     })
-    .column("correlation", NUMBER, "joins it to its launch", |t| t.ids(&t.timeline.gpu.correlation))
-    .column("bytes", NUMBER, "bytes moved by copies and fills", |t| t.ids(&t.timeline.gpu.bytes))
-    .column("grid", name(), "grid of the launch, as JSON", |t| t.names(&t.timeline.gpu.grid))
-    .column("block", name(), "block of the launch, as JSON", |t| t.names(&t.timeline.gpu.block))
-    .column("registers", NUMBER, "registers a thread", |t| t.ids(&t.timeline.gpu.registers))
-    .column("shared_memory", NUMBER, "shared memory, bytes", |t| {
+    .column("correlation", NUMBER, "correlation id shared with the launch", |t| {
+        t.ids(&t.timeline.gpu.correlation)
+    })
+    .column("bytes", NUMBER, "bytes moved by a copy or fill", |t| t.ids(&t.timeline.gpu.bytes))
+    .column("grid", name(), "grid size, as JSON", |t| t.names(&t.timeline.gpu.grid))
+    .column("block", name(), "block size, as JSON", |t| t.names(&t.timeline.gpu.block))
+    .column("registers", NUMBER, "registers per thread", |t| t.ids(&t.timeline.gpu.registers))
+    .column("shared_memory", NUMBER, "shared memory in bytes", |t| {
         t.ids(&t.timeline.gpu.shared_memory)
     })
     .table()
@@ -320,9 +322,9 @@ fn kernels(trace: &Arc<Trace>) -> Table {
 
 fn launches(trace: &Arc<Trace>) -> Table {
     let of: OfSpans = |t| &t.timeline.runtime.spans;
-    spanned(trace, "launches", "one call of the CUDA, HIP or MTIA runtime or driver", of)
+    spanned(trace, "launches", "one call to the CUDA, HIP or MTIA runtime or driver", of)
         .placed(of)
-        .column("correlation", NUMBER, "joins it to what it launched", |t| {
+        .column("correlation", NUMBER, "correlation id shared with the device operation", |t| {
             t.ids(&t.timeline.runtime.correlation)
         })
         .table()
@@ -330,19 +332,17 @@ fn launches(trace: &Arc<Trace>) -> Table {
 
 fn ops(trace: &Arc<Trace>) -> Table {
     let of: OfSpans = |t| &t.timeline.ops.spans;
-    spanned(trace, "ops", "one call of an operator of the framework, on the host", of)
+    spanned(trace, "ops", "one call of a framework operator on the host", of)
         .placed(of)
-        .column("shapes", name(), "shapes of the inputs, as JSON", |t| {
-            t.names(&t.timeline.ops.dims)
-        })
-        .column("types", name(), "types of the inputs, as JSON", |t| t.names(&t.timeline.ops.types))
-        .column("scalars", name(), "values of the scalar inputs, as JSON", |t| {
+        .column("shapes", name(), "input shapes, as JSON", |t| t.names(&t.timeline.ops.dims))
+        .column("types", name(), "input types, as JSON", |t| t.names(&t.timeline.ops.types))
+        .column("scalars", name(), "scalar input values, as JSON", |t| {
             t.names(&t.timeline.ops.concrete)
         })
-        .column("call_stack", name(), "call stack as old traces have it, innermost first", |t| {
+        .column("call_stack", name(), "call stack (old traces only), innermost first", |t| {
             t.names(&t.timeline.ops.call_stack)
         })
-        .column("external_id", NUMBER, "the framework's id of the call", |t| {
+        .column("external_id", NUMBER, "id of the call in the framework", |t| {
             t.ids(&t.timeline.ops.external)
         })
         .table()
@@ -352,8 +352,8 @@ fn python(trace: &Arc<Trace>) -> Table {
     let of: OfSpans = |t| &t.timeline.python.spans;
     spanned(trace, "python", "one call of a Python function or `nn.Module`", of)
         .placed(of)
-        .column("python_id", NUMBER, "the call's own id", |t| t.ids(&t.timeline.python.id))
-        .column("parent_id", NUMBER, "id of the call around it", |t| {
+        .column("python_id", NUMBER, "id of the call", |t| t.ids(&t.timeline.python.id))
+        .column("parent_id", NUMBER, "id of the calling frame", |t| {
             t.ids(&t.timeline.python.parent)
         })
         .table()
@@ -361,9 +361,9 @@ fn python(trace: &Arc<Trace>) -> Table {
 
 fn annotations(trace: &Arc<Trace>) -> Table {
     let of: OfSpans = |t| &t.timeline.annotations.spans;
-    spanned(trace, "annotations", "one range marked by the user or a library", of)
+    spanned(trace, "annotations", "one range annotated by the user or a library", of)
         .placed(of)
-        .column("category", word(), "`user_annotation`, or `gpu_user_annotation`", move |t| {
+        .column("category", word(), "`user_annotation` or `gpu_user_annotation`", move |t| {
             category(t, of(t))
         })
         .table()
@@ -375,7 +375,7 @@ fn category(trace: &Trace, spans: &Spans) -> ArrayRef {
 }
 
 fn collectives(trace: &Arc<Trace>) -> Table {
-    let about = "this rank's part in one collective operation, by time";
+    let about = "one collective operation on this rank, ordered by time";
     let details = |of: fn(&Trace, &Collective) -> Option<i64>| {
         move |t: &Trace| {
             let detail = |part: &Part| of(t, part.details.as_ref()?);
@@ -389,34 +389,34 @@ fn collectives(trace: &Arc<Trace>) -> Table {
         }
     };
     Maker::new(trace, "collectives", about, |t| t.collectives().len())
-        .column("start_ns", NUMBER, "start, since the epoch", |t| {
+        .column("start_ns", NUMBER, "start, since the Unix epoch", |t| {
             let ts = &t.timeline.gpu.spans.ts;
             t.starts(t.collectives().iter().map(|part| ts[part.row as usize]))
         })
-        .column("dur_ns", NUMBER, "duration on the device: work, and waiting for others", |t| {
-            let dur = &t.timeline.gpu.spans.dur;
-            numbers(t.collectives().iter().map(|part| dur[part.row as usize].max(0)))
-        })
         .column(
-            "operation",
-            word(),
-            "`allreduce`, …; the kernel's name where nothing says",
+            "dur_ns",
+            NUMBER,
+            "duration on the device, including the wait for other ranks",
             |t| {
-                words(t.collectives().iter().map(|part| {
-                    let code = part.details.as_ref().map_or_else(
-                        || t.timeline.gpu.spans.name[part.row as usize],
-                        |details| details.operation,
-                    );
-                    Some(t.timeline.strings.get(code))
-                }))
+                let dur = &t.timeline.gpu.spans.dur;
+                numbers(t.collectives().iter().map(|part| dur[part.row as usize].max(0)))
             },
         )
-        .column("ordinal", NUMBER, "its place among those of its operation and group", |t| {
+        .column("operation", word(), "`allreduce`, …; kernel name if unknown", |t| {
+            words(t.collectives().iter().map(|part| {
+                let code = part.details.as_ref().map_or_else(
+                    || t.timeline.gpu.spans.name[part.row as usize],
+                    |details| details.operation,
+                );
+                Some(t.timeline.strings.get(code))
+            }))
+        })
+        .column("ordinal", NUMBER, "sequence number within its operation and group", |t| {
             numbers(t.collectives().iter().map(|part| part.ordinal))
         })
-        .column("process_group", word(), "name of the process group", text(|c| c.group))
-        .column("group_ranks", word(), "ranks of the group", text(|c| c.ranks))
-        .column("group_size", NUMBER, "size of the group", details(|t, c| t.number(c.group_size)))
+        .column("process_group", word(), "process group name", text(|c| c.group))
+        .column("group_ranks", word(), "ranks in the group", text(|c| c.ranks))
+        .column("group_size", NUMBER, "group size", details(|t, c| t.number(c.group_size)))
         .column("dtype", word(), "element type", text(|c| c.dtype))
         .column("elements_in", NUMBER, "elements sent", details(|t, c| t.number(c.elements_in)))
         .column(
@@ -428,7 +428,7 @@ fn collectives(trace: &Arc<Trace>) -> Table {
         .column(
             "bytes",
             NUMBER,
-            "bytes of the larger side",
+            "bytes sent or received, whichever is larger",
             details(|t, c| {
                 let size = dtype_bytes(t.timeline.strings.get(c.dtype))?;
                 let elements = t.number(c.elements_in).max(t.number(c.elements_out))?;
@@ -442,30 +442,35 @@ fn collectives(trace: &Arc<Trace>) -> Table {
 }
 
 fn of_steps(trace: &Arc<Trace>) -> Table {
-    let about = "one step of a training loop, or iteration of a serving loop, marked on the host";
+    let about = "one training step or serving iteration, annotated on the host";
     Maker::new(trace, "steps", about, |t| t.steps().len())
-        .column("step", NUMBER, "its row", |t| numbers((0..t.steps().len()).map(|n| n as i64)))
-        .column("name", word(), "its mark", |t| words(t.steps().iter().map(|s| Some(&s.name))))
-        .column("start_ns", NUMBER, "start, since the epoch", |t| {
+        .column("step", NUMBER, "row number", |t| numbers((0..t.steps().len()).map(|n| n as i64)))
+        .column("name", word(), "annotation that marks the step", |t| {
+            words(t.steps().iter().map(|s| Some(&s.name)))
+        })
+        .column("start_ns", NUMBER, "start, since the Unix epoch", |t| {
             let first = t.extent().map_or(0, |(start, _)| start);
             t.starts(t.steps().iter().map(|step| first.saturating_add(step.start_ns)))
         })
         .column("dur_ns", NUMBER, "duration on the host", |t| {
             numbers(t.steps().iter().map(|step| step.duration_ns))
         })
-        .column("device_ns", NUMBER, "time of the device work launched in it", |t| {
-            numbers(t.steps().iter().map(|step| step.gpu_ns))
-        })
-        .column("device_count", NUMBER, "pieces of that work", |t| {
+        .column(
+            "device_ns",
+            NUMBER,
+            "total time of the device operations launched in the step",
+            |t| numbers(t.steps().iter().map(|step| step.gpu_ns)),
+        )
+        .column("device_count", NUMBER, "number of these operations", |t| {
             numbers(t.steps().iter().map(|step| step.gpu_count as i64))
         })
         .table()
 }
 
 fn of_gaps(trace: &Arc<Trace>) -> Table {
-    let about = "one stretch between two pieces of work in which a device did nothing";
+    let about = "one idle gap between two device operations";
     Maker::new(trace, "gaps", about, |t| t.gaps().len())
-        .column("start_ns", NUMBER, "start, since the epoch", |t| {
+        .column("start_ns", NUMBER, "start, since the Unix epoch", |t| {
             let ts = &t.timeline.gpu.spans.ts;
             let start = |gap: &Gap| ts[gap.next as usize].saturating_sub(gap.dur_ns);
             t.starts(t.gaps().iter().map(start))
@@ -478,11 +483,11 @@ fn of_gaps(trace: &Arc<Trace>) -> Table {
             let texts = Cause::ALL.map(|cause| cause.word().to_owned());
             coded(t.gaps().iter().map(|gap| gap.cause as usize), &texts)
         })
-        .column("next", name(), "the work that ended it", |t| {
+        .column("next", name(), "operation that ended the gap", |t| {
             let names = &t.timeline.gpu.spans.name;
             t.names(&t.gaps().iter().map(|gap| names[gap.next as usize]).collect())
         })
-        .column("next_op", name(), "the CPU operator that launched that", |t| {
+        .column("next_op", name(), "CPU operator that launched that operation", |t| {
             let rows: Column<u32> =
                 t.gaps().iter().map(|gap| t.timeline.gpu.op[gap.next as usize]).collect();
             names_of(&rows, &t.timeline.ops.spans.name, t.strings())
@@ -491,60 +496,70 @@ fn of_gaps(trace: &Arc<Trace>) -> Table {
 }
 
 fn devices(trace: &Arc<Trace>) -> Table {
-    /// A column of the summary of each device.
+    /// A column with a number of each device.
     fn of(get: fn(&Device) -> i64) -> impl Fn(&Trace) -> ArrayRef {
         move |t| numbers(t.devices().iter().map(get))
     }
-    Maker::new(trace, "devices", "one device that worked: busy, idle, exposed", |t| {
+    Maker::new(trace, "devices", "one device, with its busy, idle and exposed time", |t| {
         t.devices().len()
     })
     .column("device", NUMBER, "device", |t| {
         maybe_numbers(t.devices().iter().map(|device| device.device.parse().ok()))
     })
-    .column("name", word(), "its model, where known", |t| {
+    .column("name", word(), "model, if known", |t| {
         words(t.devices().iter().map(|d| Some(&d.name).filter(|n| !n.is_empty())))
     })
-    .column("span_ns", NUMBER, "from the first to the last work", of(|d| d.span_ns))
-    .column("busy_ns", NUMBER, "something ran", of(|d| d.busy_ns))
-    .column("idle_ns", NUMBER, "nothing ran", of(|d| d.idle_ns))
-    .column("compute_ns", NUMBER, "compute ran", of(|d| d.compute_ns))
-    .column("communication_ns", NUMBER, "communication ran", of(|d| d.communication_ns))
+    .column("span_ns", NUMBER, "time from the first to the last operation", of(|d| d.span_ns))
+    .column("busy_ns", NUMBER, "time in which any operation ran", of(|d| d.busy_ns))
+    .column("idle_ns", NUMBER, "time in which no operation ran", of(|d| d.idle_ns))
+    .column("compute_ns", NUMBER, "time in which compute ran", of(|d| d.compute_ns))
+    .column(
+        "communication_ns",
+        NUMBER,
+        "time in which communication ran",
+        of(|d| d.communication_ns),
+    )
     .column(
         "exposed_communication_ns",
         NUMBER,
-        "communication ran and no compute",
+        "time in which communication ran without compute",
         of(|d| d.exposed_communication_ns),
     )
-    .column("copy_ns", NUMBER, "copies ran", of(|d| d.copy_ns))
-    .column("exposed_copy_ns", NUMBER, "copies ran and no kernel", of(|d| d.exposed_copy_ns))
+    .column("copy_ns", NUMBER, "time in which copies ran", of(|d| d.copy_ns))
+    .column(
+        "exposed_copy_ns",
+        NUMBER,
+        "time in which copies ran without a kernel",
+        of(|d| d.exposed_copy_ns),
+    )
     .column(
         "host_bound_ns",
         NUMBER,
-        "idle because the next work was launched too late",
+        "idle time because the next operation was launched late",
         of(|d| d.idle.host_bound_ns),
     )
     .column(
         "synchronisation_ns",
         NUMBER,
-        "idle because the host had waited for the device before it launched more",
+        "idle time because the host waited for the device before the next launch",
         of(|d| d.idle.synchronisation_ns),
     )
-    .column("gap_count", NUMBER, "stretches of idle time", of(|d| d.idle.gaps as i64))
+    .column("gap_count", NUMBER, "number of idle gaps", of(|d| d.idle.gaps as i64))
     .table()
 }
 
 fn memory(trace: &Arc<Trace>) -> Table {
     let of: OfSpans = |t| &t.timeline.instants.spans;
-    Maker::new(trace, "memory", "one moment: a mark, or memory taken or freed", move |t| {
+    Maker::new(trace, "memory", "one instant event: an allocation, a free or a marker", move |t| {
         of(t).len()
     })
-    .column("ts_ns", NUMBER, "when, since the trace's base time", move |t| times(&of(t).ts))
-    .column("name", name(), "name, as the trace has it", move |t| t.names(&of(t).name))
+    .column("ts_ns", NUMBER, "time, since the base time of the trace", move |t| times(&of(t).ts))
+    .column("name", name(), "name in the trace", move |t| t.names(&of(t).name))
     .placed(of)
-    .column("bytes", NUMBER, "bytes taken; negative when freed", |t| {
+    .column("bytes", NUMBER, "bytes allocated; negative if freed", |t| {
         t.ids(&t.timeline.instants.bytes)
     })
-    .column("allocated", NUMBER, "bytes in use by tensors afterwards", |t| {
+    .column("allocated", NUMBER, "bytes used by tensors afterwards", |t| {
         t.ids(&t.timeline.instants.total_allocated)
     })
     .column("reserved", NUMBER, "bytes held by the allocator afterwards", |t| {
@@ -559,24 +574,30 @@ fn memory(trace: &Arc<Trace>) -> Table {
 
 fn counters(trace: &Arc<Trace>) -> Table {
     let of: OfSpans = |t| &t.timeline.counters.spans;
-    Maker::new(trace, "trace_counters", "one value of a counter of the trace", move |t| of(t).len())
-        .column("ts_ns", NUMBER, "when, since the trace's base time", move |t| times(&of(t).ts))
-        .column("name", name(), "name, as the trace has it", move |t| t.names(&of(t).name))
-        .column("values", name(), "the values, as JSON", |t| t.names(&t.timeline.counters.values))
+    Maker::new(trace, "trace_counters", "one value of a counter in the trace", move |t| of(t).len())
+        .column("ts_ns", NUMBER, "time, since the base time of the trace", move |t| {
+            times(&of(t).ts)
+        })
+        .column("name", name(), "name in the trace", move |t| t.names(&of(t).name))
+        .column("values", name(), "values, as JSON", |t| t.names(&t.timeline.counters.values))
         .table()
 }
 
 fn flows(trace: &Arc<Trace>) -> Table {
     let of: OfSpans = |t| &t.timeline.flows.spans;
-    Maker::new(trace, "flows", "one end of an arrow between events", move |t| of(t).len())
-        .column("ts_ns", NUMBER, "when, since the trace's base time", move |t| times(&of(t).ts))
-        .column("name", name(), "name, as the trace has it", move |t| t.names(&of(t).name))
-        .column("end", word(), "`s` where it starts, `f` where it ends", move |t| {
+    Maker::new(trace, "flows", "one end of a flow arrow between two events", move |t| of(t).len())
+        .column("ts_ns", NUMBER, "time, since the base time of the trace", move |t| {
+            times(&of(t).ts)
+        })
+        .column("name", name(), "name in the trace", move |t| t.names(&of(t).name))
+        .column("end", word(), "`s` for the start, `f` for the end", move |t| {
             let texts: Vec<String> = t.timeline.kinds.iter().map(|k| k.phase.clone()).collect();
             coded(of(t).kind.iter().map(|&kind| usize::from(kind)), &texts)
         })
         .placed(of)
-        .column("flow_id", NUMBER, "joins the ends of an arrow", |t| t.ids(&t.timeline.flows.id))
+        .column("flow_id", NUMBER, "id shared by both ends of the arrow", |t| {
+            t.ids(&t.timeline.flows.id)
+        })
         .table()
 }
 
@@ -584,7 +605,7 @@ fn others(trace: &Arc<Trace>) -> Table {
     let of: OfSpans = |t| &t.timeline.others.spans;
     spanned(trace, "others", "one span of any other category", of)
         .placed(of)
-        .column("category", word(), "category, as the trace has it", move |t| category(t, of(t)))
+        .column("category", word(), "category in the trace", move |t| category(t, of(t)))
         .table()
 }
 
@@ -592,9 +613,14 @@ fn run(trace: &Arc<Trace>) -> Table {
     let one =
         |of: fn(&Trace) -> Option<i64>| move |t: &Trace| maybe_numbers(std::iter::once(of(t)));
     let text = |of: fn(&Trace) -> Option<String>| move |t: &Trace| words(std::iter::once(of(t)));
-    Maker::new(trace, "run", "the whole trace, in one row", |_| 1)
-        .column("rank", NUMBER, "place in a distributed job", one(|t| t.timeline.about.rank))
-        .column("world_size", NUMBER, "ranks in the job", one(|t| t.timeline.about.world_size))
+    Maker::new(trace, "run", "the whole trace (one row)", |_| 1)
+        .column("rank", NUMBER, "rank in a distributed job", one(|t| t.timeline.about.rank))
+        .column(
+            "world_size",
+            NUMBER,
+            "number of ranks in the job",
+            one(|t| t.timeline.about.world_size),
+        )
         .column(
             "backend",
             word(),
@@ -604,7 +630,7 @@ fn run(trace: &Arc<Trace>) -> Table {
         .column(
             "gpu",
             word(),
-            "model of the devices; several are parted by commas",
+            "device models, separated by commas",
             text(|t| {
                 let names: Vec<String> =
                     gpus(&t.timeline, t.rules()).into_iter().map(|(name, _)| name).collect();
@@ -614,19 +640,19 @@ fn run(trace: &Arc<Trace>) -> Table {
         .column(
             "gpus",
             NUMBER,
-            "devices of the machine",
+            "number of devices in the machine",
             one(|t| Some(t.timeline.about.devices.len() as i64)),
         )
         .column(
             "base_time_ns",
             NUMBER,
-            "what times are relative to, since the epoch",
+            "base time of the trace, since the Unix epoch",
             one(|t| Some(t.timeline.about.base_time_ns)),
         )
         .column(
             "first_ns",
             NUMBER,
-            "the first moment, since the epoch",
+            "first event, since the Unix epoch",
             one(|t| {
                 let (first, _) = t.extent()?;
                 Some(t.timeline.about.base_time_ns.saturating_add(first))
@@ -635,32 +661,37 @@ fn run(trace: &Arc<Trace>) -> Table {
         .column(
             "span_ns",
             NUMBER,
-            "from the first to the last moment",
+            "time from the first to the last event",
             one(|t| {
                 let (first, last) = t.extent()?;
                 Some(last.saturating_sub(first))
             }),
         )
-        .column("events", NUMBER, "events in the file", one(|t| Some(t.timeline.events as i64)))
+        .column(
+            "events",
+            NUMBER,
+            "number of events in the file",
+            one(|t| Some(t.timeline.events as i64)),
+        )
         .column(
             "text_bytes",
             NUMBER,
-            "size of the text, unpacked",
+            "uncompressed size of the trace",
             one(|t| Some(t.timeline.bytes as i64)),
         )
         .column(
             "lost",
             NUMBER,
-            "events that were lost or had to be repaired",
+            "lost or repaired events",
             one(|t| Some(t.timeline.losses.iter().map(|loss| loss.count).sum::<u64>() as i64)),
         )
-        .column("unclassified_share", REAL, "share of device time that no rule caught", |t| {
+        .column("unclassified_share", REAL, "share of device time that no rule classifies", |t| {
             reals(std::iter::once(Some(t.summary().unclassified_share)))
         })
         .column("has_shapes", FLAG, "whether operators have shapes", |t| {
             flags(std::iter::once(t.timeline.ops.dims.iter().any(|&dims| dims != NONE)))
         })
-        .column("has_stacks", FLAG, "whether there are Python frames", |t| {
+        .column("has_stacks", FLAG, "whether the trace has Python frames", |t| {
             flags(std::iter::once(!t.timeline.python.spans.is_empty()))
         })
         .table()

@@ -1,4 +1,4 @@
-//! Collapsed stacks of traced calls: a line a stack, then what its calls amount to.
+//! Writes call traces as collapsed stacks: one line per stack with a count.
 
 use super::plain;
 use laggard_core::calls::{Measure, View};
@@ -7,9 +7,10 @@ use laggard_core::profile::frame_label;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// Writes calls as stacks, with the labels that stacks of samples have. Where whole stacks were
-/// kept, those, with the number of calls that they stand for; else the caller and the function with
-/// the nanoseconds of all calls, or their instructions, or their number, whichever is known.
+/// Writes calls as collapsed stacks, with the same labels as stacks of samples. If the trace has
+/// whole stacks, each is written with its number of calls. Otherwise each line is a caller and its
+/// callee, with the total time in nanoseconds, the instructions or the number of calls, in this
+/// order of preference.
 pub fn collapsed_calls(calls: &Calls, out: &mut dyn Write) -> io::Result<()> {
     let mut lines: BTreeMap<String, u64> = BTreeMap::new();
     let mut add = |stack: &[String], amount: u64| {
@@ -25,8 +26,8 @@ pub fn collapsed_calls(calls: &Calls, out: &mut dyn Write) -> io::Result<()> {
             .map(|frame| plain(&frame_label(profile, frame)))
             .collect();
         stack.reverse();
-        // The event of a stack is the function that was called there. The stack ends with it as a
-        // rule, though its library may be mapped by another name than it was bound by.
+        // The event of a stack is the called function. The stack usually ends with it, but its
+        // library can be mapped under a different name than it was bound with.
         let called = plain(view.name(sample.event).0);
         if stack.last() != Some(&called) {
             stack.push(called);

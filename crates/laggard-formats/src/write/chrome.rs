@@ -1,14 +1,14 @@
-//! The trace format of Chrome, which Perfetto opens too: samples of a thread as slices that nest.
+//! Writes the Chrome trace format, which Perfetto also reads: samples of a thread as nested slices.
 
 use laggard_core::model::profile::{Profile, Sample, Unit};
 use laggard_core::profile::{View, file_name, frame_label};
 use serde_json::json;
 use std::io::{self, Write};
 
-/// Writes a trace. Frames that neighbours of one thread share are one slice, and a slice ends with
-/// the time that its last sample stands for, or where weights are no time with the next sample.
-/// Gaps below half of that time are taken for jitter of the clock. A profile without times is laid
-/// out one sample behind the other.
+/// Writes a trace. Consecutive samples of a thread share the slices of their common frames. A slice
+/// ends after the time that its last sample represents, or at the next sample if weights are not
+/// times. Gaps shorter than half of that time are treated as clock jitter. The samples of a profile
+/// without times are placed one after the other.
 pub fn chrome(view: &View, name: &str, out: &mut dyn Write) -> io::Result<()> {
     let profile = view.profile;
     let other = json!({"name": name, "event": view.event_name()});
@@ -39,12 +39,12 @@ pub fn chrome(view: &View, name: &str, out: &mut dyn Write) -> io::Result<()> {
     events.out.write_all(b"]}")
 }
 
-/// Makes `weight` of each sample the nanoseconds until its end.
+/// Sets `weight` of each sample to its duration in nanoseconds.
 fn lay_out(samples: &mut [Sample], unit: Unit) {
     samples.sort_by_key(|sample| sample.time_ns);
     let has_times = samples.first().map(|s| s.time_ns) != samples.last().map(|s| s.time_ns);
     if !has_times && samples.len() > 1 {
-        /// What is counted is shown as so long.
+        /// Duration shown per unit if weights are not times.
         const NANOS_EACH: u64 = 1000;
         let mut at = 0u64;
         for sample in samples {
@@ -57,7 +57,7 @@ fn lay_out(samples: &mut [Sample], unit: Unit) {
         }
         return;
     }
-    /// The last sample has no next one.
+    /// Duration of the last sample, which has no successor.
     const LAST_NANOS: u64 = 1_000_000;
     for at in 0..samples.len() {
         let next = samples.get(at + 1).map(|next| next.time_ns - samples[at].time_ns);
@@ -77,7 +77,7 @@ struct Slices<'a> {
     labels: &'a [String],
     pid: u32,
     tid: u32,
-    /// Frames of the slices that are open, outermost first.
+    /// Frames of the open slices, outermost first.
     open: Vec<u32>,
 }
 
@@ -107,7 +107,7 @@ impl Slices<'_> {
         self.close(0, end, events)
     }
 
-    /// Closes slices until so many are left.
+    /// Closes slices until `left` remain.
     fn close(&mut self, left: usize, at_ns: u64, events: &mut Events) -> io::Result<()> {
         while self.open.len() > left {
             self.open.pop();
@@ -121,7 +121,7 @@ impl Slices<'_> {
     }
 }
 
-/// Events of the trace, one a line.
+/// Events of the trace, one per line.
 struct Events<'a> {
     out: &'a mut dyn Write,
     is_first: bool,

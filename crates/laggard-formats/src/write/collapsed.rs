@@ -1,5 +1,5 @@
-//! Collapsed stacks: a line a stack, its frames joined by `;`, then the number of samples. What
-//! `flamegraph.pl`, inferno and most viewers read.
+//! Writes collapsed stacks: one line per stack, with frames joined by `;` and a count. Readable by
+//! `flamegraph.pl`, inferno and most viewers.
 
 use super::{joined, plain_labels};
 use laggard_core::model::profile::Unit;
@@ -7,8 +7,8 @@ use laggard_core::profile::View;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// Writes collapsed stacks, with the number of samples of time and the weight of what else is counted:
-/// bytes, page faults, instructions. Samples without any frame are `[no stack]`.
+/// Writes collapsed stacks. The count is the number of samples for time events, and the weight for
+/// other events (bytes, page faults, instructions). Samples without frames are `[no stack]`.
 pub fn collapsed(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let labels = plain_labels(view);
     let mut lines: BTreeMap<String, u64> = BTreeMap::new();

@@ -1,11 +1,11 @@
-//! Samples as CSV, a row each.
+//! Writes samples as CSV, one per row.
 
 use super::{joined, plain_labels};
 use laggard_core::profile::View;
 use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 
-/// Writes samples as CSV by RFC 4180. The stack's frames are joined by `;`, outermost first.
+/// Writes samples as CSV (RFC 4180). Frames are joined by `;`, outermost first.
 pub fn csv(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let profile = view.profile;
     let labels = plain_labels(view);

@@ -1,5 +1,5 @@
-//! The processed format of the Firefox Profiler (profiler.firefox.com), version 47: every thread has
-//! its own tables of strings, functions, frames and stacks, column by column.
+//! Writes the processed profile format of the Firefox Profiler (profiler.firefox.com), version 47.
+//! Each thread has its own string, function, frame and stack tables, stored by column.
 
 use laggard_core::model::NONE;
 use laggard_core::model::profile::{FrameKind, Profile, Sample, Unit};
@@ -8,14 +8,14 @@ use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// Version of the format; the profiler upgrades older ones.
+/// Version of the format. The profiler upgrades older versions.
 const VERSION: u32 = 47;
-/// Version of the raw format that the processed one is an image of.
+/// Version of the raw format that corresponds to it.
 const RAW_VERSION: u32 = 27;
-/// Categories of frames; numbers into this list.
+/// Categories of frames. Frames refer to them by index.
 const CATEGORIES: [(&str, &str); 4] =
     [("Other", "grey"), ("Native", "blue"), ("Python", "yellow"), ("Kernel", "orange")];
-/// What a resource is: a library.
+/// Resource type of a library.
 const LIBRARY: u32 = 1;
 
 /// Writes a profile for the Firefox Profiler.
@@ -79,7 +79,7 @@ fn libs(profile: &Profile) -> Vec<Value> {
     profile.modules.iter().map(lib).collect()
 }
 
-/// Strings of a thread by number.
+/// String table of a thread.
 #[derive(Default)]
 struct Strings {
     all: Vec<String>,
@@ -97,7 +97,7 @@ impl Strings {
     }
 }
 
-/// The tables of a thread, filled with what its samples need.
+/// Tables of a thread, with only the rows that its samples need.
 #[derive(Default)]
 struct Tables {
     strings: Strings,
@@ -115,7 +115,7 @@ struct Tables {
 }
 
 impl Tables {
-    /// The row of a stack, made with those of its callers.
+    /// Returns the row of a stack. Adds it and its callers if needed.
     fn stack(&mut self, profile: &Profile, stack: u32) -> Option<usize> {
         let mut missing = vec![];
         let mut at = stack;
@@ -150,7 +150,7 @@ impl Tables {
         let file = profile.texts.get(frame.file);
         let file = if file.is_empty() { None } else { Some(self.strings.add(file)) };
         let resource = self.resource(profile, frame.module);
-        // A function of Python is told from another of its name by its file.
+        // Python functions with equal names are distinguished by their file.
         let place = if is_python { file.map_or(-1, |file| -2 - file as i64) } else { resource };
         let next = self.function_rows.len();
         let function = *self.functions.entry((name, place)).or_insert(next);
@@ -163,7 +163,7 @@ impl Tables {
             FrameKind::Kernel => 3,
             FrameKind::Mark => 0,
         };
-        // Addresses mean nothing to the profiler here: names are known.
+        // Addresses are omitted: all names are already known.
         let line = (frame.line > 0).then_some(frame.line);
         self.frame_rows.push((-1, category, function, line));
         self.frames.insert(number, self.frame_rows.len() - 1);

@@ -1,7 +1,7 @@
-//! Writers of profiles for other programs, one file a format.
+//! Writers of profiles for other programs, one file per format.
 //!
-//! You give a [`View`], which is of one event, and get text. Names are unchanged but for what a
-//! format cannot say.
+//! You give a [`View`] of one event, you get text. Names are changed only where a format cannot
+//! represent them.
 
 mod calls;
 mod chrome;
@@ -22,13 +22,13 @@ pub use speedscope::speedscope;
 
 use laggard_core::profile::{View, frame_label};
 
-/// The labels of all frames, without what ends a frame or a line in collapsed stacks.
+/// Labels of all frames, without frame and line separators of collapsed stacks.
 fn plain_labels(view: &View) -> Vec<String> {
     let profile = view.profile;
     profile.frames.iter().map(|frame| plain(&frame_label(profile, frame))).collect()
 }
 
-/// A label without what ends a frame or a line.
+/// A label without frame and line separators.
 fn plain(label: &str) -> String {
     label.replace(';', ":").replace(|c: char| c.is_control(), " ").trim().to_owned()
 }

@@ -1,18 +1,19 @@
-//! Files of pprof, before they are compressed: the sums of a view by thread and stack.
+//! Writes uncompressed pprof profiles: a view aggregated by thread and stack.
 
 use laggard_core::model::profile::{Frame, FrameKind, Profile, Unit};
 use laggard_core::profile::{Cost, View, frame_label};
 use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 
-/// Writes a profile for pprof: one row a thread and stack, with its samples and with its weight in
-/// the unit of the event. The file is to be compressed by gzip; pprof reads it plain too.
+/// Writes a pprof profile: one row per thread and stack, with the number of samples and the weight
+/// in the unit of the event. pprof files are usually gzipped, but pprof also reads uncompressed
+/// ones.
 pub fn pprof(view: &View, name: &str, out: &mut dyn Write) -> io::Result<()> {
     let profile = view.profile;
     let mut texts = Texts::default();
     let mut file = Message::default();
     let event = match view.event_name() {
-        // Two types of one name could not be told apart.
+        // Value types must have distinct names.
         "" | "samples" => "weight",
         name => name,
     };
@@ -52,7 +53,7 @@ pub fn pprof(view: &View, name: &str, out: &mut dyn Write) -> io::Result<()> {
         mapping.number(1, id);
         mapping.number(5, texts.number(profile.texts.get(module.path)));
         mapping.number(6, texts.number(profile.texts.get(module.id)));
-        // Names are known as far as they can be: pprof is not to look for them.
+        // Mark the mapping as symbolized, so that pprof does not search for symbols.
         (7..=10).for_each(|has| mapping.number(has, 1));
         file.message(3, &mapping);
     }
@@ -63,8 +64,8 @@ pub fn pprof(view: &View, name: &str, out: &mut dyn Write) -> io::Result<()> {
     for (id, (name, source)) in (1u64..).zip(&functions.all) {
         let mut function = Message::default();
         function.number(1, id);
-        // Without the name that the linker has: where it is the same, pprof takes it for mangled
-        // and shows nothing of `<module>`.
+        // The system name stays empty: if it equals the name, pprof treats it as mangled and shows
+        // an empty label for `<module>`.
         function.number(2, *name);
         function.number(4, *source);
         file.message(5, &function);
@@ -84,7 +85,7 @@ pub fn pprof(view: &View, name: &str, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(&file.0)
 }
 
-/// Places in code: a frame and what was inlined into it are one.
+/// Locations: a frame and the frames inlined into it share one.
 #[derive(Default)]
 struct Places {
     all: Vec<Vec<u32>>,
@@ -92,7 +93,7 @@ struct Places {
 }
 
 impl Places {
-    /// The places of a stack, innermost first.
+    /// The locations of a stack, innermost first.
     fn of_stack(&mut self, profile: &Profile, stack: u32) -> Vec<u64> {
         let mut places = vec![];
         let mut inlined: Vec<u32> = vec![];
@@ -123,7 +124,7 @@ impl Places {
     }
 }
 
-/// Functions by their name and file, numbered from 1.
+/// Functions by name and file, numbered from 1.
 #[derive(Default)]
 struct Functions {
     all: Vec<(u64, u64)>,
@@ -162,7 +163,7 @@ fn location(
     location
 }
 
-/// pprof shows nothing for a place without a function but its address, so it gets our label.
+/// pprof shows only an address for a location without a function, so it gets our label.
 fn function_name(profile: &Profile, frame: &Frame) -> String {
     match profile.texts.get(frame.function) {
         "" => frame_label(profile, frame),
@@ -177,7 +178,7 @@ fn value_type(kind: u64, unit: u64) -> Message {
     message
 }
 
-/// The table of texts, whose first is the empty one.
+/// String table. The first string is empty.
 struct Texts {
     all: Vec<String>,
     numbers: FxHashMap<String, u64>,
@@ -202,7 +203,7 @@ impl Texts {
     }
 }
 
-/// A message of Protocol Buffers in the making.
+/// Builds a Protocol Buffers message.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
@@ -215,7 +216,7 @@ impl Message {
         self.0.push(number as u8);
     }
 
-    /// A number; 0 is what is read where none is written.
+    /// Writes a number. 0 is the default and is omitted.
     fn number(&mut self, field: u64, number: u64) {
         if number != 0 {
             self.varint(field << 3);

@@ -1,4 +1,4 @@
-//! The file format of speedscope: frames that all threads share, and one sampled profile a thread.
+//! Writes the speedscope format: frames shared by all threads, and one sampled profile per thread.
 
 use laggard_core::model::profile::{Frame, FrameKind, Unit};
 use laggard_core::profile::{View, file_name, frame_label, short_path};
@@ -46,8 +46,8 @@ struct Sampled {
     weights: Vec<u64>,
 }
 
-/// Writes a file for speedscope. Lines are told of Python only, where they are what matters: with
-/// them, speedscope would take each line of a native function for a function of its own.
+/// Writes a speedscope file. Only Python frames have line numbers: with a line number, speedscope
+/// would show every line of a native function as a separate function.
 pub fn speedscope(view: &View, name: &str, out: &mut dyn Write) -> io::Result<()> {
     let profile = view.profile;
     let mut numbers: FxHashMap<SharedFrame, u32> = FxHashMap::default();

@@ -1,7 +1,7 @@
-//! How often a call asks for memory, counted by the tracing agent in a worker of its own.
+//! Counts the allocations of a call with the tracing agent, in a separate worker.
 //!
-//! It is asked for counts around no call and around some: the difference is what calls take. What
-//! an allocator of its own gives out, as Python's does for small objects, is not seen.
+//! Counts are read around no calls and around some calls; the difference is the cost of the calls.
+//! Allocations from an allocator's own pools, such as Python's small objects, are not visible.
 
 use super::case::named;
 use super::pin::Cpus;
@@ -16,32 +16,32 @@ use laggard_core::calls::{By, View, totals};
 use laggard_core::model::timings::Counter;
 use std::time::Duration;
 
-/// Functions that give memory. Those that a library calls for them, as `mmap`, would count twice.
+/// Functions that allocate. Functions that they call internally, such as `mmap`, would count twice.
 const FUNCTIONS: [&str; 7] =
     ["malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "memalign", "valloc"];
-/// Calls are repeated for about so long, in nanoseconds.
+/// Calls are repeated for about this time, in nanoseconds.
 const ENOUGH: f64 = 5e7;
-/// No call needs to be repeated more often.
+/// Maximum number of repetitions.
 const MOST: f64 = 1000.0;
-/// A set-up that takes longer is run once more only where the timing took longer still.
+/// Set-up code that takes longer is run again only if the timing took even longer.
 const LONG: Duration = Duration::from_secs(2);
-/// Time for an answer, beside that of the set-up.
+/// Time limit for a response, in addition to that of the set-up code.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whether it is worth it, by what all sides took to be set up, and to be timed.
+/// Whether counting is cheap enough, given the time for set-up and timing of all sides.
 pub(super) fn are_cheap(set_up: Duration, timing: Duration) -> bool {
     set_up <= LONG.max(timing)
 }
 
-/// The plan with a shorter patience: a program that hangs with an agent in it is not waited for.
+/// The plan with a shorter timeout, because a program may hang with an agent loaded.
 pub(super) fn limited(plan: &Plan, set_up: Duration) -> Plan {
     let mut plan = plan.clone();
     plan.limits.timeout = plan.limits.timeout.min(PATIENCE + set_up * 3);
     plan
 }
 
-/// Counts the allocations of a call that takes so many nanoseconds; none for a command, which would
-/// have to be run once more.
+/// Counts the allocations of a call. `call_ns` is the time of a call. Returns `None` for a command,
+/// which would have to be run again.
 pub(super) fn count(
     plan: &Plan,
     side: usize,
@@ -52,7 +52,7 @@ pub(super) fn count(
     let Runs::Statement { code, setup } = &plan.sides[side].runs else { return Ok(None) };
     let options = calls::Options {
         functions: FUNCTIONS.map(str::to_owned).to_vec(),
-        // An interpreter may be a script that finds the right one.
+        // The interpreter may be a wrapper script.
         children: true,
         stack_every: 0,
         ..calls::Options::default()
@@ -75,7 +75,7 @@ pub(super) fn count(
         Ok([before, around_none, so_far()])
     };
     let [before, around_none, after] = run().map_err(|trouble| named(plan, side, trouble))?;
-    // An interpreter has asked for memory before it gets here.
+    // An interpreter has allocated memory before this point.
     if !tracing.was_loaded() || before == 0 {
         return Err(not_loaded("the tracing agent", &own));
     }

@@ -1,4 +1,4 @@
-//! A side as a command of its own: for recorders and tracers, which run commands.
+//! A side as a stand-alone command line, for recorders and tracers.
 
 use super::plan::{CasePlan, Runs, SidePlan};
 use super::side;
@@ -10,15 +10,14 @@ use std::time::Duration;
 /// How often a statement is called.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Repeat {
-    /// For about so long, set-up apart.
+    /// For about this long, without set-up.
     For(Duration),
-    /// So many times.
+    /// This many times.
     Times(u32),
 }
 
-/// The words of a command that does what a side does in a case: a statement is called again and
-/// again after its set-up, a command runs once. What the side has of its own, environment and
-/// directory, is given by `env`.
+/// The command line that runs a side of a case. A statement is called repeatedly after its set-up
+/// code; a command runs once. `env` sets the environment and directory of the side.
 pub fn alone(side: &SidePlan, case: &CasePlan, repeat: Repeat) -> Result<Vec<OsString>, Refusal> {
     let mut words: Vec<OsString> = vec![];
     let variables = side::own_environment(side);

@@ -1,4 +1,5 @@
-//! Measures one case: all sides alternately, round by round, until enough is known.
+//! Measures one case: all sides in turn, round by round, until the precision goal is reached or the
+//! time is up.
 
 use super::counters::Counters;
 use super::order::Order;
@@ -15,13 +16,13 @@ use laggard_core::stats::steady::is_steady;
 use laggard_core::stats::summary::{Summary, bootstrap_median_interval};
 use std::time::{Duration, Instant};
 
-/// Fewer rounds say little.
+/// Results with fewer rounds are not reliable.
 const FEW: usize = 5;
-/// The share of the time that may go into warming up.
+/// Share of the time limit that the warm-up may use.
 const WARM_UP_SHARE: f64 = 0.2;
-/// Draws for the interval that decides whether to go on; it need not be exact.
+/// Bootstrap resamples for the interval that decides whether to continue; it need not be exact.
 const RESAMPLES: usize = 400;
-/// The interval is looked at again when there are this many times as many rounds.
+/// The interval is computed again when the number of rounds has grown by this factor.
 const LOOK_AGAIN: f64 = 1.2;
 
 /// The sides of a case, ready to run.
@@ -30,13 +31,13 @@ pub(super) struct Field<'a> {
     pub(super) case: &'a CasePlan,
     pub(super) runners: Vec<Box<dyn Runner>>,
     pub(super) counters: Vec<Option<Counters>>,
-    /// When the first batch of all cases began.
+    /// Start of the first batch of all cases.
     pub(super) origin: Instant,
     pub(super) warnings: Vec<String>,
     series: Vec<Series>,
-    /// What reading the clocks adds to a batch of every side.
+    /// Clock overhead in a batch, by side.
     clocks: Vec<Clocks>,
-    /// The processor that all sides share, and we keep off.
+    /// The CPU that all sides share, which this thread avoids.
     shared: Option<(usize, Option<Aside>)>,
 }
 
@@ -62,7 +63,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Measures for at most so long, and says what is known of the sides.
+    /// Measures for at most `budget`. Returns the case, the facts of the sides, and warnings.
     pub(super) fn measure(
         mut self,
         budget: Duration,
@@ -103,9 +104,10 @@ impl<'a> Field<'a> {
         Ok(size::sizes(&calls, self.clock()))
     }
 
-    /// Binds all sides to one processor where none uses more than one at a time: what happens to it
-    /// happens to all of them. On two processors, one side may be slower for seconds by where it
-    /// runs alone: the same statement against itself read ±5 to 100 %, and ±1 % on one.
+    /// Binds all sides to one CPU if none of them uses more than one at a time, so that a
+    /// disturbance of that CPU affects all sides. On two CPUs, one side may be slower for seconds
+    /// just because of the CPU it runs on: the same statement compared with itself differed by ±5
+    /// to 100 %, and by ±1 % on one CPU.
     fn share_processor(&mut self) {
         let has_own = self.plan.sides.iter().any(|side| !side.cpus.is_empty())
             || self.runners.iter().any(|runner| !runner.is_apart());
@@ -118,12 +120,12 @@ impl<'a> Field<'a> {
         self.shared = Some((cpu, Aside::step(&[cpu])));
     }
 
-    /// The slowest clock.
+    /// Reading time of the slowest clock.
     fn clock(&self) -> u64 {
         self.clocks.iter().map(|clocks| clocks.wall).max().unwrap_or(0)
     }
 
-    /// One batch of every side, in the order given.
+    /// Runs one batch of every side, in the given order.
     fn round(&mut self, round: u32, sizes: &[Size], order: &[usize]) -> Result<Vec<Batch>, Error> {
         let mut batches = vec![Batch::default(); self.runners.len()];
         for (place, &side) in (0..).zip(order) {
@@ -146,7 +148,7 @@ impl<'a> Field<'a> {
         Ok(batches)
     }
 
-    /// Lets sides look after themselves.
+    /// Lets the sides do their housekeeping.
     fn look(&mut self) {
         for runner in &mut self.runners {
             runner.look();
@@ -188,18 +190,18 @@ impl<'a> Field<'a> {
         }
         let is_steady = times.iter().all(|times| is_steady(times));
         if self.plan.limits.warm_up == WarmUp::UntilSteady && !is_steady && times[0].len() >= FEW {
-            self.warn("times were still changing when the warm-up had to end");
+            self.warn("times were still changing when the warm-up ended");
         }
         self.resize(sizes, &times);
         Ok(())
     }
 
-    /// Sizes for what calls take now that the sides are warm.
+    /// Updates the batch sizes to the time of a call after the warm-up.
     fn resize(&self, sizes: &mut [Size], times: &[Vec<f64>]) {
         if times.iter().any(|times| times.len() < FEW) {
             return;
         }
-        // The least: whatever disturbs, adds.
+        // The minimum, because disturbances only add time.
         let recent = |times: &Vec<f64>| {
             times[times.len() / 2..].iter().copied().fold(f64::INFINITY, f64::min)
         };
@@ -209,7 +211,7 @@ impl<'a> Field<'a> {
         sizes.copy_from_slice(&size::sizes(&calls, self.clock()));
     }
 
-    /// How long a round will take, by what calls took so far.
+    /// Expected duration of a round, from the calls so far.
     fn expected_round(&self, sizes: &[Size]) -> Duration {
         let time = |(series, size): (&Series, &Size)| {
             let last = series.warm_up.last().map_or(0.0, |batch| batch.per_call(batch.wall_ns));
@@ -254,7 +256,7 @@ impl<'a> Field<'a> {
             }
             let began = Instant::now();
             let batches = self.round(round, sizes, &order.next(sides))?;
-            // Of late: one that was disturbed does not tell how long the next will take.
+            // A moving average, because one disturbed round does not predict the next.
             longest = (longest * 3 + began.elapsed()) / 4;
             for (series, batch) in self.series.iter_mut().zip(batches) {
                 series.batches.push(batch);
@@ -276,8 +278,9 @@ impl<'a> Field<'a> {
         Ok(())
     }
 
-    /// How far the ends of the widest interval are from its middle, as a share: of the ratio of
-    /// every later side to the first, or of the median if there is one side.
+    /// Largest distance of an interval's ends from its middle, as a share of the middle. The
+    /// intervals are those of the ratio of every later side to the first, or of the median if there
+    /// is only one side.
     fn width(&self) -> Option<f64> {
         let wide = |middle: f64, low: f64, high: f64| (high - middle).max(middle - low) / middle;
         let seed = self.plan.seed;
@@ -292,22 +295,25 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// Says what is short of what was asked for.
+    /// Warns if there are too few rounds or the precision goal was missed.
     fn judge(&mut self, is_exact: bool, width: Option<f64>) {
         let rounds = self.series[0].batches.len();
         let precision = self.plan.limits.precision;
         if rounds < FEW {
             let many = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
-            let why =
-                if is_exact { "as asked for" } else { "calls take long for the time allowed" };
-            self.warn(&format!("only {many} measured ({why}): this says little"));
+            let why = if is_exact {
+                "as requested"
+            } else {
+                "the time limit is too short for these calls"
+            };
+            self.warn(&format!("only {many} measured ({why}): too few for a reliable result"));
         } else if !is_exact && width.is_none_or(|width| width > precision) {
             let width = self.width().unwrap_or(f64::INFINITY);
             if width > precision {
                 self.warn(&format!(
-                    "time was up before the precision of ±{} % was reached: it is ±{:.1} %",
-                    precision * 100.0,
-                    width * 100.0
+                    "stopped at the time limit with ±{:.1} % precision (goal ±{} %)",
+                    width * 100.0,
+                    precision * 100.0
                 ));
             }
         }
@@ -328,7 +334,7 @@ impl<'a> Field<'a> {
             (series.threads, series.peak_memory) = (about.threads, about.peak_memory);
             let mut about = about;
             if let Some((cpu, _)) = &self.shared {
-                let value = format!("{cpu}, with the other sides: none uses more than one");
+                let value = format!("{cpu}, shared by all sides: none uses more than one CPU");
                 about.facts.push(("cpu".into(), value));
             }
             if let Some(counters) = &mut self.counters[side] {
@@ -340,7 +346,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Whether a side has used one processor at a time so far, and waited for nothing.
+/// Whether a side has used at most one CPU at a time so far and rarely waited.
 fn works_alone(series: &Series) -> bool {
     const ROUNDING: f64 = 1.05;
     let sum = |of: fn(&Batch) -> u64| series.warm_up.iter().map(of).sum::<u64>();
@@ -349,7 +355,7 @@ fn works_alone(series: &Series) -> bool {
     cpu <= ROUNDING * sum(|batch| batch.wall_ns) as f64 && waits * 20 <= sum(|batch| batch.calls)
 }
 
-/// A trouble with the name of its side.
+/// Adds the name of the side to a trouble.
 pub(super) fn named(plan: &Plan, side: usize, trouble: Trouble) -> Error {
     Error::Side { side: plan.sides[side].name.clone(), trouble }
 }

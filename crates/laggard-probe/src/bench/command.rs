@@ -1,4 +1,5 @@
-//! A side that is a command: started for every call, timed from just before its start to its end.
+//! A side that is a command: started for every call and timed from just before its start to its
+//! end.
 
 use super::pin::Cpus;
 use super::plan::{CasePlan, Plan, SidePlan};
@@ -17,7 +18,7 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// A command, with what runs before it.
+/// A command and its preparation command.
 pub(super) struct Command {
     run: Step,
     prepare: Option<Step>,
@@ -43,10 +44,12 @@ impl Step {
     ) -> Result<Step, Trouble> {
         let program = side::program(words)?;
         let env = side::environment(plan, side);
-        let launch =
-            Launch::new(&program, &words[1..], &env, side.directory.as_deref(), cpus).map_err(
-                |source| Trouble::Start { program: program.clone(), step: "its words", source },
-            )?;
+        let launch = Launch::new(&program, &words[1..], &env, side.directory.as_deref(), cpus)
+            .map_err(|source| Trouble::Start {
+                program: program.clone(),
+                step: "passing its arguments",
+                source,
+            })?;
         Ok(Step { program, launch })
     }
 }
@@ -72,7 +75,7 @@ impl Command {
         })
     }
 
-    /// Runs a command to its end; says how long it took.
+    /// Runs a command to its end and returns its duration.
     fn complete(&self, step: &Step, what: &'static str) -> Result<(Duration, Exit), Trouble> {
         self.said.clear();
         let nowhere = self.nowhere.as_fd();
@@ -98,9 +101,13 @@ impl Command {
 
     fn call(&mut self) -> Result<(Duration, Exit), Trouble> {
         if let Some(prepare) = &self.prepare {
-            let (_, exit) = self.complete(prepare, "its preparation")?;
+            let (_, exit) = self.complete(prepare, "its preparation command")?;
             if !exit.status.success() {
-                return Err(Trouble::of(exit.status, "in its preparation", self.said.tail()));
+                return Err(Trouble::of(
+                    exit.status,
+                    "in its preparation command",
+                    self.said.tail(),
+                ));
             }
         }
         let (wall, exit) = self.complete(&self.run, "a call")?;
@@ -114,7 +121,7 @@ impl Command {
 impl Runner for Command {
     fn value(&mut self) -> Result<Value, Trouble> {
         self.call()?;
-        Ok(Value::Unknown("nothing: it is a command".into()))
+        Ok(Value::Unknown("no value: it is a command".into()))
     }
 
     fn run(&mut self, calls: u64, lead: u64) -> Result<Batch, Trouble> {
@@ -145,10 +152,10 @@ impl Runner for Command {
     fn about(&mut self) -> Result<About, Trouble> {
         let mut facts = vec![
             ("program".to_owned(), self.run.program.to_string_lossy().into_owned()),
-            ("wall time".to_owned(), "includes the start of the process".to_owned()),
+            ("wall time".to_owned(), "includes process start-up".to_owned()),
         ];
-        // Until it is a program a new process counts as having the driver's memory, so what is
-        // less than that cannot be seen.
+        // Until it executes the program, a new process is accounted with the driver's memory, so a
+        // smaller peak is not observable.
         let ours = own_peak();
         if self.peak_memory <= ours {
             facts.push(("peak memory".to_owned(), format!("below {} MiB", ours.div_ceil(1 << 20))));
@@ -166,7 +173,7 @@ impl Runner for Command {
     }
 }
 
-/// How long it takes to start and end a process that does nothing: the least of a few.
+/// Time to start and end an empty process: the minimum of several runs.
 pub(super) fn cost_of_start(plan: &Plan) -> Option<Duration> {
     let side = SidePlan::new("", super::Runs::Command { words: vec![], prepare: None });
     let step = (&["true".into()][..], None);
@@ -184,7 +191,7 @@ fn nanos(time: libc::timeval) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000
 }
 
-/// Most memory that this process ever had.
+/// Peak memory of this process.
 fn own_peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

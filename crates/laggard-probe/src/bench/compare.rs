@@ -1,43 +1,42 @@
-//! Whether two results are the same.
+//! Compares two results.
 
 use super::value::{Array, Number, Value};
 
-/// What came of comparing.
+/// Outcome of a comparison.
 #[derive(Debug, PartialEq)]
 pub(super) enum Verdict {
-    /// They are the same, within the tolerance.
+    /// Equal, within the tolerance.
     Same,
-    /// They differ here, with these two values.
+    /// Different at a position, with these two values.
     Differ(Difference),
-    /// They cannot be compared: one side gives this.
+    /// Not comparable: the result of this side has an unsupported type or value.
     Unknown(Which, String),
 }
 
-/// One of two.
+/// One of two results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Which {
     First,
     Second,
 }
 
-/// Where two results differ.
+/// Position and values of a difference.
 #[derive(Debug, PartialEq)]
 pub(super) struct Difference {
-    /// The place, as `[3, 0]`; empty when it is the result itself.
+    /// The position, such as `[3, 0]`; empty if the results differ as a whole.
     pub(super) at: String,
     pub(super) first: String,
     pub(super) second: String,
 }
 
-/// Compares two results. Numbers that are not whole may differ by `tolerance`, or by what their
-/// type makes likely; not a number equals itself. What libraries call their types does not matter:
-/// an array is the same as a list of the same numbers.
+/// Compares two results. Non-integer numbers may differ by `tolerance`, or by the default of their
+/// type; NaN equals NaN. Container types do not matter: an array equals a list of the same numbers.
 pub(super) fn compare(first: &Value, second: &Value, tolerance: Option<f64>) -> Verdict {
     match (first, second) {
         (Value::Unknown(what), _) => Verdict::Unknown(Which::First, what.clone()),
         (_, Value::Unknown(what)) => Verdict::Unknown(Which::Second, what.clone()),
         (Value::Nothing, Value::Nothing) => Verdict::Same,
-        // A function that works in place against one that does not.
+        // Not a difference: one function may work in place and the other not.
         (Value::Nothing, _) => Verdict::Unknown(Which::First, "None".into()),
         (_, Value::Nothing) => Verdict::Unknown(Which::Second, "None".into()),
         _ => match difference(first, second, tolerance, String::new()) {
@@ -66,8 +65,8 @@ fn difference(a: &Value, b: &Value, tolerance: Option<f64>, at: String) -> Optio
                 if key != other {
                     return differ(
                         at,
-                        format!("the key {}", shown(key)),
-                        format!("the key {}", shown(other)),
+                        format!("key {}", shown(key)),
+                        format!("key {}", shown(other)),
                     );
                 }
                 let found = difference(x, y, tolerance, format!("{at}[{}]", shown(key)));
@@ -85,7 +84,7 @@ fn difference(a: &Value, b: &Value, tolerance: Option<f64>, at: String) -> Optio
     }
 }
 
-/// Numbers in rows and columns, whatever holds them.
+/// Numbers with a shape, independent of the container type.
 enum Grid<'a> {
     Array(&'a Array),
     Numbers { shape: Vec<u64>, numbers: Vec<&'a Number> },
@@ -123,14 +122,15 @@ impl<'a> Grid<'a> {
         }
     }
 
-    /// The largest size of a number that is finite.
+    /// The largest finite absolute value.
     fn largest(&self) -> f64 {
         let sizes = (0..self.len()).map(|at| size(&self.get(at)));
         sizes.filter(|size| size.is_finite()).fold(0.0, f64::max)
     }
 }
 
-/// None when there is something else than numbers in lists, or lists of unlike lengths.
+/// Returns `None` if the value contains anything but numbers in lists, or lists of different
+/// lengths.
 fn flatten<'a>(
     value: &'a Value,
     depth: usize,
@@ -157,7 +157,7 @@ fn flatten<'a>(
 
 fn numbers_differ(a: &Grid, b: &Grid, tolerance: Option<f64>, at: &str) -> Option<Difference> {
     if a.shape() != b.shape() {
-        let shape = |grid: &Grid| format!("the shape {:?}", grid.shape());
+        let shape = |grid: &Grid| format!("shape {:?}", grid.shape());
         return Some(Difference { at: at.to_owned(), first: shape(a), second: shape(b) });
     }
     if let (Grid::Array(a), Grid::Array(b)) = (a, b)
@@ -165,7 +165,7 @@ fn numbers_differ(a: &Grid, b: &Grid, tolerance: Option<f64>, at: &str) -> Optio
     {
         return None;
     }
-    // Where terms cancel out, a small number has the error of the large ones it came from.
+    // Where terms cancel, a small number has the rounding error of the large numbers it came from.
     let scale = a.largest().max(b.largest()) * SHARE_OF_LARGEST;
     let place =
         (0..a.len()).find(|&place| !is_same(&a.get(place), &b.get(place), tolerance, scale))?;
@@ -177,7 +177,7 @@ fn numbers_differ(a: &Grid, b: &Grid, tolerance: Option<f64>, at: &str) -> Optio
     })
 }
 
-/// What an error is compared with, beside the number itself: this share of the largest one.
+/// Errors are also compared with this share of the largest number.
 const SHARE_OF_LARGEST: f64 = 0.01;
 
 fn is_same(a: &Number, b: &Number, tolerance: Option<f64>, scale: f64) -> bool {
@@ -193,7 +193,7 @@ fn is_same(a: &Number, b: &Number, tolerance: Option<f64>, scale: f64) -> bool {
     near(a_re, b_re, size) && near(a_im, b_im, size)
 }
 
-/// How much results of one type may differ: a few thousand roundings.
+/// Default tolerance of a type: a few thousand rounding errors.
 fn usual(number: &Number) -> f64 {
     match number {
         Number::Float(_, 2) => 1e-2,
@@ -216,12 +216,12 @@ fn parts(number: &Number) -> (f64, f64) {
 
 fn size(number: &Number) -> f64 {
     let (real, imaginary) = parts(number);
-    // Infinite differences are not near, whatever they are compared with.
+    // An infinite difference is never within the tolerance.
     let size = real.abs().max(imaginary.abs());
     if size.is_finite() { size } else { 0.0 }
 }
 
-/// A place in an array by row and column.
+/// Indices of an element in an array.
 fn indices(place: u64, shape: &[u64]) -> String {
     if shape.is_empty() {
         return String::new();
@@ -236,7 +236,7 @@ fn indices(place: u64, shape: &[u64]) -> String {
     format!("[{}]", all.join(", "))
 }
 
-/// A value in few words.
+/// A short text for a value.
 fn shown(value: &Value) -> String {
     const LONGEST: usize = 80;
     match value {
@@ -244,7 +244,7 @@ fn shown(value: &Value) -> String {
         Value::Number(Number::Whole(number)) => number.to_string(),
         Value::Number(Number::Long(is_negative, bytes)) => {
             let sign = if *is_negative { "negative " } else { "" };
-            format!("a {sign}number of {} bytes", bytes.len())
+            format!("a {sign}integer of {} bytes", bytes.len())
         }
         Value::Number(Number::Float(number, 4)) => format!("{:?}", *number as f32),
         Value::Number(Number::Float(number, _)) => format!("{number:?}"),
@@ -254,8 +254,8 @@ fn shown(value: &Value) -> String {
             format!("{short:?}{}", if short.len() < text.len() { "…" } else { "" })
         }
         Value::Bytes(bytes) => format!("{} bytes", bytes.len()),
-        Value::List(items) => format!("a list of {}", items.len()),
-        Value::Map(items) => format!("a dictionary of {}", items.len()),
+        Value::List(items) => format!("a list of length {}", items.len()),
+        Value::Map(items) => format!("a dictionary of length {}", items.len()),
         Value::Array(array) => format!("an array of shape {:?}", array.shape),
         Value::Unknown(what) => what.clone(),
     }
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_the_same_or_differ_at_a_place() {
+    fn differences_are_reported_with_their_position() {
         check(&whole(3), &whole(3), None, None);
         check(&whole(3), &whole(4), Some(1.0), Some(("", "3", "4")));
         check(&whole(3), &float(3.0), None, None);
@@ -296,12 +296,7 @@ mod tests {
         check(&float(f64::NAN), &float(1.0), None, Some(("", "NaN", "1.0")));
         let list = |items: &[f64]| Value::List(items.iter().map(|&item| float(item)).collect());
         check(&list(&[1.0, 2.0]), &list(&[1.0, 2.5]), None, Some(("[1]", "2.0", "2.5")));
-        check(
-            &list(&[1.0]),
-            &list(&[1.0, 2.0]),
-            None,
-            Some(("", "the shape [1]", "the shape [2]")),
-        );
+        check(&list(&[1.0]), &list(&[1.0, 2.0]), None, Some(("", "shape [1]", "shape [2]")));
         let text = |text: &str| Value::Text(text.into());
         check(&text("a"), &text("b"), None, Some(("", "\"a\"", "\"b\"")));
         let mixed = |last: f64| Value::List(vec![text("a"), list(&[1.0, last])]);
@@ -309,16 +304,16 @@ mod tests {
         let map = |value: f64| Value::Map(vec![(text("k"), float(value))]);
         check(&map(1.0), &map(1.0), None, None);
         check(&map(1.0), &map(2.0), None, Some(("[\"k\"]", "1.0", "2.0")));
-        // Cancelled terms: wrong by a little of the largest.
+        // Cancellation: the error is small compared with the largest number.
         check(&list(&[1e6, 1e-9]), &list(&[1e6, 2e-9]), None, None);
         check(&list(&[]), &list(&[]), None, None);
         let uneven = Value::List(vec![float(1.0), list(&[2.0])]);
         let even = Value::List(vec![list(&[1.0]), list(&[2.0])]);
-        check(&uneven, &even, None, Some(("[0]", "the shape []", "the shape [1]")));
+        check(&uneven, &even, None, Some(("[0]", "shape []", "shape [1]")));
     }
 
     #[test]
-    fn what_cannot_be_compared_says_what_it_is() {
+    fn an_incomparable_result_is_reported_with_its_type() {
         let unknown = Value::Unknown("a value of type x.Y".into());
         assert_eq!(
             compare(&whole(1), &unknown, None),

@@ -1,8 +1,8 @@
-//! Events of the processor, counted by the kernel for a side's process and all that it starts.
+//! Hardware events, counted by the kernel for the process of a side and its descendants.
 //!
-//! A worker is counted from before its set-up, so that threads it makes there are counted too; what
-//! it does around a batch is counted in batches of no calls, and taken off.
-#![allow(unsafe_code, reason = "system calls")]
+//! Counting in a worker starts before its set-up code runs, so that its threads are included. The
+//! overhead around a batch is measured with empty batches and subtracted.
+#![allow(unsafe_code, reason = "perf_event_open has no safe interface")]
 
 use super::trouble::Trouble;
 use laggard_core::model::timings::Counter;
@@ -11,10 +11,10 @@ use perf_event_open_sys::bindings as name;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// What to count: a name, and what the kernel calls it.
+/// An event: its name, and the kernel's type and configuration.
 pub(super) type Event = (&'static str, u32, u32);
 
-/// The events that say most, few enough to be counted at the same time.
+/// The most useful events, few enough to be counted at the same time.
 pub(super) const HARDWARE: [Event; 6] = [
     ("cycles", name::PERF_TYPE_HARDWARE, name::PERF_COUNT_HW_CPU_CYCLES),
     ("instructions", name::PERF_TYPE_HARDWARE, name::PERF_COUNT_HW_INSTRUCTIONS),
@@ -24,7 +24,7 @@ pub(super) const HARDWARE: [Event; 6] = [
     ("branch-misses", name::PERF_TYPE_HARDWARE, name::PERF_COUNT_HW_BRANCH_MISSES),
 ];
 
-/// Whether instructions can be counted by the processor here.
+/// Whether the CPU can count instructions on this machine.
 pub fn counts_instructions() -> bool {
     Counters::open(&HARDWARE[1..2], None).is_ok()
 }
@@ -39,14 +39,14 @@ struct Opened {
     name: &'static str,
     file: OwnedFd,
     last: [u64; 3],
-    /// Counted in a batch of no calls.
+    /// Count of an empty batch.
     base: f64,
     total: f64,
 }
 
 impl Counters {
-    /// Counts for a process, or with none for commands that this thread starts. The thread's own
-    /// part in those is small: it waits.
+    /// Counts events of a process or, if `pid` is `None`, of the commands that this thread starts.
+    /// The thread's own share is small, because it only waits.
     pub(super) fn open(events: &[Event], pid: Option<i32>) -> io::Result<Counters> {
         let mut opened: Vec<Opened> = vec![];
         for &(name, kind, config) in events {
@@ -55,7 +55,7 @@ impl Counters {
                 Ok(file) => {
                     opened.push(Opened { name, file, last: [0; 3], base: 0.0, total: 0.0 });
                 }
-                // One that this processor lacks, beside others that it has.
+                // This CPU lacks the event, but supports others.
                 Err(_) if leader >= 0 => {}
                 Err(error) => return Err(error),
             }
@@ -63,15 +63,15 @@ impl Counters {
         Ok(Counters { events: opened, calls: 0 })
     }
 
-    /// Begins to count, and finds what a batch of no calls counts.
+    /// Starts counting, and measures the counts of an empty batch.
     pub(super) fn calibrate(
         &mut self,
         empty: &mut dyn FnMut() -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
         const TIMES: usize = 11;
-        // The first last: it is put on the processor with all that are on by then.
+        // The leader is enabled last: it is scheduled together with all events enabled by then.
         for event in self.events.iter().rev() {
-            // SAFETY: a request of this event that takes no pointer.
+            // SAFETY: this ioctl of the event takes no pointer.
             unsafe { perf::ioctls::ENABLE(event.file.as_raw_fd(), 0) };
         }
         let mut counts = vec![vec![]; self.events.len()];
@@ -90,14 +90,14 @@ impl Counters {
         Ok(())
     }
 
-    /// A batch is about to run.
+    /// Call before a batch runs.
     pub(super) fn before(&mut self) {
         for event in &mut self.events {
             event.since();
         }
     }
 
-    /// A batch of so many calls has run.
+    /// Call after a batch has run, with its number of calls.
     pub(super) fn after(&mut self, calls: u64) {
         self.calls += calls;
         for event in &mut self.events {
@@ -105,7 +105,7 @@ impl Counters {
         }
     }
 
-    /// What was counted since they were calibrated or this was asked, and begins anew.
+    /// Returns the counts since calibration or the last call of this function, and resets them.
     pub(super) fn take(&mut self) -> Counted {
         let counted = Counted {
             events: self.events.iter().map(|event| (event.name, event.total)).collect(),
@@ -118,11 +118,12 @@ impl Counters {
 }
 
 impl Opened {
-    /// What was counted since the last time, with what was missed while others were counted.
+    /// The count since the last reading, scaled up for the time in which the event was not
+    /// scheduled.
     fn since(&mut self) -> f64 {
         let mut now = [0_u64; 3];
         let room = size_of_val(&now);
-        // SAFETY: at most so many bytes are written, to a value that has them.
+        // SAFETY: `now` is valid for writes of `room` bytes.
         let read = unsafe { libc::read(self.file.as_raw_fd(), now.as_mut_ptr().cast(), room) };
         if read != room as isize {
             return 0.0;
@@ -134,7 +135,7 @@ impl Opened {
     }
 }
 
-/// What was counted in some calls.
+/// Counts of some calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counted {
     events: Vec<(&'static str, f64)>,
@@ -142,7 +143,7 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// Together with more of the same.
+    /// Adds more counts of the same statement.
     pub(super) fn add(&mut self, more: Counted) {
         self.calls += more.calls;
         for (name, total) in more.events {
@@ -153,7 +154,7 @@ impl Counted {
         }
     }
 
-    /// For one call.
+    /// The counts per call.
     pub(super) fn per_call(&self) -> impl Iterator<Item = Counter> {
         let calls = self.calls.max(1) as f64;
         self.events.iter().map(move |&(name, total)| Counter {
@@ -164,7 +165,7 @@ impl Counted {
     }
 }
 
-/// An event of a process, counted with those of a leader or as one.
+/// Opens an event of a process, in the group of a leader or as a leader.
 fn open(kind: u32, config: u32, pid: Option<i32>, leader: i32) -> io::Result<OwnedFd> {
     let mut attr = name::perf_event_attr {
         type_: kind,
@@ -179,12 +180,12 @@ fn open(kind: u32, config: u32, pid: Option<i32>, leader: i32) -> io::Result<Own
     attr.set_exclude_kernel(1);
     attr.set_exclude_hv(1);
     let flags = u64::from(name::PERF_FLAG_FD_CLOEXEC);
-    // SAFETY: the attributes are a whole structure that lives through the call.
+    // SAFETY: `attr` is a complete structure that outlives the call.
     let fd =
         unsafe { perf::perf_event_open(&raw mut attr, pid.unwrap_or(0), -1, leader, flags as _) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just given this descriptor to us and to nobody else.
+    // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

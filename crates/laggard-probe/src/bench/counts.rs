@@ -1,8 +1,8 @@
-//! What a call does, counted by valgrind's callgrind on its simulated processor.
+//! Counts what a call does, on the simulated CPU of valgrind's callgrind.
 //!
-//! A statement's worker starts without being simulated, which takes a second in place of ten. It
-//! asks callgrind for counts twice, once around no call and once around some: the difference is what
-//! calls take. A call of a command is a whole process.
+//! The worker of a statement starts without instrumentation, which takes one second instead of ten.
+//! It requests two dumps from callgrind, one around no calls and one around some; the difference is
+//! the cost of the calls. A call of a command is a whole process.
 
 use super::case::named;
 use super::command::Command;
@@ -23,24 +23,24 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
-/// How much slower a program may get.
+/// Factor by which timeouts are extended.
 const SLOWER: u32 = 100;
-/// Calls are repeated for about so long, had they been run as usual, in nanoseconds.
+/// Calls are repeated to fill about this native run time, in nanoseconds.
 const ENOUGH: f64 = 5e6;
-/// No call needs to be repeated more often.
+/// Maximum number of repetitions.
 const MOST: f64 = 5000.0;
-/// The same where many statements are counted in one process.
+/// The same limits if many statements are counted in one process.
 const ENOUGH_OF_MANY: f64 = 2e5;
 const MOST_OF_MANY: f64 = 500.0;
-/// How often a process that died is started again for the rest.
+/// Maximum number of times that a crashed process is restarted for the remaining statements.
 const STARTS: u32 = 4;
-/// Nothing is simulated until it is asked for.
+/// Instrumentation is off until the worker turns it on.
 const LATER: [&str; 2] = ["--instr-atstart=no", "--"];
-/// Calls before, by which simulated caches get warm, of those that count.
+/// Uncounted calls that warm up the simulated caches, as a share of the counted calls.
 const WARM: f64 = 0.3;
 
-/// Counts what a call of a side does that takes so many nanoseconds: instructions, misses of caches
-/// and of jumps, by function. Gives up after a time.
+/// Counts instructions, cache misses and branch misses of a side's call, by function. `call_ns` is
+/// the native time of a call. Gives up after `limit`.
 pub fn count_side(
     plan: &Plan,
     side: usize,
@@ -58,7 +58,7 @@ pub fn count_side(
         .map_err(|trouble| named(&plan, side, trouble))
 }
 
-/// Counts the instructions of a call that takes so many nanoseconds.
+/// Counts the instructions of a call. `call_ns` is the native time of a call.
 pub(super) fn instructions(
     plan: &Plan,
     side: &SidePlan,
@@ -108,14 +108,14 @@ fn simulate(
     }
 }
 
-/// The simulated processor, in words before a command; what it counts goes to files in a directory.
+/// The valgrind command line prefix; counts are written to files in `room`.
 fn simulator(room: &Path, flags: &[&str]) -> Result<Vec<OsString>, Trouble> {
     let valgrind =
         program::find(OsStr::new("valgrind")).ok_or_else(|| Refusal::Missing("valgrind".into()))?;
-    // Valgrind gives `%` a meaning.
+    // Valgrind expands `%` in file names.
     let path = room.to_string_lossy().replace('%', "%%");
     let mut words: Vec<OsString> = vec![valgrind.into(), "--tool=callgrind".into()];
-    // An interpreter may be a script that finds the right one.
+    // The interpreter may be a wrapper script.
     words.extend(
         ["--trace-children=yes", "--quiet", "--demangle=no", "--vgdb=no"].map(OsString::from),
     );
@@ -124,16 +124,17 @@ fn simulator(room: &Path, flags: &[&str]) -> Result<Vec<OsString>, Trouble> {
     Ok(words)
 }
 
-/// Counts the instructions of many statements in one simulated process, which takes seconds to start.
+/// Counts the instructions of many statements in one simulated process, because its start takes
+/// seconds.
 pub(super) struct Counting<'a> {
     plan: Plan,
     side: &'a SidePlan,
     cpus: Option<Cpus>,
     room: tempfile::TempDir,
     worker: Worker,
-    /// Files that the worker has left.
+    /// Number of dumps that the worker has written.
     dumps: u32,
-    /// How often it may still be started again: code that the simulator does not know ends it.
+    /// Remaining restarts: an instruction that valgrind cannot decode ends the process.
     starts: u32,
 }
 
@@ -161,7 +162,7 @@ impl<'a> Counting<'a> {
         Worker::start(plan, side, cpus, &under)
     }
 
-    /// Counts the instructions of a call that takes so many nanoseconds.
+    /// Counts the instructions of a call. `call_ns` is the native time of a call.
     pub(super) fn count(
         &mut self,
         statement: &Statement,
@@ -183,7 +184,7 @@ impl<'a> Counting<'a> {
         Ok(instructions_of(counted / calls))
     }
 
-    /// Whether it makes sense to go on after a failure.
+    /// Whether counting can continue after a failure.
     pub(super) fn goes_on(&mut self) -> bool {
         if self.worker.is_alive() {
             return true;
@@ -192,7 +193,7 @@ impl<'a> Counting<'a> {
         self.starts > 0
     }
 
-    /// All that was counted in the last file, which is removed.
+    /// Total of the last dump, which is then removed.
     fn total(&self) -> Result<f64, Trouble> {
         let ending = format!(".{}", self.dumps);
         let files = std::fs::read_dir(self.room.path()).map_err(Trouble::Wire)?.flatten();
@@ -205,7 +206,7 @@ impl<'a> Counting<'a> {
             let total = total.and_then(|total| total.trim().parse::<f64>().ok());
             sum = total.map(|total| total + sum.unwrap_or(0.0)).or(sum);
         }
-        sum.ok_or_else(|| Trouble::Plan("left no counts".into()))
+        sum.ok_or_else(|| Trouble::Plan("wrote no callgrind counts".into()))
     }
 }
 
@@ -213,15 +214,17 @@ fn instructions_of(per_call: f64) -> Counter {
     Counter { name: "instructions".into(), per_call, source: "callgrind".into() }
 }
 
-/// Files that were left, by their names.
+/// Reads the dumps whose names are wanted.
 fn graphs(room: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<Graph>, Trouble> {
     let files = std::fs::read_dir(room).map_err(Trouble::Wire)?.flatten();
     let wanted = files.filter(|file| file.file_name().to_str().is_some_and(&is_wanted));
-    // A process that became another program left an empty one.
+    // A process that executed another program leaves an empty file.
     let full = wanted.filter(|file| file.metadata().is_ok_and(|data| data.len() > 0));
     full.map(|file| {
         let read = Source::open(&file.path()).and_then(callgrind::read);
-        read.map_err(|error| Trouble::Plan(format!("left counts that cannot be read: {error}")))
+        read.map_err(|error| {
+            Trouble::Plan(format!("wrote callgrind counts that cannot be read: {error}"))
+        })
     })
     .collect()
 }
@@ -272,7 +275,7 @@ impl Sum {
             }
         }
         if counts.functions.is_empty() {
-            return Err(Trouble::Plan("left no counts".into()));
+            return Err(Trouble::Plan("wrote no callgrind counts".into()));
         }
         Ok(counts)
     }

@@ -1,32 +1,32 @@
-//! Groups of processes that must not outlive a request to end.
+//! Process groups that are killed when this process is asked to end.
 //!
-//! Workers are in groups of their own, so that a whole one can be ended; Ctrl-C then reaches only
-//! the driver. While there are groups, such a request ends them first and is then answered as it
-//! was before.
+//! Workers run in their own process groups, so that each can be killed as a whole; Ctrl-C therefore
+//! reaches only the driver. While groups exist, a signal that asks for termination first kills them
+//! and then has its previous effect.
 #![allow(unsafe_code, reason = "signals have no safe interface")]
 
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering::*};
 use std::sync::{Mutex, PoisonError};
 
-/// More than can run at once; one that finds no place is ended by the kernel with us all the same,
-/// though not what it has started.
+/// More than can run at once. A group that finds no free slot is still killed by the kernel when
+/// this process ends, but not its descendants.
 static GROUPS: [AtomicI32; 64] = [const { AtomicI32::new(0) }; 64];
-/// A place that is taken for a group whose number is not known yet.
+/// A slot taken for a group whose ID is not known yet.
 const RESERVED: i32 = -1;
 
 const REQUESTS: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
-/// How many groups there are.
+/// Number of groups.
 static COUNT: Mutex<usize> = Mutex::new(0);
-/// How requests were answered before there were any; null where they are ignored. A handler reads
-/// them, so they are never freed.
+/// The previous signal actions; null for ignored signals. A signal handler reads them, so they are
+/// never freed.
 static BEFORE: [AtomicPtr<libc::sigaction>; 4] = [const { AtomicPtr::new(null_mut()) }; 4];
 
-/// A group that is ended on request for as long as this lives.
+/// A group that is killed on a termination signal for as long as this value exists.
 pub(super) struct Group(Option<&'static AtomicI32>);
 
 impl Group {
-    /// A place for a group that is about to be.
+    /// Reserves a slot for a group that is about to start.
     pub(super) fn reserve() -> Group {
         let mut count = COUNT.lock().unwrap_or_else(PoisonError::into_inner);
         *count += 1;
@@ -40,7 +40,7 @@ impl Group {
         Group(GROUPS.iter().find(is_free))
     }
 
-    /// Its number.
+    /// Sets the ID of the group.
     pub(super) fn set(&self, leader: i32) {
         if let Some(place) = self.0 {
             place.store(leader, SeqCst);
@@ -63,9 +63,10 @@ impl Drop for Group {
     }
 }
 
-/// Puts our answer in place of another, which is kept. One that is ignored stays so.
+/// Installs the handler and stores the previous action. An ignored signal stays ignored.
 fn answer(signal: i32, kept: &AtomicPtr<libc::sigaction>) {
-    // SAFETY: plain data; the handler makes system calls only.
+    // SAFETY: `sigaction` is plain data, and all-zero bytes are valid. The handler only makes
+    // system calls. `place` is null or points to a box that is never freed.
     unsafe {
         let mut before: libc::sigaction = std::mem::zeroed();
         libc::sigaction(signal, null(), &raw mut before);
@@ -73,7 +74,7 @@ fn answer(signal: i32, kept: &AtomicPtr<libc::sigaction>) {
             kept.store(null_mut(), SeqCst);
             return;
         }
-        // Kept in one place from the first time on: a handler may be reading it.
+        // Reused once allocated, because a handler may be reading it.
         let place = kept.load(SeqCst);
         if place.is_null() || (*place).sa_sigaction != before.sa_sigaction {
             kept.store(Box::into_raw(Box::new(before)), SeqCst);
@@ -85,28 +86,29 @@ fn answer(signal: i32, kept: &AtomicPtr<libc::sigaction>) {
     }
 }
 
-/// Puts the answer back that was there before; may be called in a handler.
+/// Restores the previous action. Async-signal-safe.
 fn restore(signal: i32, kept: &AtomicPtr<libc::sigaction>) {
     let before = kept.load(SeqCst);
     if !before.is_null() {
-        // SAFETY: the action that was there before, which is never freed.
+        // SAFETY: `before` points to the previous action, which is never freed.
         unsafe { libc::sigaction(signal, before, null_mut()) };
     }
 }
 
-/// Ends all groups; then the request is answered as it would have been without us: a program ends,
-/// and Python raises `KeyboardInterrupt`.
+/// Kills all groups. Then the signal has its previous effect: a program ends, and Python raises
+/// `KeyboardInterrupt`.
 extern "C" fn end_all(signal: i32) {
     for place in &GROUPS {
         let leader = place.load(SeqCst);
         if leader > 1 {
-            // SAFETY: may be called in a handler; the leader has not been waited for.
+            // SAFETY: `kill` is async-signal-safe. The leader has not been waited for, so its ID is
+            // still valid.
             unsafe { libc::kill(-leader, libc::SIGKILL) };
         }
     }
     if let Some(before) = REQUESTS.iter().position(|request| *request == signal) {
         restore(signal, &BEFORE[before]);
     }
-    // SAFETY: may be called in a handler. The signal is delivered when the handler returns.
+    // SAFETY: `raise` is async-signal-safe. The signal is delivered when the handler returns.
     unsafe { libc::raise(signal) };
 }

@@ -1,5 +1,5 @@
-//! Sides that run in this very process: calls that whoever asks for the bench makes for us.
-#![allow(unsafe_code, reason = "the system's count of a process's time has no safe interface")]
+//! Sides that run in this process: the caller of the benchmark makes the calls.
+#![allow(unsafe_code, reason = "getrusage has no safe interface")]
 
 use super::case::Field;
 use super::order::Order;
@@ -16,16 +16,16 @@ use std::time::Instant;
 
 /// A side of this process.
 pub struct Here {
-    /// What it is called: `A`, `B`, or a name the user gave.
+    /// Name: `A`, `B`, or a name from the user.
     pub name: String,
-    /// What it runs, for people.
+    /// Description of what it runs, for reports.
     pub runs: String,
-    /// Makes so many calls; an error is what Python, or whoever it is, said.
+    /// Makes this many calls. An error is the text of the exception.
     pub call: Box<dyn FnMut(u64) -> Result<(), String>>,
 }
 
-/// Measures sides of this process against each other. Sides share the process, so that nothing is
-/// known of the memory and the threads of each; CPU time is that of the whole process.
+/// Measures sides of this process against each other. The sides share the process, so memory and
+/// threads per side are unknown, and CPU time is that of the whole process.
 pub fn measure_here(
     sides: Vec<Here>,
     limits: Limits,
@@ -54,7 +54,7 @@ pub fn measure_here(
     Ok(timings)
 }
 
-/// A side whose calls are made here.
+/// A side whose calls are made in this process.
 struct InProcess {
     call: Box<dyn FnMut(u64) -> Result<(), String>>,
 }
@@ -70,7 +70,7 @@ impl InProcess {
 
 impl Runner for InProcess {
     fn value(&mut self) -> Result<Value, Trouble> {
-        Err(Trouble::Plan("has results that are not compared here".into()))
+        Err(Trouble::Plan("has no result to compare: it runs in this process".into()))
     }
 
     fn run(&mut self, calls: u64, lead: u64) -> Result<Batch, Trouble> {
@@ -99,7 +99,7 @@ impl Runner for InProcess {
     fn bind(&mut self, _: Cpus) {}
 
     fn about(&mut self) -> Result<About, Trouble> {
-        Ok(About { facts: vec![("process".into(), "this one".into())], ..About::default() })
+        Ok(About { facts: vec![("process".into(), "this process".into())], ..About::default() })
     }
 
     fn is_batched(&self) -> bool {
@@ -115,9 +115,10 @@ impl Runner for InProcess {
     }
 }
 
-/// What this process has used so far.
+/// Resource usage of this process so far.
 fn usage() -> libc::rusage {
-    // SAFETY: the kernel fills in the structure.
+    // SAFETY: `usage` is valid for writes, and the kernel fills it in. All-zero bytes are a valid
+    // `rusage`.
     unsafe {
         let mut usage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
@@ -133,7 +134,7 @@ mod tests {
     use std::time::Duration;
 
     fn side(name: &str, mut call: impl FnMut() -> Result<(), String> + 'static) -> Here {
-        // A call that the compiler leaves out takes no time, however many there are.
+        // `black_box`, because a call that the compiler removes takes no time.
         let call = Box::new(move |calls| (0..calls).try_for_each(|n| black_box((n, call())).1));
         Here { name: name.into(), runs: name.into(), call }
     }
@@ -150,14 +151,15 @@ mod tests {
     #[test]
     fn every_side_has_a_batch_in_every_round() {
         let sides = vec![side("A", || Ok(())), side("B", || Ok(()))];
-        let timings = measure_here(sides, limits(), 1, &mut |_| ()).expect("it is measured");
+        let timings =
+            measure_here(sides, limits(), 1, &mut |_| ()).expect("the measurement succeeds");
         let [a, b] = &timings.cases[0].series[..] else { panic!("two sides") };
         assert_eq!((a.batches.len(), b.batches.len()), (5, 5));
         assert!(a.batches.iter().all(|batch| batch.calls > 0));
     }
 
     #[test]
-    fn a_side_that_fails_is_named_with_what_it_said() {
+    fn a_failing_side_is_reported_with_its_exception() {
         let failing = side("B", || Err("Traceback\nValueError: no".into()));
         let error = measure_here(vec![side("A", || Ok(())), failing], limits(), 1, &mut |_| ());
         let words = error.expect_err("it fails").to_string();

@@ -1,10 +1,10 @@
-//! Times sides against each other, fairly.
+//! Times sides against each other.
 //!
-//! You say what to measure, you get [`Timings`]: every batch as it was measured. Each side has a
-//! process of its own (a statement) or one for every call (a command), and they take turns in
-//! random order, so that what disturbs the machine disturbs all of them. Nothing else is done while
-//! a call runs: no words, no ticks, no other side. Judging the figures is not done here, apart from
-//! whether they are enough.
+//! The input is a [`Plan`], the output is [`Timings`]: every batch as it was measured. A statement
+//! has a process of its own, a command has one per call. Sides take turns in random order, so that
+//! disturbances of the machine affect all of them. Nothing else runs during a call: no output, no
+//! timers, no other side. This module decides only whether there are enough measurements; it does
+//! not judge them.
 
 mod allocations;
 mod alone;
@@ -64,10 +64,10 @@ use worker::Worker;
 
 /// Measures all cases of all sides, one case after the other.
 ///
-/// `progress` is called between rounds, at most a few times a second. An error names the case, if it
-/// has a name, and the side. Of several cases, those that cannot be measured are said in the result;
-/// it is an error when that are all. No process that was started is left when this returns, nor when
-/// it is interrupted.
+/// `progress` is called between rounds, at most a few times per second. An error names the side,
+/// and the case if it has a name. If only some cases fail, they are listed in the result; an error
+/// is returned only if every case fails. No started process is left behind when this function
+/// returns or is interrupted.
 pub fn measure(plan: &Plan, progress: &mut dyn FnMut(&Progress)) -> Result<Timings, Error> {
     measure_with(plan, &HARDWARE, progress)
 }
@@ -78,7 +78,7 @@ fn measure_with(
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Timings, Error> {
     check_plan(plan)?;
-    // Answers to signals are put in place once, not for every process.
+    // Signal handlers are installed once, not for every process.
     let _group = Group::reserve();
     let taken: Vec<usize> =
         plan.fields().flatten().flat_map(|side| side.cpus.iter().copied()).collect();
@@ -107,7 +107,7 @@ fn measure_with(
         }
     }
     if timings.cases.is_empty() {
-        // What went wrong says more than what cannot be done.
+        // Report a failure rather than a case that is not supported.
         let worst = failed.iter().position(|(_, error)| cannot(error).is_none()).unwrap_or(0);
         let (case, error) = failed.swap_remove(worst);
         return Err(match cannot(&error) {
@@ -128,7 +128,7 @@ fn measure_with(
     Ok(timings)
 }
 
-/// Why a side cannot do a case, if that is the error.
+/// The reason why a side does not support a case, if that is the error.
 fn cannot(error: &Error) -> Option<&str> {
     match error {
         Error::Side { trouble, .. } => trouble.cannot(),
@@ -136,9 +136,9 @@ fn cannot(error: &Error) -> Option<&str> {
     }
 }
 
-/// One case on its way.
+/// The measurement of one case.
 struct Run<'a> {
-    /// As it is for this case.
+    /// The plan with the settings of this case.
     plan: &'a Plan,
     case: &'a CasePlan,
     events: &'a [counters::Event],
@@ -147,7 +147,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Measures the case; says how long that took, without its set-up.
+    /// Measures the case and returns how long that took, without set-up.
     fn measure(
         mut self,
         budget: Duration,
@@ -197,20 +197,20 @@ fn check_plan(plan: &Plan) -> Result<(), Error> {
     };
     let first = plan.fields().next().map_or(vec![], names);
     if first.is_empty() {
-        return Err(Error::Nothing("there is no side to measure".into()));
+        return Err(Error::Nothing("no side to measure".into()));
     }
     for (number, name) in first.iter().enumerate() {
         if first[..number].contains(name) {
-            return Err(Error::Nothing(format!("two sides are called {name}")));
+            return Err(Error::Nothing(format!("two sides are named {name}")));
         }
     }
     if plan.fields().any(|sides| names(sides) != first) {
-        return Err(Error::Nothing("cases have different sides".into()));
+        return Err(Error::Nothing("all cases must have the same sides".into()));
     }
     Ok(())
 }
 
-/// What is known before anything has run.
+/// The facts known before anything has run.
 fn begin(plan: &Plan) -> Timings {
     let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let mut facts = host::facts();
@@ -219,7 +219,7 @@ fn begin(plan: &Plan) -> Timings {
         && let Some(cost) = command::cost_of_start(plan)
     {
         let ms = cost.as_secs_f64() * 1e3;
-        facts.push(("start of an empty process".into(), format!("{ms:.2} ms at least")));
+        facts.push(("empty process start".into(), format!("at least {ms:.2} ms")));
     }
     Timings {
         tool: concat!("laggard ", env!("CARGO_PKG_VERSION")).into(),
@@ -230,7 +230,7 @@ fn begin(plan: &Plan) -> Timings {
     }
 }
 
-/// The sides, with what is the same in all cases.
+/// The sides, with the facts that are the same in all cases.
 fn sides(plan: &Plan) -> Vec<Side> {
     let mut fields = plan.fields();
     let mut shared: Vec<Side> = vec![];
@@ -255,7 +255,7 @@ fn sides(plan: &Plan) -> Vec<Side> {
 
 type Started = (Vec<Box<dyn Runner>>, Vec<Option<Counters>>);
 
-/// Starts every side of a case and runs its set-up, one after the other.
+/// Starts every side of a case and runs its set-up code, one after the other.
 fn start(
     plan: &Plan,
     case: &CasePlan,
@@ -288,7 +288,7 @@ fn start_one(
     match &side.runs {
         Runs::Statement { code, setup } => {
             let mut worker = Worker::start(plan, side, cpus, &[])?;
-            // Before the set-up, so that its threads are counted.
+            // Opened before the set-up code runs, so that its threads are counted.
             let counters = count(worker.pid());
             worker.set_up(plan, code, setup, case)?;
             worker.rest();
@@ -296,29 +296,30 @@ fn start_one(
         }
         Runs::Command { words, prepare } => {
             let words = (&words[..], prepare.as_deref());
-            // Events of all that we start are counted, and so would those of the preparation be.
+            // The counters include all processes that this thread starts, and thus a preparation
+            // command.
             let counters = if prepare.is_none() { count(None) } else { None };
             Ok((Box::new(Command::new(plan, side, case, words, cpus)?), counters))
         }
     }
 }
 
-/// The processors of a side: its own, or those that we left to it.
+/// The CPUs of a side: its own, or those this thread used before it moved aside.
 fn cpus(side: &SidePlan, aside: Option<&Aside>) -> Result<Option<Cpus>, Trouble> {
     Ok(side::cpus(side)?.or(aside.map(Aside::before)))
 }
 
-/// Says once that there are no counters.
+/// Adds a fact, once, that hardware counters are not available.
 fn say_not_counted(timings: &mut Timings, error: &std::io::Error) {
     const NAME: &str = "hardware counters";
     if timings.facts.iter().all(|(name, _)| name != NAME) {
         let refused = event::refused(error);
         let why = refused.why().unwrap_or("refused");
-        timings.facts.push((NAME.into(), format!("none: {why}")));
+        timings.facts.push((NAME.into(), format!("not available: {why}")));
     }
 }
 
-/// Runs every side once, and compares what they give with what the first gives.
+/// Runs every side once and compares its result with that of the first side.
 fn check_results(
     plan: &Plan,
     runners: &mut [Box<dyn Runner>],
@@ -349,8 +350,8 @@ fn check_results(
             }
             Verdict::Unknown(which, what) => {
                 let side = name(if which == Which::First { 0 } else { number });
-                let warning = format!("results are not compared: side {side} gives {what}");
-                let is_known = |known: &String| known.starts_with("results are not compared");
+                let warning = format!("results were not compared: side {side} returns {what}");
+                let is_known = |known: &String| known.starts_with("results were not compared");
                 let are_commands = matches!(plan.sides[number].runs, Runs::Command { .. });
                 if !are_commands && !warnings.iter().any(is_known) {
                     warnings.push(warning);
@@ -361,7 +362,7 @@ fn check_results(
     Ok(())
 }
 
-/// Counts the allocations of every side. Where they cannot be counted, it is said once why.
+/// Counts the allocations of every side. The first failure is added as a fact.
 fn count_allocations(
     plan: &Plan,
     case: &CasePlan,
@@ -385,7 +386,7 @@ fn count_allocations(
     }
 }
 
-/// Counts the instructions of every side. One that cannot be counted is a warning.
+/// Counts the instructions of every side. A failure is a warning.
 fn count_instructions(
     plan: &Plan,
     case: &CasePlan,
@@ -400,14 +401,14 @@ fn count_instructions(
         match counted {
             Ok(counter) => series.counters.push(counter),
             Err(trouble) => warnings.push(format!(
-                "instructions are not counted: side {} {trouble} (under callgrind)",
+                "instructions were not counted: side {} {trouble} (under callgrind)",
                 side.name
             )),
         }
     }
 }
 
-/// Adds what became known of the sides, once; what differs from what was known, to the case.
+/// Adds facts about the sides once. Facts that differ between cases are added to the case.
 fn add_facts(sides: &mut [Side], case: &mut Case, abouts: Vec<About>) {
     for ((side, series), about) in sides.iter_mut().zip(&mut case.series).zip(abouts) {
         for (name, value) in about.facts {
@@ -426,14 +427,14 @@ mod tests {
     use super::*;
     use perf_event_open_sys::bindings as name;
 
-    /// Events that every kernel counts, in place of the processor's.
+    /// Software events, which every kernel counts.
     const SOFTWARE: [counters::Event; 2] = [
         ("task-clock", name::PERF_TYPE_SOFTWARE, name::PERF_COUNT_SW_TASK_CLOCK),
         ("page-faults", name::PERF_TYPE_SOFTWARE, name::PERF_COUNT_SW_PAGE_FAULTS),
     ];
 
     #[test]
-    fn events_of_a_shared_process_belong_to_the_statement_that_ran() {
+    fn events_in_a_shared_process_are_counted_per_statement() {
         let statement = |code: &str| StatementTogether {
             name: code.into(),
             code: code.into(),
@@ -465,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_counted_for_a_call() {
+    fn events_are_counted_per_call() {
         let limits = Limits { rounds: Rounds::Exactly(5), ..Limits::default() };
         let commands = Runs::Command { words: vec!["true".into()], prepare: None };
         let sides = vec![
@@ -476,7 +477,7 @@ mod tests {
         let plan = Plan { sides, limits, ..Plan::default() };
         let timings = measure_with(&plan, &SOFTWARE, &mut |_| ()).unwrap();
         if let Some((_, why)) = timings.facts.iter().find(|(name, _)| name == "hardware counters") {
-            assert!(why.starts_with("none: "), "not allowed here: {why}");
+            assert!(why.starts_with("not available: "), "{why}");
             return;
         }
         let counted = |side: usize, at: usize| {
@@ -488,8 +489,8 @@ mod tests {
             );
             counters[at].per_call
         };
-        assert!(counted(0, 0) > counted(1, 0), "a call that does more takes more");
-        assert!(counted(0, 1) < 1.0, "the worker's own work is not counted: {}", counted(0, 1));
-        assert!(counted(2, 1) > 10.0, "a new process has to get its memory");
+        assert!(counted(0, 0) > counted(1, 0), "the longer call uses more CPU time");
+        assert!(counted(0, 1) < 1.0, "the worker's overhead is not counted: {}", counted(0, 1));
+        assert!(counted(2, 1) > 10.0, "a new process has page faults");
     }
 }

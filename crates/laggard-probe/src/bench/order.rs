@@ -1,6 +1,6 @@
-//! The order of the sides in a round: random, and the same for the same seed.
+//! Random order of the sides in a round, reproducible from the seed.
 
-/// Draws orders, by the SplitMix64 generator.
+/// Generates orders with SplitMix64.
 pub(super) struct Order(u64);
 
 impl Order {
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_side_is_first_about_as_often() {
+    fn every_side_runs_first_equally_often() {
         let mut order = Order::new(1);
         let mut first = [0; 3];
         for _ in 0..3000 {

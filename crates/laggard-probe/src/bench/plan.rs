@@ -5,33 +5,32 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What to measure.
+/// A benchmark plan.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What is measured against what, in cases that have no sides of their own. The first is the
-    /// reference.
+    /// The sides of cases that have no sides of their own. The first side is the reference.
     pub sides: Vec<SidePlan>,
-    /// What is measured of every side; with none, one without a name or parameters. Of several, one
-    /// that fails does not keep the others from being measured.
+    /// The cases; if empty, one case without name and parameters. If one of several cases fails,
+    /// the others are still measured.
     pub cases: Vec<CasePlan>,
-    /// How long.
+    /// Time and precision limits.
     pub limits: Limits,
-    /// Makes the random order of the sides repeatable.
+    /// Seed of the random order of the sides.
     pub seed: u64,
     /// Whether results are compared before anything is timed.
     pub check: bool,
-    /// Largest relative difference of results that are no whole numbers; none is by their type.
+    /// Maximum relative difference of non-integer results; `None` uses the default of their type.
     pub tolerance: Option<f64>,
-    /// Whether what the sides write is shown, on standard error. Else it goes nowhere.
+    /// Whether the output of the sides is shown on standard error. Otherwise it is discarded.
     pub show_output: bool,
-    /// Whether Python's garbage collector works while a statement is timed.
+    /// Whether Python's garbage collector is enabled while a statement is timed.
     pub collect_garbage: bool,
-    /// Whether hardware events are counted where they can be.
+    /// Whether hardware events are counted if they are available.
     pub counters: bool,
-    /// Whether instructions of a call are counted by callgrind, after the timing.
+    /// Whether callgrind counts the instructions of a call after the timing.
     pub instructions: bool,
-    /// Whether allocations of a call are counted, after the timing, where that is cheap. It runs a
-    /// statement's set-up once more.
+    /// Whether the allocations of a call are counted after the timing, if that is cheap. This runs
+    /// the set-up code of a statement again.
     pub allocations: bool,
 }
 
@@ -54,7 +53,7 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// The plan as it is for one of its cases.
+    /// The plan with the settings of one of its cases.
     pub fn of(&self, case: &CasePlan) -> Cow<'_, Plan> {
         let Some(own) = &case.own else { return Cow::Borrowed(self) };
         Cow::Owned(Plan {
@@ -74,29 +73,29 @@ impl Plan {
     }
 }
 
-/// One of what is compared.
+/// A side of a benchmark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SidePlan {
-    /// What it is called: `A`, `B`, or a name the user gave.
+    /// Name: `A`, `B`, or a name from the user.
     pub name: String,
     /// What it runs.
     pub runs: Runs,
-    /// The interpreter of a statement; none is `python3`.
+    /// Interpreter of a statement; `None` is `python3`.
     pub python: Option<PathBuf>,
-    /// Variables of its environment, beside ours.
+    /// Additional environment variables.
     pub env: Vec<(OsString, OsString)>,
-    /// Where it runs; none is here.
+    /// Working directory; `None` is the current one.
     pub directory: Option<PathBuf>,
-    /// How many threads libraries are told to use.
+    /// Number of threads that libraries are configured to use.
     pub threads: Option<u32>,
-    /// Processors to run on; none means all.
+    /// CPUs to run on; empty means all.
     pub cpus: Vec<usize>,
-    /// Whether a command may end with another code than 0.
+    /// Whether a command may exit with a non-zero status.
     pub ignore_failure: bool,
 }
 
 impl SidePlan {
-    /// A side with nothing special about it.
+    /// A side with default settings.
     pub fn new(name: impl Into<String>, runs: Runs) -> SidePlan {
         SidePlan {
             name: name.into(),
@@ -114,29 +113,29 @@ impl SidePlan {
 /// What a side runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Runs {
-    /// Python, timed within a process that stays.
+    /// Python code, timed within a process that stays alive.
     Statement {
-        /// What is timed.
+        /// The timed code.
         code: String,
-        /// What runs before, once.
+        /// Set-up code, run once.
         setup: String,
     },
-    /// A program, started for every call and timed from its start to its end.
+    /// A program, started for every call and timed from start to end.
     Command {
-        /// The program and its arguments; no shell reads them.
+        /// The program and its arguments; no shell is involved.
         words: Vec<OsString>,
-        /// A command that runs before every call and is not timed.
+        /// An untimed command that runs before every call.
         prepare: Option<Vec<OsString>>,
     },
 }
 
 impl Runs {
-    /// A statement without a set-up.
+    /// A statement without set-up code.
     pub fn statement(code: impl Into<String>) -> Runs {
         Runs::Statement { code: code.into(), setup: String::new() }
     }
 
-    /// As the user wrote it.
+    /// The text as the user wrote it.
     pub fn text(&self) -> String {
         match self {
             Runs::Statement { code, .. } => code.clone(),
@@ -148,31 +147,31 @@ impl Runs {
     }
 }
 
-/// One thing that is measured of every side.
+/// A case: one set of inputs for every side.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CasePlan {
-    /// What it is called; empty when there is only one.
+    /// Name; empty if it is the only case.
     pub name: String,
-    /// Names and values. A statement has them as variables before its set-up runs (literals of
-    /// Python, else texts); in a command's words, `{name}` is replaced.
+    /// Names and values. For a statement they are variables that exist before its set-up code runs
+    /// (Python literals, or strings otherwise); in the words of a command, `{name}` is replaced.
     pub parameters: Vec<(String, String)>,
-    /// What it has in place of the plan's.
+    /// Settings that replace those of the plan.
     pub own: Option<Own>,
 }
 
-/// What a case of a suite has of its own.
+/// Settings of a case of a suite.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Own {
-    /// As many sides as other cases have, of the same names.
+    /// The sides; all cases have the same number of sides with the same names.
     pub sides: Vec<SidePlan>,
     /// Whether results are compared before anything is timed.
     pub check: bool,
-    /// Largest relative difference of results that are no whole numbers; none is by their type.
+    /// Maximum relative difference of non-integer results; `None` uses the default of their type.
     pub tolerance: Option<f64>,
 }
 
 impl CasePlan {
-    /// What it is called for people: its name and its parameters; empty when it has neither.
+    /// Name and parameters for display; empty if the case has neither.
     pub fn label(&self) -> String {
         let parameters = self.parameters.iter().map(|(name, value)| format!("{name}={value}"));
         let name = std::iter::once(self.name.clone()).filter(|name| !name.is_empty());
@@ -180,18 +179,19 @@ impl CasePlan {
     }
 }
 
-/// How long measuring may take.
+/// Limits of the measurement.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Time for warm-up and measuring of all cases together, set-up apart.
+    /// Time for warm-up and measurement of all cases, without set-up.
     pub time: Duration,
-    /// Enough is known when the ratio lies within this share of itself, as 0.01.
+    /// Precision goal: half-width of the confidence interval of the ratio, relative to the ratio,
+    /// such as 0.01.
     pub precision: f64,
-    /// What is run before anything counts.
+    /// Warm-up before the measurement.
     pub warm_up: WarmUp,
-    /// How often every side is measured.
+    /// Number of rounds.
     pub rounds: Rounds,
-    /// Longest that a call may take, and a set-up.
+    /// Maximum time of a call or of set-up code.
     pub timeout: Duration,
 }
 
@@ -207,25 +207,25 @@ impl Default for Limits {
     }
 }
 
-/// What is run before anything counts.
+/// Warm-up before the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarmUp {
-    /// Rounds until times stay as they are, for at most a fifth of the time.
+    /// Rounds until the times are steady, for at most a fifth of the time.
     UntilSteady,
-    /// So many rounds.
+    /// A fixed number of rounds.
     Rounds(u32),
 }
 
-/// How often every side is measured.
+/// Number of rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounds {
-    /// Until enough is known or time is up.
+    /// Until the precision goal is reached or the time is up.
     AsNeeded {
-        /// No fewer while there is time.
+        /// Minimum, if time permits.
         min: u32,
-        /// No more.
+        /// Maximum.
         max: u32,
     },
-    /// So often, whatever time it takes.
+    /// A fixed number, regardless of time.
     Exactly(u32),
 }

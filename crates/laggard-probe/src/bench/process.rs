@@ -1,5 +1,5 @@
-//! A process that was started: waited for, stopped and ended, with all that it started itself.
-#![allow(unsafe_code, reason = "processes are waited for by system calls")]
+//! A started process: waits for it, stops it and kills it together with its group.
+#![allow(unsafe_code, reason = "poll, kill and wait4 have no safe interface")]
 
 use super::groups::Group;
 use std::io;
@@ -8,30 +8,30 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-/// A program that runs. It and its group end when this is dropped.
+/// A running program. It and its group are killed on drop.
 pub(super) struct Process {
     pid: i32,
     started: Instant,
     /// Becomes readable when the process ends.
     ended: OwnedFd,
-    /// None when it has been waited for: from then on its number may be another's.
+    /// `None` once the process has been waited for: its ID may then be reused.
     group: Option<Group>,
 }
 
-/// How a process ended, and what it and those it waited for have used.
+/// Exit status and resource usage of a process, including children that it waited for.
 pub(super) struct Exit {
     pub(super) status: ExitStatus,
     pub(super) usage: libc::rusage,
 }
 
-/// What came first.
+/// What happened first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// The other descriptor is ready.
     Ready,
     /// The process ended.
     Ended,
-    /// Time is up.
+    /// The deadline passed.
     Late,
 }
 
@@ -44,17 +44,17 @@ impl Process {
         self.pid
     }
 
-    /// When the system was asked to start it.
+    /// The time just before the system was asked to start it.
     pub(super) fn started(&self) -> Instant {
         self.started
     }
 
-    /// Waits until it has ended, but no longer than to a moment; says whether it has.
+    /// Waits until the process has ended or the deadline passes. Returns whether it has ended.
     pub(super) fn has_ended_by(&self, deadline: Instant) -> bool {
         self.wait_for(None, deadline) == Event::Ended
     }
 
-    /// Waits for a descriptor (and what of it: `POLLIN`, `POLLOUT`) or the end of the process.
+    /// Waits for events (`POLLIN`, `POLLOUT`) of a descriptor or the end of the process.
     pub(super) fn wait_for(&self, other: Option<(RawFd, i16)>, deadline: Instant) -> Event {
         let (other, events) = other.unwrap_or((-1, 0));
         loop {
@@ -63,10 +63,10 @@ impl Process {
                 libc::pollfd { fd: self.ended.as_raw_fd(), events: libc::POLLIN, revents: 0 },
             ];
             let left = deadline.saturating_duration_since(Instant::now());
-            // Rounded up, so that it does not end a little too early again and again.
+            // Rounded up, so that `poll` does not repeatedly return a little too early.
             let ms = i32::try_from(left.as_millis() + 1).unwrap_or(i32::MAX);
             let ms = if left == Duration::ZERO { 0 } else { ms };
-            // SAFETY: a list of two that lives through the call.
+            // SAFETY: `polled` has two elements and outlives the call.
             let ready = unsafe { libc::poll(polled.as_mut_ptr(), 2, ms) };
             if polled[0].revents != 0 {
                 return Event::Ready;
@@ -81,28 +81,28 @@ impl Process {
         }
     }
 
-    /// Sends a signal to the process and all that it has started.
+    /// Sends a signal to the process group.
     pub(super) fn signal(&self, signal: i32) {
         if self.group.is_some() {
-            // SAFETY: the leader has not been waited for, so the group is ours.
+            // SAFETY: the leader has not been waited for, so the group ID is not reused.
             unsafe { libc::kill(-self.pid, signal) };
         }
     }
 
-    /// Ends what is left of the group, and says how the process itself ended.
+    /// Kills the rest of the group, and returns how the process itself ended.
     pub(super) fn end(mut self) -> Exit {
         self.end_and_wait()
     }
 
     fn end_and_wait(&mut self) -> Exit {
         self.signal(libc::SIGKILL);
-        // From here on nobody may send a signal to this number.
+        // The process ID may be reused from here on, so no signal may be sent to it.
         self.group = None;
         let mut status = 0;
-        // SAFETY: plain data that the kernel fills in.
+        // SAFETY: `rusage` is plain data, and all-zero bytes are valid.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         loop {
-            // SAFETY: waits for our own child.
+            // SAFETY: both pointers are valid for writes; the process is a child of this one.
             let answer = unsafe { libc::wait4(self.pid, &raw mut status, 0, &raw mut usage) };
             if answer == self.pid || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted
             {

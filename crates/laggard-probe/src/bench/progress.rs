@@ -1,49 +1,50 @@
-//! What is said of a bench while it goes on, between rounds and never during a call.
+//! Progress of a benchmark, reported between rounds and never during a call.
 
 use std::time::{Duration, Instant};
 
-/// Time between two words about rounds.
+/// Minimum time between two progress reports within a stage.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// How far a bench is.
+/// Progress of a benchmark.
 #[derive(Clone, Debug)]
 pub struct Progress<'a> {
-    /// The case's number, from 0.
+    /// Index of the case.
     pub case: usize,
-    /// How many there are.
+    /// Number of cases.
     pub cases: usize,
-    /// What the case is called.
+    /// Name of the case.
     pub name: &'a str,
-    /// What is being done.
+    /// The current stage.
     pub stage: Stage,
-    /// Rounds of this stage so far.
+    /// Completed rounds of this stage.
     pub rounds: u32,
-    /// Time since the case began to be measured.
+    /// Time since the measurement of the case started.
     pub elapsed: Duration,
-    /// Time that the case has at most.
+    /// Time limit of the case.
     pub budget: Duration,
-    /// How wide the widest interval is, as a share of its middle; none while that is not known.
+    /// Half-width of the widest confidence interval relative to its middle; `None` until it is
+    /// known.
     pub width: Option<f64>,
 }
 
-/// What is being done.
+/// A stage of the measurement of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Interpreters are started and set-ups run.
+    /// Starting interpreters and running set-up code.
     SetUp,
-    /// Results are compared.
+    /// Comparing results.
     Check,
-    /// Batches are sized and sides get warm.
+    /// Choosing batch sizes and warming up.
     WarmUp,
-    /// Batches that count.
+    /// Timing batches.
     Sampling,
-    /// Allocations are counted.
+    /// Counting allocations.
     Allocations,
-    /// Instructions are counted.
+    /// Counting instructions.
     Instructions,
 }
 
-/// Says it, not too often.
+/// Reports progress at a limited rate.
 pub(super) struct Teller<'a, 'b> {
     pub(super) now: Progress<'a>,
     tell: &'b mut dyn FnMut(&Progress),
@@ -65,21 +66,21 @@ impl<'a, 'b> Teller<'a, 'b> {
         Teller { now, tell, last: Instant::now() }
     }
 
-    /// A case begins.
+    /// Starts a case.
     pub(super) fn case(&mut self, case: usize, name: &'a str, budget: Duration) {
         (self.now.case, self.now.name, self.now.budget) = (case, name, budget);
         (self.now.elapsed, self.now.width) = (Duration::ZERO, None);
         self.stage(Stage::SetUp);
     }
 
-    /// Something else is done from now on.
+    /// Starts a stage.
     pub(super) fn stage(&mut self, stage: Stage) {
         (self.now.stage, self.now.rounds) = (stage, 0);
         (self.tell)(&self.now);
         self.last = Instant::now();
     }
 
-    /// A round is over. Whether it was time to say so.
+    /// Ends a round. Returns whether progress was reported.
     pub(super) fn round(&mut self, rounds: u32, elapsed: Duration) -> bool {
         let is_time = self.last.elapsed() >= PAUSE;
         if is_time {

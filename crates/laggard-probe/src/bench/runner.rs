@@ -1,49 +1,50 @@
-//! What measuring needs of a side, whatever it runs.
+//! Interface between the measurement and a side, whatever it runs.
 
 use super::pin::Cpus;
 use super::trouble::Trouble;
 use super::value::Value;
 use laggard_core::model::timings::Batch;
 
-/// A side that can be run. It does nothing between the calls of these functions.
+/// A side that can be run. It is idle outside of these functions.
 pub(super) trait Runner {
-    /// Runs one call and gives its result.
+    /// Runs one call and returns its result.
     fn value(&mut self) -> Result<Value, Trouble>;
 
-    /// Runs some calls that are not timed, then some that are.
+    /// Runs `lead` untimed calls, then `calls` timed ones.
     fn run(&mut self, calls: u64, lead: u64) -> Result<Batch, Trouble>;
 
-    /// Is told that others are measured now.
+    /// Called when other sides are about to be measured.
     fn rest(&mut self) {}
 
-    /// Is told now and then that there is time to look after itself.
+    /// Called occasionally between batches, for housekeeping.
     fn look(&mut self) {}
 
-    /// Runs on these processors alone from now on.
+    /// Restricts the side to these CPUs.
     fn bind(&mut self, cpus: Cpus);
 
-    /// What is known of it after all calls.
+    /// Facts about the side after all calls.
     fn about(&mut self) -> Result<About, Trouble>;
 
-    /// Whether several calls can be timed as one.
+    /// Whether several calls can be timed as one batch.
     fn is_batched(&self) -> bool;
 
-    /// Whether it runs in a process of its own, which can be bound to a processor while we keep off.
+    /// Whether the side runs in its own process, which can be bound to a CPU that this thread
+    /// avoids.
     fn is_apart(&self) -> bool {
         true
     }
 
-    /// Its process, if it has one that stays.
+    /// Its process ID, if the process lives for more than one call.
     fn pid(&self) -> Option<i32>;
 }
 
-/// What is known of a side.
+/// Facts about a side.
 #[derive(Debug, Default)]
 pub(super) struct About {
-    /// Versions and places: name and value.
+    /// Names and values, such as versions and paths.
     pub(super) facts: Vec<(String, String)>,
-    /// Threads that it had; 0 is not known.
+    /// Number of threads; 0 if unknown.
     pub(super) threads: u32,
-    /// Most memory it had, in bytes; 0 is not known.
+    /// Peak memory in bytes; 0 if unknown.
     pub(super) peak_memory: u64,
 }

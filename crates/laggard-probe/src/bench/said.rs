@@ -1,17 +1,17 @@
-//! What a side writes to standard error, kept in a file for when it fails.
+//! Standard error of a side, kept in a file and shown if the side fails.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 
-/// More than this is not kept between rounds.
+/// The file is emptied between rounds when it exceeds this many bytes.
 const LARGEST: u64 = 1 << 20;
-/// As much of it is shown.
+/// Limits of the part that is shown: bytes and lines.
 const SHOWN: u64 = 4 << 10;
 const LINES: usize = 12;
 
-/// A file without a name. Writers append to it, so it can be emptied while they have it open.
+/// An unnamed file. Writers append to it, so it can be emptied while they have it open.
 pub(super) struct Said {
     file: File,
 }
@@ -27,12 +27,12 @@ impl Said {
         self.file.as_fd()
     }
 
-    /// Forgets what was said.
+    /// Empties the file.
     pub(super) fn clear(&self) {
         let _ = self.file.set_len(0);
     }
 
-    /// Forgets it if it is much. For when nobody writes.
+    /// Empties the file if it is large. Call it only while the side is idle.
     pub(super) fn keep_small(&self) {
         if self.file.metadata().is_ok_and(|data| data.len() > LARGEST) {
             self.clear();

@@ -1,4 +1,4 @@
-//! What a side is given to run with: interpreter, environment, words.
+//! Interpreter, environment and command line of a side.
 
 use super::plan::{CasePlan, Plan, SidePlan};
 use super::trouble::Trouble;
@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-/// Variables by which libraries are told how many threads to use.
+/// Variables that set the number of threads of a library.
 const THREADS: [&str; 11] = [
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -31,15 +31,15 @@ pub(super) fn interpreter(side: &SidePlan) -> Result<PathBuf, Refusal> {
     program(&[python.to_owned()])
 }
 
-/// The program of a command, found from here whatever directory the side runs in.
+/// The program of a command, resolved from the current directory whatever directory the side runs
+/// in.
 pub(super) fn program(words: &[OsString]) -> Result<PathBuf, Refusal> {
     let found = program::runnable(words)?;
-    // Not its canonical name: what a link is called may be what it does, as in a virtual
-    // environment.
+    // Not canonicalized: the name of a symbolic link may matter, as in a virtual environment.
     Ok(std::path::absolute(&found).unwrap_or(found))
 }
 
-/// The whole environment of a side: ours, the number of threads, and what it is given.
+/// The full environment of a side: the inherited one, the number of threads, and its own variables.
 pub(super) fn environment(plan: &Plan, side: &SidePlan) -> Vec<(OsString, OsString)> {
     let mut all: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     // Sets and dictionaries have the same order on all sides.
@@ -48,7 +48,7 @@ pub(super) fn environment(plan: &Plan, side: &SidePlan) -> Vec<(OsString, OsStri
     all.into_iter().collect()
 }
 
-/// What a side has in its environment that is not ours.
+/// Environment variables of a side that are not inherited.
 pub(super) fn own_environment(side: &SidePlan) -> Vec<(OsString, OsString)> {
     let threads = side.threads.map(|threads| {
         THREADS.map(|name| (OsString::from(name), OsString::from(threads.to_string())))
@@ -56,7 +56,7 @@ pub(super) fn own_environment(side: &SidePlan) -> Vec<(OsString, OsString)> {
     threads.into_iter().flatten().chain(side.env.iter().cloned()).collect()
 }
 
-/// Words with the parameters of a case in place of `{name}`.
+/// Replaces `{name}` in the words by the parameters of a case.
 pub(super) fn fill(words: &[OsString], case: &CasePlan) -> Vec<OsString> {
     let fill = |word: &OsString| {
         let mut bytes = word.as_bytes().to_vec();
@@ -83,12 +83,12 @@ fn replace(bytes: &[u8], what: &[u8], by: &[u8]) -> Vec<u8> {
     all
 }
 
-/// Where nothing is read from and what is written is gone.
+/// `/dev/null`.
 pub(super) fn nowhere() -> io::Result<File> {
     File::options().read(true).write(true).open("/dev/null")
 }
 
-/// What is known of a side before it runs.
+/// The facts about a side that are known before it runs.
 pub(super) fn facts(side: &SidePlan) -> Vec<(String, String)> {
     let mut facts = vec![];
     let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
@@ -99,7 +99,7 @@ pub(super) fn facts(side: &SidePlan) -> Vec<(String, String)> {
         fact("directory", directory.to_string_lossy().into_owned());
     }
     if let Some(threads) = side.threads {
-        fact("threads asked for", threads.to_string());
+        fact("requested threads", threads.to_string());
     }
     if !side.cpus.is_empty() {
         let cpus: Vec<String> = side.cpus.iter().map(usize::to_string).collect();
@@ -108,12 +108,12 @@ pub(super) fn facts(side: &SidePlan) -> Vec<(String, String)> {
     facts
 }
 
-/// The processors of a side that has its own.
+/// The CPUs of a side, if it has its own.
 pub(super) fn cpus(side: &SidePlan) -> Result<Option<super::pin::Cpus>, Trouble> {
     if side.cpus.is_empty() {
         return Ok(None);
     }
-    let unknown = |cpu| Trouble::Plan(format!("cannot run on CPU {cpu}: there is none"));
+    let unknown = |cpu| Trouble::Plan(format!("cannot run on CPU {cpu}: no such CPU"));
     super::pin::Cpus::of(&side.cpus).map(Some).map_err(unknown)
 }
 

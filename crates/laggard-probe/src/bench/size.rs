@@ -1,38 +1,38 @@
-//! How many calls make a batch.
+//! Number of calls in a batch.
 //!
-//! A batch is long enough that the clock does not matter, and short enough that many fit between
-//! two disturbances. All sides' batches take the same time, so that a disturbance is as likely to
-//! fall into one as into the other.
+//! A batch is long enough for the clock overhead not to matter, and short enough for many to fit
+//! between two disturbances. The batches of all sides take the same time, so that a disturbance is
+//! equally likely to hit any of them.
 
 use super::runner::Runner;
 use super::trouble::Trouble;
 use laggard_core::model::timings::Batch;
 use std::time::Duration;
 
-/// No batch of short calls takes less, in nanoseconds.
+/// Minimum length of a batch of short calls, in nanoseconds.
 const SHORTEST: f64 = 1e6;
-/// Calls that are longer than this are batches of one.
+/// Longer calls are batches of one.
 const LONGEST: f64 = 20e6;
-/// The batch is as many times as long as reading the clocks takes.
+/// Minimum ratio of batch length and clock overhead.
 const CLOCKS: f64 = 1000.0;
-/// Before shorter calls than this some are run that do not count, because another side has just
-/// had the caches.
+/// Shorter calls than this are preceded by untimed ones, because another side has just used the
+/// caches.
 const COLD_MATTERS: f64 = 5e6;
 
-/// How often a number of calls is tried.
+/// Number of batches tried per number of calls.
 const TRIES: u128 = 3;
-/// Times of calls that differ less may well be the same.
+/// Call times that differ by less may be the same.
 const NEAR: f64 = 0.25;
 
-/// How a side is run in a round.
+/// Batch size of a side in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) calls: u64,
-    /// Calls before that do not count.
+    /// Untimed calls before the batch.
     pub(super) lead: u64,
 }
 
-/// Finds how long a call takes, by doubling from one. The batches are added to `run`.
+/// Measures the time of a call by doubling the number of calls. The batches are appended to `run`.
 pub(super) fn time_of_call(
     runner: &mut dyn Runner,
     enough: Duration,
@@ -41,7 +41,7 @@ pub(super) fn time_of_call(
     let mut calls = 1;
     loop {
         let mut least = f64::INFINITY;
-        // More than once: whatever disturbs, adds.
+        // Several tries, because disturbances only add time.
         for _ in 0..TRIES {
             let batch = runner.run(calls, 0)?;
             run.push(Batch { round: run.len() as u32, ..batch });
@@ -57,7 +57,7 @@ pub(super) fn time_of_call(
     }
 }
 
-/// What reading the clocks adds to a batch, in nanoseconds.
+/// Clock overhead in a batch, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Clocks {
     pub(super) wall: u64,
@@ -65,7 +65,7 @@ pub(super) struct Clocks {
 }
 
 impl Clocks {
-    /// The least of some batches of no calls: whatever disturbs, adds.
+    /// The minimum of some empty batches, because disturbances only add time.
     pub(super) fn of(runner: &mut dyn Runner) -> Result<Clocks, Trouble> {
         if !runner.is_batched() {
             return Ok(Clocks::default());
@@ -79,7 +79,8 @@ impl Clocks {
         Ok(least)
     }
 
-    /// A batch without them. Wall time is as it was read: batches are so long that it is exact.
+    /// Subtracts the overhead from CPU times. Wall time is unchanged: batches are long enough for
+    /// it to be exact.
     pub(super) fn taken_off(self, batch: Batch) -> Batch {
         let of_user = self.cpu.min(batch.user_ns);
         let user_ns = batch.user_ns - of_user;
@@ -88,7 +89,8 @@ impl Clocks {
     }
 }
 
-/// The sizes for sides whose calls take so long, whether they can be batched, in nanoseconds.
+/// Batch sizes of all sides. `calls` has the time of a call in nanoseconds, and whether calls can
+/// be batched.
 pub(super) fn sizes(calls: &[(f64, bool)], clock: u64) -> Vec<Size> {
     let slowest = calls.iter().map(|&(ns, _)| ns).fold(0.0, f64::max);
     let batch = slowest.max(clock as f64 * CLOCKS).clamp(SHORTEST, LONGEST);
@@ -96,8 +98,8 @@ pub(super) fn sizes(calls: &[(f64, bool)], clock: u64) -> Vec<Size> {
         if !is_batched {
             return Size { calls: 1, lead: 0 };
         }
-        // Sides that are about as fast get the same number of calls, not one that chance makes
-        // larger or smaller: a longer batch is disturbed more often.
+        // Sides of similar speed get the same number of calls, not numbers that differ by chance: a
+        // longer batch is disturbed more often.
         let ns = calls.iter().map(|call| call.0).find(|&near| (near / ns - 1.0).abs() < NEAR);
         let ns = ns.unwrap_or(slowest);
         let calls = (batch / ns.max(0.1)).round().max(1.0) as u64;

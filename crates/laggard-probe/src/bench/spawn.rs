@@ -1,9 +1,9 @@
-//! Starts processes fast, and so that they cannot outlive us.
+//! Starts processes quickly, such that they cannot outlive this process.
 //!
-//! The child borrows our memory until it has become the program (as `posix_spawn` does it), so that
-//! a start takes the same time however much memory the driver has. Unlike `posix_spawn` this binds
-//! the child to processors, and lets the kernel end it when the driver ends.
-#![allow(unsafe_code, reason = "a process is made by system calls")]
+//! The child shares this process's memory until it executes the program, as with `posix_spawn`, so
+//! the start time does not depend on the driver's memory. Unlike `posix_spawn`, this code can set
+//! the CPU affinity of the child, and the kernel kills the child when the driver ends.
+#![allow(unsafe_code, reason = "clone and exec have no safe interface")]
 
 use super::groups::Group;
 use super::pin::Cpus;
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::ptr::null;
 use std::time::Instant;
 
-/// A program that is ready to be started, as often as wanted.
+/// A program that can be started any number of times.
 pub(super) struct Launch {
     args: Vec<CString>,
     env: Vec<CString>,
@@ -25,7 +25,7 @@ pub(super) struct Launch {
 }
 
 impl Launch {
-    /// The environment is whole; with no `cpus` the program runs where this thread does.
+    /// `env` is the full environment. Without `cpus`, the program runs on the CPUs of this thread.
     pub(super) fn new(
         program: &Path,
         args: &[OsString],
@@ -48,30 +48,30 @@ impl Launch {
         })
     }
 
-    /// Runs on these processors alone from now on.
+    /// Restricts later starts to these CPUs.
     pub(super) fn bind(&mut self, cpus: Cpus) {
         self.cpus = Some(cpus);
     }
 
-    /// Starts it with these files as its descriptors 0, 1, 2 and so on, in a group of its own. A
-    /// failure comes with what was being done.
+    /// Starts the program in its own process group, with these files as descriptors 0, 1, 2 and so
+    /// on. An error includes the step that failed.
     pub(super) fn start(&self, files: &[BorrowedFd]) -> Result<Process, (&'static str, io::Error)> {
         let failed = |step| (step, io::Error::last_os_error());
-        // Above those that they become, so that none is overwritten before its turn.
+        // Duplicated above the target numbers, so that none is overwritten before it is used.
         let kept: Vec<OwnedFd> = files
             .iter()
             .map(|&file| above(file))
             .collect::<Result<_, _>>()
-            .map_err(|error| ("its files", error))?;
+            .map_err(|error| ("opening its files", error))?;
         let files: Vec<RawFd> = kept.iter().map(AsRawFd::as_raw_fd).collect();
         let pointers = |texts: &[CString]| -> Vec<*const c_char> {
             texts.iter().map(|text| text.as_ptr()).chain([null()]).collect()
         };
         let (args, env) = (pointers(&self.args), pointers(&self.env));
         let group = Group::reserve();
-        // SAFETY: plain data, filled in below.
+        // SAFETY: `sigset_t` is plain data, and all-zero bytes are valid. It is filled in below.
         let mut mask: libc::sigset_t = unsafe { std::mem::zeroed() };
-        // SAFETY: it takes nothing and cannot fail.
+        // SAFETY: `getpid` takes no arguments and cannot fail.
         let parent = unsafe { libc::getpid() };
         let mut child = Child {
             args: &args,
@@ -86,9 +86,10 @@ impl Launch {
         let mut stack = vec![0_u128; STACK / size_of::<u128>()];
         let mut ended: c_int = -1;
         let started;
-        // SAFETY: the child runs on a stack of its own and only until it has become the program;
-        // this thread stands still for so long, so all that the child borrows is there. No handler
-        // can run in the child: signals are blocked before, and have no handlers when they are not.
+        // SAFETY: the child runs on its own stack, and only until it executes the program.
+        // `CLONE_VFORK` suspends this thread until then, so everything that the child borrows stays
+        // alive. No signal handler can run in the child: all signals are blocked before the clone,
+        // and the child resets handlers before it restores the mask.
         let pid = unsafe {
             let mut all: libc::sigset_t = std::mem::zeroed();
             libc::sigfillset(&raw mut all);
@@ -101,14 +102,14 @@ impl Launch {
                 (&raw mut child).cast(),
                 &raw mut ended,
             );
-            let answer = if pid < 0 { Err(failed("a new process")) } else { Ok(pid) };
+            let answer = if pid < 0 { Err(failed("creating a process")) } else { Ok(pid) };
             if pid > 0 {
                 group.set(pid);
             }
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut());
             answer?
         };
-        // SAFETY: the kernel has just given this descriptor to us and to nobody else.
+        // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
         let process = Process::new(pid, started, unsafe { OwnedFd::from_raw_fd(ended) }, group);
         match child.failed {
             Some((step, error)) => Err((step, io::Error::from_raw_os_error(error))),
@@ -119,7 +120,7 @@ impl Launch {
 
 const STACK: usize = 64 << 10;
 
-/// What the child needs until it has become the program.
+/// Data that the child needs until it executes the program.
 struct Child<'a> {
     args: &'a [*const c_char],
     env: &'a [*const c_char],
@@ -131,59 +132,61 @@ struct Child<'a> {
     failed: Option<(&'static str, i32)>,
 }
 
-/// A copy of a descriptor whose number is above all that a child is given.
+/// Duplicates a descriptor to a number above those that a child gets.
 fn above(file: BorrowedFd) -> io::Result<OwnedFd> {
     const LOWEST: c_int = 16;
-    // SAFETY: makes a descriptor, which is ours.
+    // SAFETY: `fcntl` creates a new descriptor and accesses no memory.
     let copy = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, LOWEST) };
     if copy < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just given this descriptor to us and to nobody else.
+    // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(copy) })
 }
 
-/// The child: system calls only, nothing that takes a lock or memory.
+/// The child. It makes only system calls: nothing that takes a lock or allocates memory.
 extern "C" fn become_program(child: *mut c_void) -> c_int {
-    // SAFETY: what `start` passed, and nobody else uses it meanwhile.
+    // SAFETY: `start` passed this pointer to a live `Child` and is suspended, so nothing else uses
+    // it.
     let child = unsafe { &mut *child.cast::<Child>() };
     let step = try_to_become(child);
-    // SAFETY: the place of this thread's last error.
+    // SAFETY: `__errno_location` returns a valid pointer to this thread's `errno`.
     child.failed = Some((step, unsafe { *libc::__errno_location() }));
-    // SAFETY: ends the child without anything of ours being run.
+    // SAFETY: `_exit` ends the child without running any code of this process.
     unsafe { libc::_exit(127) }
 }
 
-/// Returns only with what failed.
+/// Returns only on failure, with the step that failed.
 fn try_to_become(child: &Child) -> &'static str {
-    // SAFETY: system calls on the child itself, with texts and lists that end in zero.
+    // SAFETY: these system calls affect only the child. The strings and lists are null-terminated
+    // and outlive the calls.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         if libc::getppid() != child.parent {
-            // The driver ended before it could matter to us.
+            // The driver ended before the death signal was set.
             libc::_exit(127);
         }
         libc::setpgid(0, 0);
-        // The same program gets the same addresses every time: where things lie must not be what
-        // makes one side slower. A system that forbids it costs only that.
+        // Without ASLR, the same program gets the same addresses every time, so that the memory
+        // layout does not make one side slower. If the system forbids this, addresses stay random.
         libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
         if let Some(cpus) = &child.cpus
             && cpus.apply() != 0
         {
-            return "the processors it is to run on";
+            return "setting its CPU affinity";
         }
         for (number, &file) in (0..).zip(child.files) {
             if libc::dup2(file, number) < 0 {
-                return "its files";
+                return "opening its files";
             }
         }
         if !child.directory.is_null() && libc::chdir(child.directory) != 0 {
-            return "its directory";
+            return "entering its directory";
         }
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE] {
             let mut action: libc::sigaction = std::mem::zeroed();
             libc::sigaction(signal, null(), &raw mut action);
-            // Rust programs ignore a closed pipe, others do not expect that.
+            // Rust programs ignore SIGPIPE, but other programs expect the default action.
             if action.sa_sigaction != libc::SIG_IGN || signal == libc::SIGPIPE {
                 action.sa_sigaction = libc::SIG_DFL;
                 libc::sigaction(signal, &raw const action, std::ptr::null_mut());
@@ -192,5 +195,5 @@ fn try_to_become(child: &Child) -> &'static str {
         libc::sigprocmask(libc::SIG_SETMASK, child.mask, std::ptr::null_mut());
         libc::execve(child.args[0], child.args.as_ptr(), child.env.as_ptr());
     }
-    "the program"
+    "executing it"
 }

@@ -1,10 +1,12 @@
-//! Many short statements, timed against each other in one process, and in one process after another.
+//! Times many short statements against each other in shared processes, over several process
+//! launches.
 //!
-//! Where calls take nanoseconds, two processes of one program differ by more than what is looked for:
-//! their memory lies elsewhere. Statements that share a process share that too, so each interpreter
-//! has one; and as it stays the same for as long as the process lives, everything is measured again
-//! in several launches. A launch is the unit that repeats: what statements of several launches differ
-//! by is known from the launches, not from the many batches within one.
+//! For calls that take nanoseconds, two processes of one program differ by more than the
+//! differences of interest, because their memory layouts differ. Statements of one process share
+//! its layout, so each interpreter has a single process. The layout stays the same for the life of
+//! a process, so everything is measured again in several process launches. The process launch is
+//! the unit of repetition: the spread of a difference comes from the process launches, not from the
+//! many batches within one.
 
 use super::compare::{Verdict, compare};
 use super::counters::{self, Counted, Counters, HARDWARE};
@@ -27,115 +29,115 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// No fewer rounds in a launch, whatever time they take.
+/// Minimum number of rounds in a process launch, regardless of time.
 const FEWEST_ROUNDS: u32 = 5;
-/// A batch of this length tells how long a call takes, in nanoseconds.
+/// Minimum length of a batch that determines the time of a call, in nanoseconds.
 const LONG_ENOUGH: u64 = 200_000;
-/// Batches of no calls before the first call, by which all that is around it gets warm.
+/// Empty batches before the first call, which warm up the code around it.
 const AROUND: u32 = 3;
 
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Together {
-    /// Whoever runs statements; each has a process in every launch.
+    /// Interpreters; each has one process per process launch.
     pub interpreters: Vec<Interpreter>,
-    /// What is measured against each other.
+    /// The cases. Statements of a case are compared with each other.
     pub cases: Vec<CaseTogether>,
-    /// How often everything is started anew.
+    /// Number of process launches.
     pub launches: u32,
-    /// How long.
+    /// How long to measure.
     pub effort: Effort,
-    /// Processors to run on; none is one that all share, the last.
+    /// CPUs to run on; if empty, all processes share the last CPU.
     pub cpus: Vec<usize>,
-    /// Makes the order repeatable.
+    /// Seed of the random order.
     pub seed: u64,
-    /// Longest that a set-up or a batch may take.
+    /// Maximum time of set-up code or a batch.
     pub timeout: Duration,
 }
 
-/// An interpreter.
+/// A Python interpreter.
 #[derive(Clone, Debug, Default)]
 pub struct Interpreter {
-    /// The program.
+    /// Path of the program.
     pub python: PathBuf,
-    /// Variables of its environment, beside ours.
+    /// Additional environment variables.
     pub env: Vec<(OsString, OsString)>,
 }
 
 /// Statements that do the same in different ways.
 #[derive(Clone, Debug, Default)]
 pub struct CaseTogether {
-    /// What it is called.
+    /// Name of the case.
     pub name: String,
-    /// The statements. What is compared is held against the first of them that is.
+    /// The statements. Results are compared with that of the first statement that has a `check`.
     pub statements: Vec<StatementTogether>,
-    /// Whether instructions are counted.
+    /// Whether to count instructions.
     pub is_counted: bool,
 }
 
-/// A statement.
+/// One statement.
 #[derive(Clone, Debug, Default)]
 pub struct StatementTogether {
-    /// What it is called.
+    /// Name of the statement.
     pub name: String,
-    /// Place in [`Together::interpreters`].
+    /// Index in [`Together::interpreters`].
     pub interpreter: usize,
-    /// What runs before, once in every launch.
+    /// Set-up code, run once per process launch.
     pub setup: String,
-    /// What is timed.
+    /// The timed code.
     pub code: String,
-    /// The set-up in its place where instructions are counted on a simulated processor, which may not
-    /// know all instructions of this one.
+    /// Set-up code that replaces `setup` when instructions are counted, because valgrind may not be
+    /// able to decode all instructions of this CPU.
     pub simulated_setup: Option<String>,
-    /// What is compared with other statements of the case; none is nothing, an empty text what the
-    /// statement gives.
+    /// Expression that is compared with the other statements of the case. `None` compares nothing;
+    /// an empty string compares the value of the statement.
     pub check: Option<String>,
 }
 
 /// How long to measure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Effort {
-    /// All together, for about so long.
+    /// Total time for everything, approximately.
     Time(Duration),
-    /// Every statement about so often, over all launches.
+    /// Calls of every statement over all process launches, approximately.
     Calls(u64),
 }
 
-/// What was measured of a statement.
+/// Measurements of one statement.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
-    /// Launch by launch.
+    /// Batches, by process launch.
     pub launches: Vec<Launch>,
-    /// What else was counted, for a call.
+    /// Event counts per call.
     pub counters: Vec<Counter>,
-    /// Why it was not measured, or not all the time.
+    /// Why it was not measured, or not measured to the end.
     pub trouble: Option<String>,
 }
 
-/// What was measured.
+/// All measurements.
 #[derive(Clone, Debug, Default)]
 pub struct MeasuredTogether {
-    /// In the order of the plan: every statement of every case.
+    /// Measurements of every statement of every case, in the order of the plan.
     pub cases: Vec<Vec<Times>>,
-    /// What each interpreter says of itself.
+    /// Facts that each interpreter reports.
     pub interpreters: Vec<Vec<(String, String)>>,
-    /// The machine.
+    /// Facts about the machine.
     pub facts: Vec<(String, String)>,
 }
 
-/// How far it is.
+/// Progress of the measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct StepTogether<'a> {
-    /// The launch, from 0; none while instructions are counted.
+    /// Index of the process launch; `None` while instructions are counted.
     pub launch: Option<u32>,
-    /// Cases done in this launch.
+    /// Number of cases done in this process launch.
     pub done: usize,
-    /// The case.
+    /// Name of the case.
     pub name: &'a str,
 }
 
-/// Measures all cases, launch after launch. A statement that fails is left out from then on, with the
-/// reason; an error is that an interpreter does not start at all.
+/// Measures all cases in every process launch. A statement that fails is skipped from then on, with
+/// the reason. Returns an error only if an interpreter does not start.
 pub fn measure_together(
     plan: &Together,
     progress: &mut dyn FnMut(StepTogether),
@@ -155,7 +157,7 @@ pub(super) fn measure_with(
         plan.cpus.clone()
     };
     let cpus = Cpus::of(&shared)
-        .map_err(|cpu| Error::Nothing(format!("cannot run on CPU {cpu}: there is none")))?;
+        .map_err(|cpu| Error::Nothing(format!("cannot run on CPU {cpu}: no such CPU")))?;
     let _aside = Aside::step(&shared);
     let mut facts = host::facts();
     let list: Vec<String> = shared.iter().map(usize::to_string).collect();
@@ -181,19 +183,19 @@ pub(super) fn measure_with(
     Ok(session.finish())
 }
 
-/// A statement's place: case and number.
+/// Position of a statement: indices of case and statement.
 type At = (usize, usize);
 
-/// All that is known of a statement so far.
+/// Everything known about a statement so far.
 #[derive(Clone, Default)]
 struct Cell {
     times: Times,
     counted: Counted,
-    /// What a call takes, once known.
+    /// Time of a call, once known.
     call_ns: Option<f64>,
 }
 
-/// An interpreter that runs.
+/// A running interpreter.
 struct Host {
     worker: Worker,
     counters: Option<Counters>,
@@ -207,7 +209,7 @@ struct Session<'a> {
     events: &'a [counters::Event],
     facts: Vec<(String, String)>,
     abouts: Vec<Vec<(String, String)>>,
-    /// One for every interpreter; none while it has to be started.
+    /// One per interpreter; `None` until it is started.
     hosts: Vec<Option<Host>>,
     cells: Vec<Vec<Cell>>,
     order: Order,
@@ -222,7 +224,7 @@ impl Session<'_> {
         for launch in 0..plan.launches {
             self.hosts.clear();
             self.hosts.resize_with(plan.interpreters.len(), || None);
-            // In another order each time: what comes early finds the machine as it is early.
+            // In random order, because the state of the machine changes over a process launch.
             for (done, case) in self.order.next(cases).into_iter().enumerate() {
                 let name = &plan.cases[case].name;
                 progress(StepTogether { launch: Some(launch), done, name });
@@ -249,7 +251,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Measures a case in a launch; a statement that fails is left out and the others begin again.
+    /// Measures a case in one process launch. If a statement fails, it is dropped and the others
+    /// start over.
     fn case_until_done(
         &mut self,
         launch: u32,
@@ -292,7 +295,7 @@ impl Session<'_> {
         let start = || {
             let mut worker = Worker::start(&self.limits, &side, Some(self.cpus), &[])?;
             let counters = Counters::open(self.events, worker.pid());
-            // A statement that is nothing, for what is around all others.
+            // An empty statement, which measures the overhead around all others.
             worker.add(&Statement { code: "pass", setup: "", check: "" }, &[], false)?;
             let clocks = Clocks::of(&mut worker)?;
             let mut counters = match counters {
@@ -311,18 +314,18 @@ impl Session<'_> {
         if let Err(why) = &counters {
             const NAME: &str = "hardware counters";
             if self.facts.iter().all(|(name, _)| name != NAME) {
-                self.facts.push((NAME.into(), format!("none: {why}")));
+                self.facts.push((NAME.into(), format!("not available: {why}")));
             }
         }
         self.hosts[interpreter] = Some(Host { worker, counters: counters.ok(), clocks });
         Ok(())
     }
 
-    /// The interpreter of a statement, with the statement chosen.
+    /// The interpreter of a statement, with this statement selected.
     fn host(&mut self, (case, statement): At, number: u64) -> Result<&mut Host, Trouble> {
         let interpreter = self.plan.cases[case].statements[statement].interpreter;
         let host = self.hosts[interpreter].as_mut();
-        let host = host.ok_or_else(|| Trouble::Plan("has ended already".into()))?;
+        let host = host.ok_or_else(|| Trouble::Plan("has already ended".into()))?;
         host.worker.choose(number);
         Ok(host)
     }
@@ -341,7 +344,7 @@ impl Session<'_> {
             let cleared = host.worker.clear();
             cleared.map_err(|trouble| ((case, live.first().copied().unwrap_or(0)), trouble))?;
         }
-        // Numbers of the statements in their workers.
+        // Indices of the statements in their workers.
         let mut numbers = vec![];
         for &at in &live {
             let StatementTogether { setup, code, .. } = &plan.statements[at];
@@ -364,7 +367,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// What the very first call of every statement takes.
+    /// Time of the very first call of every statement.
     fn first_calls(
         &mut self,
         case: usize,
@@ -385,7 +388,7 @@ impl Session<'_> {
         Ok(firsts)
     }
 
-    /// Whether statements do the same. One that does not fails.
+    /// Compares the results of the statements. A statement with another result fails.
     fn check(&mut self, case: usize, numbers: &[(usize, u64)]) -> Result<(), (At, Trouble)> {
         let plan = &self.plan.cases[case];
         let mut reference: Option<(&str, Value)> = None;
@@ -406,12 +409,12 @@ impl Session<'_> {
                         format!(" at {}", found.at)
                     };
                     return Err(failed(Trouble::Plan(format!(
-                        "gives {}{place} where {name} gives {}",
+                        "returns {}{place} where {name} returns {}",
                         found.second, found.first
                     ))));
                 }
                 Verdict::Unknown(_, what) => {
-                    let words = format!("cannot be compared with {name}: there is {what}");
+                    let words = format!("cannot be compared with {name}: the result is {what}");
                     return Err(failed(Trouble::Plan(words)));
                 }
             }
@@ -419,7 +422,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Finds how long calls take, once.
+    /// Measures the time of a call, once per statement.
     fn time_calls(&mut self, case: usize, numbers: &[(usize, u64)]) -> Result<(), (At, Trouble)> {
         for &(at, number) in numbers {
             if self.cells[case][at].call_ns.is_some() {
@@ -442,7 +445,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Batches of all statements in turn, in random order.
+    /// Runs batches of all statements in turn, in random order.
     fn rounds(
         &mut self,
         case: usize,
@@ -508,8 +511,8 @@ impl Session<'_> {
         self.cells.iter().flatten().any(has)
     }
 
-    /// Counts instructions of every statement on a simulated processor. What cannot be counted is
-    /// said once.
+    /// Counts the instructions of every statement on a simulated CPU. The first failure is added as
+    /// a fact.
     fn count(&mut self, progress: &mut dyn FnMut(StepTogether)) {
         let plan = self.plan;
         for interpreter in 0..plan.interpreters.len() {
@@ -564,7 +567,7 @@ impl Session<'_> {
     }
 }
 
-/// Calls of the next batch where so many are wanted in all.
+/// Number of calls in the next batch, out of `wanted` calls in all.
 fn left(size: Size, batches: &[Batch], wanted: u64) -> u64 {
     let so_far: u64 = batches.iter().map(|batch| batch.calls).sum();
     wanted.saturating_sub(so_far).min(size.calls)

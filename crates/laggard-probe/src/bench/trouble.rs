@@ -1,4 +1,4 @@
-//! Why a side cannot be measured, told so that the name of the side goes before it.
+//! Reasons why a side cannot be measured, worded to follow the name of the side.
 
 use super::worker::SETUP;
 use crate::program::Refusal;
@@ -8,50 +8,51 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// Why a side cannot be measured. Each is a statement about the side: "did not finish …".
+/// A reason why a side cannot be measured. Each message is a predicate of the side: "did not finish
+/// …".
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Trouble {
-    /// There is no such program.
+    /// The program does not exist or cannot be run.
     #[error("cannot start: {0}")]
     Missing(#[from] Refusal),
-    /// The operating system did not start it.
-    #[error("cannot start {}: {step}: {source}", program.display())]
+    /// The operating system did not start the program.
+    #[error("cannot start {}: {step} failed: {source}", program.display())]
     Start {
         /// The program.
         program: PathBuf,
-        /// What the system was asked for.
+        /// The step of the start that failed.
         step: &'static str,
-        /// Its answer.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// It is too slow, or hangs.
+    /// The side is too slow or hangs.
     #[error("did not finish {what} within {}", seconds(limit))]
     Timeout {
-        /// What it was doing.
+        /// The action that it did not finish.
         what: &'static str,
         /// The limit.
         limit: Duration,
     },
-    /// A signal ended it.
+    /// A signal ended the process.
     #[error("was killed by signal {}{}{}", number, name(*number), after(said))]
     Killed {
-        /// The signal.
+        /// Signal number.
         number: i32,
-        /// The end of what it wrote to standard error.
+        /// The last lines that it wrote to standard error.
         said: String,
     },
-    /// It ended.
-    #[error("ended with code {code} {when}{}", after(said))]
+    /// The process exited.
+    #[error("exited with status {code} {when}{}", after(said))]
     Ended {
-        /// Its code.
+        /// Exit status.
         code: i32,
-        /// What it should have done instead.
+        /// The context of the exit, such as "in its first call".
         when: &'static str,
-        /// The end of what it wrote to standard error.
+        /// The last lines that it wrote to standard error.
         said: String,
     },
-    /// Text that is no Python.
+    /// The code is not valid Python.
     #[error("is not valid Python: {0}")]
     Syntax(String),
     /// Python raised an exception.
@@ -59,46 +60,50 @@ pub enum Trouble {
     Raised {
         /// Set-up or statement.
         place: &'static str,
-        /// The last line of Python's words.
+        /// The last line of the traceback.
         last: String,
-        /// All of them.
+        /// The whole traceback.
         traceback: String,
     },
-    /// The connection to its process is broken.
-    #[error("cannot be talked to: {0}")]
+    /// The connection to the process is broken.
+    #[error("failed with an I/O error: {0}")]
     Wire(io::Error),
-    /// What it is told to do makes no sense.
+    /// The plan for the side is inconsistent, or its output is unusable.
     #[error("{0}")]
     Plan(String),
 }
 
-/// Two sides that do not do the same.
+/// Two sides with different results.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "sides {} and {} give different results{}: {} and {}",
     sides.0, sides.1, known(" at ", at), values.0, values.1
 )]
 pub struct Differ {
-    /// What they are called.
+    /// Names of the sides.
     pub sides: (String, String),
-    /// Where in the result; empty is all of it.
+    /// Position in the result; empty for the whole result.
     pub at: String,
-    /// What each gives there.
+    /// The values at this position.
     pub values: (String, String),
 }
 
-/// The exception by which a set-up says that its side cannot do a case.
+/// The exception by which set-up code reports that its side does not support a case.
 const CANNOT: &str = "NotImplementedError";
 
 impl Trouble {
-    /// Why the side cannot do the case, if that is what its set-up says.
+    /// The reason why the side does not support the case, if its set-up code reported that.
     pub fn cannot(&self) -> Option<&str> {
         let Trouble::Raised { place: SETUP, last, .. } = self else { return None };
         let why = last.strip_prefix(CANNOT)?;
-        Some(why.strip_prefix(": ").filter(|why| !why.is_empty()).unwrap_or("it cannot do this"))
+        Some(
+            why.strip_prefix(": ")
+                .filter(|why| !why.is_empty())
+                .unwrap_or("not supported by this side"),
+        )
     }
 
-    /// Of a process that ended when it should not have.
+    /// The trouble of a process that ended unexpectedly.
     pub(super) fn of(status: ExitStatus, when: &'static str, said: String) -> Trouble {
         match status.signal() {
             Some(number) => Trouble::Killed { number, said },
@@ -112,15 +117,15 @@ fn seconds(limit: &Duration) -> String {
 }
 
 fn after(said: &str) -> String {
-    known("; it said:\n", said)
+    known("; standard error:\n", said)
 }
 
-/// Words before a text, if there is one.
+/// The text with a prefix, or an empty string if the text is empty.
 fn known(before: &str, text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("{before}{text}") }
 }
 
-/// A signal's name in brackets, if it is one that ends programs.
+/// The signal name in parentheses, if the signal is one that ends programs.
 fn name(number: i32) -> String {
     let name = match number {
         libc::SIGHUP => "SIGHUP",

@@ -7,36 +7,36 @@ use super::wire::Taken;
 pub(super) enum Value {
     /// `None`.
     Nothing,
-    /// A number that is not in an array.
+    /// A number outside of an array.
     Number(Number),
-    /// A text.
+    /// A string.
     Text(String),
     /// Bytes.
     Bytes(Vec<u8>),
-    /// A list, tuple or (sorted) set.
+    /// A list, tuple or sorted set.
     List(Vec<Value>),
     /// A dictionary, sorted by key.
     Map(Vec<(Value, Value)>),
     /// Numbers of one type.
     Array(Array),
-    /// Something that cannot be compared, and what it is.
+    /// A description of a result that cannot be compared.
     Unknown(String),
 }
 
 /// A number.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Number {
-    /// A whole one.
+    /// An integer.
     Whole(i128),
-    /// A whole one with more digits: whether it is negative, and its bytes, lowest first.
+    /// A larger integer: whether it is negative, and its bytes in little-endian order.
     Long(bool, Vec<u8>),
-    /// One of so many bytes.
+    /// A float, with its size in bytes.
     Float(f64, u8),
-    /// One with an imaginary part, of so many bytes each.
+    /// A complex number, with the size of each part in bytes.
     Complex(f64, f64, u8),
 }
 
-/// Numbers of one type, in the order of C.
+/// Numbers of one type, in C order.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Array {
     pub(super) shape: Vec<u64>,
@@ -46,7 +46,7 @@ pub(super) struct Array {
 }
 
 impl Value {
-    /// None when the description makes no sense.
+    /// Returns `None` if the description is malformed.
     pub(super) fn read(description: &[u8]) -> Option<Value> {
         let mut taken = Taken(description);
         read(&mut taken)
@@ -120,7 +120,7 @@ impl Array {
         (self.kind, self.size) == (other.kind, other.size) && self.data == other.data
     }
 
-    /// The number at a place that exists.
+    /// The number at a valid index.
     pub(super) fn get(&self, at: usize) -> Number {
         let bytes = &self.data[at * self.size..(at + 1) * self.size];
         let mut eight = [0; 8];
@@ -147,7 +147,7 @@ impl Array {
     }
 }
 
-/// A number of 16 bits.
+/// Decodes a 16-bit float.
 fn half(bits: u16) -> f64 {
     let sign = if bits >> 15 == 0 { 1.0 } else { -1.0 };
     let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 0x3ff));

@@ -1,4 +1,4 @@
-//! One side by itself, while it is sampled or its calls are traced.
+//! Runs one side alone while it is sampled or its calls are traced.
 
 use super::case::named;
 use super::plan::{CasePlan, Plan, Runs, SidePlan};
@@ -12,14 +12,14 @@ use std::ffi::{OsStr, OsString};
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
 
-/// No batch is longer, so that time is up when it is.
+/// Maximum length of a batch, so that the time limit is kept.
 const LONGEST_BATCH: Duration = Duration::from_millis(100);
-/// Calls before any is sampled.
+/// Share of the time for calls before sampling starts.
 const WARM: f64 = 0.1;
 
-/// Calls a side again and again for about so long, and samples it. Of a statement only its calls
-/// are kept, not its set-up; of a command, all it does. Returns the samples and the number of
-/// calls.
+/// Calls a side repeatedly for about `time` and samples it. For a statement, only samples of its
+/// calls are kept, not those of its set-up code; for a command, all samples are kept. Returns the
+/// samples and the number of calls.
 pub fn record_side(
     plan: &Plan,
     side: usize,
@@ -29,7 +29,7 @@ pub fn record_side(
 ) -> Result<(Profile, u64), Error> {
     let _group = Group::reserve();
     let is_command = matches!(plan.sides[side].runs, Runs::Command { .. });
-    // Every call of a command is another process.
+    // Every call of a command is a new process.
     let options = Options { children: options.children || is_command, ..options.clone() };
     let mut sampling = Sampling::open(&options)?;
     let mut own = plan.sides[side].clone();
@@ -62,17 +62,17 @@ pub fn record_side(
     Ok((profile, calls))
 }
 
-/// What was counted before some calls of a side, and after.
+/// Call counts before and after some calls of a side.
 pub struct Traced {
-    /// Before.
+    /// Counts before.
     pub before: Calls,
-    /// After.
+    /// Counts after.
     pub after: Calls,
-    /// Calls of the side between.
+    /// Number of calls of the side in between.
     pub calls: u64,
 }
 
-/// Calls a side again and again for about so long, and traces its calls into libraries.
+/// Calls a side repeatedly for about `time` and traces its calls into libraries.
 pub fn trace_side(
     plan: &Plan,
     side: usize,
@@ -94,25 +94,26 @@ pub fn trace_side(
     Ok(Traced { before, after: tracing.so_far(), calls })
 }
 
-/// A side that counts its calls there.
+/// A side with the environment of the tracing agent.
 pub(super) fn traced(side: &SidePlan, tracing: &Tracing) -> SidePlan {
     let mut own = side.clone();
     own.env.extend(tracing.environment(|name| variable(side, name)));
     own
 }
 
-/// An agent that a side should have had in it.
+/// The error that a side did not load an agent.
 pub(super) fn not_loaded(agent: &'static str, side: &SidePlan) -> Error {
-    Error::Unavailable { what: agent, why: format!("side {} ran without it", side.name) }
+    Error::Unavailable { what: agent, why: format!("side {} did not load it", side.name) }
 }
 
-/// A variable that a side has, its own or ours.
+/// The value of an environment variable of a side, its own or inherited.
 fn variable(side: &SidePlan, name: &str) -> Option<OsString> {
     let own = side.env.iter().rev().find(|(own, _)| own == OsStr::new(name));
     own.map(|(_, value)| value.clone()).or_else(|| std::env::var_os(name))
 }
 
-/// When calls began and ended, and how many there were. Says when it begins, after the first.
+/// Runs warm-up calls, calls `begins`, then runs calls for `time`. Returns their start, their end
+/// and their number.
 fn run(
     plan: &Plan,
     side: &SidePlan,

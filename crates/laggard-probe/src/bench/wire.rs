@@ -1,5 +1,5 @@
-//! Messages between the driver and a worker: a length, and that many bytes.
-#![allow(unsafe_code, reason = "sends without a signal when the worker is gone")]
+//! Messages between the driver and a worker: a length followed by that many bytes.
+#![allow(unsafe_code, reason = "send with MSG_NOSIGNAL has no safe interface")]
 
 use super::process::{Event, Process};
 use std::io::{self, Read};
@@ -7,32 +7,32 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
-/// No answer is longer: a result of the largest size that is compared, and words about it.
+/// Maximum length of a response: the largest result that is compared, plus its description.
 const LONGEST: u64 = 80 << 20;
 
 /// One end of a connection.
 pub(super) struct Wire(UnixStream);
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Debug)]
 pub(super) enum Silence {
     /// The worker has ended.
     Ended,
-    /// It did not answer in time.
+    /// The deadline has passed.
     Late,
     /// The connection failed.
     Failed(io::Error),
 }
 
 impl Wire {
-    /// The driver's end, and the worker's.
+    /// Returns the driver's end and the worker's end.
     pub(super) fn pair() -> io::Result<(Wire, UnixStream)> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         Ok((Wire(ours), theirs))
     }
 
-    /// Sends a message and waits for the answer.
+    /// Sends a message and waits for the response.
     pub(super) fn ask(
         &mut self,
         message: &[u8],
@@ -54,7 +54,7 @@ impl Wire {
         self.read(&mut length, process, deadline)?;
         let length = u64::from_le_bytes(length);
         if length > LONGEST {
-            return Err(Silence::Failed(io::Error::other("an answer that makes no sense")));
+            return Err(Silence::Failed(io::Error::other("invalid response")));
         }
         let mut message = vec![0; length as usize];
         self.read(&mut message, process, deadline)?;
@@ -64,7 +64,7 @@ impl Wire {
     fn send(&self, mut bytes: &[u8], process: &Process, deadline: Instant) -> Result<(), Silence> {
         let fd = self.0.as_raw_fd();
         while !bytes.is_empty() {
-            // SAFETY: reads bytes that live through the call.
+            // SAFETY: `bytes` is valid for reads of its length during the call.
             let sent =
                 unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
             if let Ok(sent) = usize::try_from(sent) {
@@ -117,7 +117,7 @@ fn wait(process: &Process, fd: i32, events: i16, deadline: Instant) -> Result<()
     }
 }
 
-/// A message that is written.
+/// Writes a message.
 #[derive(Default)]
 pub(super) struct Written(pub(super) Vec<u8>);
 
@@ -138,7 +138,7 @@ impl Written {
     }
 }
 
-/// A message that is read. None where it is shorter than it should be.
+/// Reads a message. Methods return `None` if the message is too short.
 pub(super) struct Taken<'a>(pub(super) &'a [u8]);
 
 impl<'a> Taken<'a> {

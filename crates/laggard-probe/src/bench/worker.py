@@ -1,8 +1,9 @@
-"""The worker of a bench: runs statements when it is told to, and answers with figures.
+"""The worker of a benchmark: runs statements on request and responds with measurements.
 
-Started with -c and the number of a socket; or alone, with how long and what as words. Runs on
-Python 3.6 and later. Standard input and output are the statement's own. Every message is a length
-(8 bytes) and that many bytes; numbers are little-endian. The driver is src/bench/worker.rs.
+Started with -c and the file descriptor of a socket; or stand-alone ("alone"), with the duration
+and the statement as arguments. Runs on Python 3.6 and later. Standard input and output belong to
+the statement. Every message is a length (8 bytes) followed by that many bytes; numbers are
+little-endian. The driver is src/bench/worker.rs.
 """
 
 
@@ -20,7 +21,7 @@ def _laggard_work():
     import time
     import traceback
 
-    # Taken now, so that a statement that patches a module does not patch the measurement.
+    # Bound here, so that a statement that patches a module does not affect the measurement.
     read, write = os.read, os.write
     clock = getattr(time, "perf_counter_ns", None) or (lambda: int(time.perf_counter() * 1e9))
     getrusage, itself, children = (
@@ -35,7 +36,7 @@ def _laggard_work():
     sys.argv[1:] = []
     is_alone = words[0] == "alone"
     if not is_alone:
-        # Out of the way of a statement that closes the files it knows nothing of.
+        # Moved to a high number, because a statement may close descriptors that it does not own.
         socket = fcntl.fcntl(int(words[0]), fcntl.F_DUPFD, 200)
         os.close(int(words[0]))
         os.set_inheritable(socket, False)
@@ -49,7 +50,7 @@ def _laggard_work():
         while length:
             part = read(socket, min(length, 1 << 20))
             if not part:
-                # The driver is gone.
+                # The driver has ended.
                 os._exit(0)
             parts.append(part)
             length -= len(part)
@@ -65,7 +66,7 @@ def _laggard_work():
                 try:
                     at += write(socket, piece[at : at + (1 << 20)])
                 except OSError as error:
-                    write(2, b"the connection to laggard is broken: %s\n" % str(error).encode())
+                    write(2, b"lost the connection to laggard: %s\n" % str(error).encode())
                     os._exit(1)
 
     def text(words):
@@ -82,7 +83,7 @@ def _laggard_work():
 
         return take
 
-    # What a statement gives, for the driver to compare.
+    # Descriptions of results, which the driver compares.
 
     LARGEST = 64 << 20
     KINDS = {"?": "b", "e": "f", "f": "f", "d": "f", "Zf": "c", "Zd": "c"}
@@ -98,18 +99,18 @@ def _laggard_work():
         def put(piece):
             size[0] += len(piece)
             if size[0] > LARGEST:
-                raise Incomparable("a value of more than 64 MiB")
+                raise Incomparable("a value larger than 64 MiB")
             pieces.append(piece)
 
         def walk(value, depth):
             if depth > 40:
-                raise Incomparable("a value that is nested too deep")
+                raise Incomparable("a value that is nested too deeply")
             if value is None:
                 put(b"N")
             elif isinstance(value, bool):
                 put(b"b" + pack("<B", value))
             elif isinstance(value, int):
-                # Not as text: longer ones may not be written out.
+                # Not as text: Python limits the conversion of large integers to decimal.
                 sign = b"-" if value < 0 else b"+"
                 size_of = (abs(value).bit_length() + 7) // 8
                 put(b"i" + sign + pack("<Q", size_of) + abs(value).to_bytes(size_of, "little"))
@@ -132,7 +133,7 @@ def _laggard_work():
                     walk(key, depth + 1)
                     walk(item, depth + 1)
             elif isinstance(value, (set, frozenset)):
-                # The order of a set means nothing.
+                # Sets are unordered.
                 put(b"l" + pack("<Q", len(value)))
                 try:
                     items = sorted(value)
@@ -154,14 +155,14 @@ def _laggard_work():
                 raise Incomparable("a value of type " + name.replace("builtins.", ""))
             kind = KINDS.get(view.format.lstrip("@=<"))
             if kind is None or view.ndim is None:
-                raise Incomparable("a %s of elements %r" % (name, view.format))
+                raise Incomparable("a %s with elements of format %r" % (name, view.format))
             if view.nbytes > LARGEST:
-                raise Incomparable("a value of more than 64 MiB")
+                raise Incomparable("a value larger than 64 MiB")
             put(b"a" + kind.encode() + pack("<BQ", view.itemsize, view.ndim))
             put(b"".join(pack("<Q", length) for length in view.shape))
             put(pack("<Q", view.nbytes))
             if view.c_contiguous and view.nbytes:
-                # Without a copy, so that the most memory ever used stays the statement's.
+                # Without a copy, so that peak memory stays that of the statement.
                 put(view.cast("B"))
             else:
                 put(view.tobytes())
@@ -172,8 +173,8 @@ def _laggard_work():
             return [b"x" + text(why)]
         return pieces
 
-    # The statement and its set-up become one generator: variables of the set-up are its local
-    # variables, as with timeit, and stay from batch to batch.
+    # The statement and its set-up code become one generator. As with timeit, variables of the
+    # set-up code are local variables; they persist between batches.
 
     FRAME = """
 def statement(_laggard_clock):
@@ -198,7 +199,7 @@ def statement(_laggard_clock):
         return ast.copy_location(ast.Assign(targets=[target], value=value), node)
 
     def once(body):
-        """The statement with its value kept: that of a last expression or of a last assignment."""
+        """The statement, with the value of its last expression or assignment stored."""
         last = body[-1] if body else None
         if isinstance(last, ast.Expr):
             return body[:-1] + [assign(last, last.value)]
@@ -222,8 +223,8 @@ def statement(_laggard_clock):
         return compile(ast.fix_missing_locations(tree), "<statement>", "exec")
 
     def parsed(source, name):
-        # Compiled on its own first, which finds `return` and `break` where there is nothing to
-        # return from, and gives errors the lines of the user.
+        # Compiled separately first: this detects `return` and `break` outside of functions and
+        # loops, and error messages then refer to the user's lines.
         compile(source, name, "exec", dont_inherit=True)
         return ast.parse(source, name)
 
@@ -239,7 +240,7 @@ def statement(_laggard_clock):
             except (ValueError, SyntaxError):
                 names[name] = value
         body, tree = parsed(setup, "<setup>").body, parsed(statement, "<statement>")
-        # What is compared with other sides, where it is not what the statement gives.
+        # Expression that is compared with other sides instead of the value of the statement.
         check = parsed(check, "<check>") if check else None
         parameters = [
             ast.parse("%s = globals()[%r]" % (name, name)).body[0]
@@ -249,7 +250,7 @@ def statement(_laggard_clock):
         try:
             code = build(parameters + body, tree, check)
         except SyntaxError:
-            # A set-up that only a module can have, as `from math import *`.
+            # Set-up code that is only valid in a module, such as `from math import *`.
             exec(compile(setup, "<setup>", "exec", dont_inherit=True), names)
             code = build([], tree, check)
         exec(code, names)
@@ -268,11 +269,11 @@ def statement(_laggard_clock):
         send(kind + text((last[-1] if last else "") + where) + text(without_us(lines)))
 
     def without_us(lines):
-        """A traceback without the worker's own frames."""
+        """The traceback without the worker's own frames."""
         return "".join(line for line in lines if 'File "<string>"' not in line)
 
     def is_foreign(name, module):
-        """Whether a module is not of Python itself."""
+        """Whether a module is not part of the standard library."""
         known = getattr(sys, "stdlib_module_names", None)
         if known is None:
             return "-packages" in (getattr(module, "__file__", None) or "")
@@ -292,14 +293,15 @@ def statement(_laggard_clock):
         return found[:15]
 
     def asking():
-        """A function that asks callgrind: instructions that do nothing on a real processor."""
+        """A function that sends requests to callgrind: instructions that have no effect on a real CPU."""
         import ctypes
         import mmap
         import platform
 
         if platform.machine() != "x86_64":
-            raise RuntimeError("counting is not known on " + platform.machine())
-        # rax: the request; four rotations of rdi and `xchg rbx, rbx`; the answer is in rdx.
+            raise RuntimeError("counting instructions is not supported on " + platform.machine())
+        # rdi holds the request, which is copied to rax; then come four rotations of rdi and `xchg
+        # rbx, rbx`; the response is in rdx.
         code = "4889f8 31d2 48c1c703 48c1c70d 48c1c73d 48c1c733 4887db 4889d0 c3"
         page = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
         page.write(bytes(bytearray.fromhex(code)))
@@ -312,7 +314,7 @@ def statement(_laggard_clock):
         def ask(name):
             return function(ctypes.addressof(requests[name]))
 
-        # The page goes with the function.
+        # Keeps the page alive as long as the function.
         ask.page = page
         return ask
 
@@ -320,7 +322,7 @@ def statement(_laggard_clock):
         if not asked:
             asked.append(asking())
         ask = asked[0]
-        # A collection of garbage would count as calls.
+        # Garbage collection would be counted as part of the calls.
         was_collecting = collecting()
         dont_collect()
         ask("start")
@@ -329,7 +331,7 @@ def statement(_laggard_clock):
         inner.send(repeat(None, 0))
         ask("dump")
         inner.send(repeat(None, calls))
-        # Counting goes on: to stop and start again would throw away all simulated code.
+        # Instrumentation stays on: stopping it would discard all translated code.
         ask("dump")
         if was_collecting:
             collect()
@@ -339,7 +341,7 @@ def statement(_laggard_clock):
         return [used[at] + of_children[at] for at in (0, 1, 6, 7, 14, 15)]
 
     def alone(seconds, times, *rest):
-        """Calls a statement so long or so often, for a recorder."""
+        """Calls a statement for a given time or a given number of times, for a recorder."""
         try:
             inner, keep_gc = prepare(iter(rest).__next__)
             if not keep_gc:
@@ -358,7 +360,7 @@ def statement(_laggard_clock):
 
     if is_alone:
         return alone(*words[1:])
-    # Requests name a statement by its number, in the order of set-up.
+    # Requests refer to statements by their index, in the order of set-up.
     statements, keep_gc, asked = [], False, []
     send(b"H")
     while True:
@@ -377,7 +379,7 @@ def statement(_laggard_clock):
                 (number,) = unpack("<Q", request[1:])
                 value = statements[number].send(None)
                 if value is nothing:
-                    pieces = [b"x" + text("nothing: the statement has no value")]
+                    pieces = [b"x" + text("no value")]
                 else:
                     pieces = describe(value)
                 send(b"V", *pieces)
@@ -391,8 +393,7 @@ def statement(_laggard_clock):
             else:
                 number, calls, lead = unpack("<QQQ", request[1:])
                 inner = statements[number]
-                # As timeit does: a collection of all garbage in the middle of a batch is noise
-                # that other code made.
+                # As timeit does: a garbage collection within a batch is noise caused by other code.
                 was_collecting = collecting()
                 if not keep_gc:
                     dont_collect()

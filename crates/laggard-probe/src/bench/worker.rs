@@ -1,9 +1,9 @@
-//! A side that is a Python statement: its process, and what is said to it. Several statements may
+//! A side that is a Python statement: its process and the requests to it. Several statements may
 //! share a process.
 //!
-//! The process is started once and stays. It waits to be told what to do, so it does nothing while
-//! another side is measured; one that has more threads than one is stopped as well, as those may
-//! wait by spinning.
+//! The process is started once and stays alive. It waits for requests, so it is idle while another
+//! side is measured. A process with several threads is also stopped meanwhile, because its threads
+//! may spin.
 
 use super::pin::Cpus;
 use super::plan::{CasePlan, Plan, SidePlan};
@@ -23,13 +23,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 pub(super) const SCRIPT: &str = include_str!("worker.py");
-/// The number of the connection in the worker: the first after the standard ones.
+/// File descriptor of the connection in the worker: the first one after the standard streams.
 const SOCKET: &str = "3";
 
 pub(super) const SETUP: &str = "its set-up";
 const CALL: &str = "a call";
 
-/// A worker that has run its set-ups.
+/// A worker process.
 pub(super) struct Worker {
     process: Option<Process>,
     wire: Wire,
@@ -37,23 +37,23 @@ pub(super) struct Worker {
     timeout: Duration,
     is_stopped: bool,
     has_threads: bool,
-    /// How many statements it has, and which of them is run.
+    /// Number of statements, and index of the selected one.
     statements: u64,
     current: u64,
 }
 
-/// Python that is timed.
+/// A statement with its set-up code.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Statement<'a> {
     pub(super) code: &'a str,
     pub(super) setup: &'a str,
-    /// What is compared with others; empty is what the statement gives.
+    /// Expression whose value is compared; if empty, the value of the statement is compared.
     pub(super) check: &'a str,
 }
 
 impl Worker {
-    /// Starts the interpreter, with these words before its own, and hears from it before anything
-    /// of the user's has run.
+    /// Starts the interpreter, prefixed with the words `under`, and waits until it is ready. No
+    /// user code has run by then.
     pub(super) fn start(
         plan: &Plan,
         side: &SidePlan,
@@ -67,7 +67,7 @@ impl Worker {
         let env = side::environment(plan, side);
         let start = |step, source| Trouble::Start { program: program.clone(), step, source };
         let launch = Launch::new(&program, &words, &env, side.directory.as_deref(), cpus)
-            .map_err(|source| start("its words", source))?;
+            .map_err(|source| start("passing its arguments", source))?;
         let (wire, theirs) = Wire::pair().map_err(Trouble::Wire)?;
         let said = Said::new().map_err(Trouble::Wire)?;
         let nowhere = side::nowhere().map_err(Trouble::Wire)?;
@@ -91,11 +91,11 @@ impl Worker {
             statements: 0,
             current: 0,
         };
-        worker.hear(None, "before it could be told what to do")?;
+        worker.hear(None, "before it was ready")?;
         Ok(worker)
     }
 
-    /// Runs the set-up of its one statement.
+    /// Runs the set-up code of its only statement.
     pub(super) fn set_up(
         &mut self,
         plan: &Plan,
@@ -107,7 +107,7 @@ impl Worker {
         self.add(&statement, &case.parameters, plan.collect_garbage).map(|_| ())
     }
 
-    /// Runs the set-up of one more statement, which is the current one then; says its number.
+    /// Runs the set-up code of another statement, selects the statement and returns its index.
     pub(super) fn add(
         &mut self,
         statement: &Statement,
@@ -129,37 +129,37 @@ impl Worker {
         Ok(self.current)
     }
 
-    /// Runs this statement from now on.
+    /// Selects the statement that later calls run.
     pub(super) fn choose(&mut self, statement: u64) {
         self.current = statement;
     }
 
-    /// Forgets all statements.
+    /// Removes all statements.
     pub(super) fn clear(&mut self) -> Result<(), Trouble> {
         self.hear(Some((b"D", CALL)), "between statements")?;
         (self.statements, self.current) = (0, 0);
         Ok(())
     }
 
-    /// Whether it can be told anything.
+    /// Whether the process can still receive requests.
     pub(super) fn is_alive(&self) -> bool {
         self.process.is_some()
     }
 
-    /// Runs some calls, then some around which callgrind is asked for counts, if it runs under that.
+    /// Runs some calls, then some whose instructions callgrind counts, if the worker runs under it.
     pub(super) fn count(&mut self, calls: u64, lead: u64) -> Result<(), Trouble> {
         let message = Written::new(b'C').number(self.current).number(calls).number(lead);
         self.hear(Some((&message.0, CALL)), "before a call was counted").map(|_| ())
     }
 
-    /// Asks, if there is something to ask (and what for), and hears the answer.
+    /// Sends a request, if any, and waits for the response.
     fn hear(
         &mut self,
         request: Option<(&[u8], &'static str)>,
         when: &'static str,
     ) -> Result<Vec<u8>, Trouble> {
         let Some(process) = &self.process else {
-            return Err(Trouble::Plan("has ended already".into()));
+            return Err(Trouble::Plan("has already ended".into()));
         };
         if self.is_stopped {
             process.signal(libc::SIGCONT);
@@ -168,7 +168,7 @@ impl Worker {
         let deadline = Instant::now() + self.timeout;
         let (answer, what) = match request {
             Some((message, what)) => (self.wire.ask(message, process, deadline), what),
-            None => (self.wire.hear(process, deadline), "its start"),
+            None => (self.wire.hear(process, deadline), "its start-up"),
         };
         match answer {
             Ok(answer) => understood(&answer, what).map(|()| answer),
@@ -176,33 +176,33 @@ impl Worker {
         }
     }
 
-    /// Why it is silent. It is ended.
+    /// Explains why there is no response, and ends the process.
     fn ended(&mut self, silence: Silence, what: &'static str, when: &'static str) -> Trouble {
         let Some(process) = self.process.take() else {
-            return Trouble::Plan("has ended already".into());
+            return Trouble::Plan("has already ended".into());
         };
         match silence {
             Silence::Late => Trouble::Timeout { what, limit: self.timeout },
             Silence::Failed(error) => Trouble::Wire(error),
             Silence::Ended => {
-                // One that has closed the connection may live on.
+                // A process that closed the connection may still be running.
                 if !process.has_ended_by(Instant::now() + Duration::from_secs(1)) {
-                    return Trouble::Plan("has closed the connection to its driver".into());
+                    return Trouble::Plan("closed its connection to laggard".into());
                 }
                 Trouble::of(process.end().status, when, self.said.tail())
             }
         }
     }
 
-    /// Whether the system gives the process the same addresses every time.
+    /// Whether the address space of the process is randomized.
     fn addresses(&self) -> Option<&'static str> {
         let pid = self.process.as_ref()?.pid();
         let personality = std::fs::read_to_string(format!("/proc/{pid}/personality")).ok()?;
         let flags = i32::from_str_radix(personality.trim(), 16).ok()?;
-        Some(if flags & libc::ADDR_NO_RANDOMIZE != 0 { "the same in every run" } else { "random" })
+        Some(if flags & libc::ADDR_NO_RANDOMIZE != 0 { "not randomized" } else { "randomized" })
     }
 
-    /// A line of what the system knows of the process.
+    /// A number from `/proc/PID/status`.
     fn status(&self, name: &str) -> Option<u64> {
         let pid = self.process.as_ref()?.pid();
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
@@ -215,8 +215,8 @@ impl Runner for Worker {
     fn value(&mut self) -> Result<Value, Trouble> {
         let answer = self
             .hear(Some((&Written::new(b'V').number(self.current).0, CALL)), "in its first call")?;
-        // The copy that was sent is not the statement's memory. Where the system does not let the
-        // highest mark be reset, it stays in it.
+        // The copy that was sent does not belong to the statement's memory. If the system does not
+        // allow resetting the peak, the copy stays included.
         if let Some(process) = &self.process {
             let _ = std::fs::write(format!("/proc/{}/clear_refs", process.pid()), "5");
         }
@@ -225,7 +225,7 @@ impl Runner for Worker {
 
     fn run(&mut self, calls: u64, lead: u64) -> Result<Batch, Trouble> {
         let message = Written::new(b'R').number(self.current).number(calls).number(lead);
-        let answer = self.hear(Some((&message.0, CALL)), "before a call was done")?;
+        let answer = self.hear(Some((&message.0, CALL)), "before a call finished")?;
         let mut taken = Taken(&answer[1..]);
         let mut next = || taken.number().ok_or_else(nonsense);
         Ok(Batch {
@@ -292,7 +292,7 @@ impl Runner for Worker {
     }
 }
 
-/// Whether an answer is one, or says that Python failed.
+/// Checks whether the response is valid or reports a Python error.
 fn understood(answer: &[u8], what: &'static str) -> Result<(), Trouble> {
     let place = if what == SETUP { SETUP } else { "its statement" };
     let mut taken = Taken(answer);
@@ -309,5 +309,5 @@ fn understood(answer: &[u8], what: &'static str) -> Result<(), Trouble> {
 }
 
 fn nonsense() -> Trouble {
-    Trouble::Wire(io::Error::other("an answer that makes no sense"))
+    Trouble::Wire(io::Error::other("invalid response"))
 }

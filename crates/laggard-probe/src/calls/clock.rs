@@ -1,12 +1,12 @@
-//! What a tick of the processor's time stamp counter is in nanoseconds, measured over a run.
-#![allow(unsafe_code, reason = "reads the time stamp counter")]
+//! Converts ticks of the time stamp counter to nanoseconds, at a rate measured over the run.
+#![allow(unsafe_code, reason = "reading the time stamp counter has no safe interface")]
 
 use std::time::{Duration, Instant};
 
-/// Shortest time over which the rate is measured.
+/// Minimum time over which the rate is measured.
 const SHORTEST: Duration = Duration::from_millis(10);
 
-/// Started with the run.
+/// The clocks at the start of the run.
 pub(super) struct Clock(Moment);
 
 #[derive(Clone, Copy)]
@@ -15,11 +15,11 @@ struct Moment {
     time: Instant,
 }
 
-/// Nanoseconds a tick.
+/// Nanoseconds per tick.
 #[derive(Clone, Copy)]
 pub(super) struct Rate(f64);
 
-/// Whether the kernel did not have to fall back to a slow clock because the counter is unsteady.
+/// Whether the kernel trusts the counter, i.e. has not switched to a slow clock source.
 pub(super) fn is_trusted() -> bool {
     let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     !std::fs::read_to_string(path)
@@ -43,10 +43,10 @@ impl Clock {
 }
 
 impl Moment {
-    /// Both clocks at once: the pair that was read quickest of some.
+    /// Reads both clocks at the same time: the fastest pair of several readings.
     fn now() -> Moment {
         let read = || {
-            // SAFETY: every x86-64 processor has it.
+            // SAFETY: every x86-64 CPU supports `rdtsc`.
             let before = unsafe { core::arch::x86_64::_rdtsc() };
             let time = Instant::now();
             // SAFETY: as above.

@@ -1,12 +1,11 @@
-//! Runs a program and counts and times its calls across library borders.
+//! Runs a program and counts and times its calls between libraries.
 //!
-//! You give a command and what to trace; you get [`Calls`], whatever way the program ended. The
-//! counting is done inside the program by the agent *calls*, which the dynamic linker loads because
-//! `LD_AUDIT` names it. Functions of callers are not yet named: frames have a module and an
-//! address.
+//! The input is a command and what to trace; the output is [`Calls`], however the program ended.
+//! The *calls* agent counts inside the program; the dynamic linker loads it because `LD_AUDIT`
+//! names it. Callers are not symbolized: frames have a module and an address.
 //!
-//! What is not seen: calls inside a library that do not go through its table of symbols, calls
-//! through function pointers kept in data, and programs that are linked statically.
+//! Not visible are calls inside a library that bypass its symbol table, calls through function
+//! pointers stored in data, and statically linked programs.
 
 mod clock;
 mod read;
@@ -27,27 +26,27 @@ use std::path::PathBuf;
 
 /// What to trace.
 ///
-/// A pattern with `*` or `?` must match the whole name. Without them, a pattern of modules may be
-/// any part of the file's name and a pattern of functions is the whole name.
+/// A pattern with `*` or `?` must match the whole name. Otherwise, a module pattern matches any
+/// part of the file name, and a function pattern must equal the whole name.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Libraries that are called.
+    /// Called libraries.
     pub libraries: Vec<String>,
-    /// Modules that call.
+    /// Calling modules.
     pub from: Vec<String>,
-    /// Functions that are called.
+    /// Called functions.
     pub functions: Vec<String>,
-    /// How many of the first integer arguments to keep, 0 to 6. Slows every traced call.
+    /// Number of integer arguments to record, 0 to 6. Slows down every traced call.
     pub arguments: usize,
-    /// Trace programs that the program starts too. Processes that it forks are traced anyway.
+    /// Also trace programs that the program starts. Processes that it forks are always traced.
     pub children: bool,
-    /// Of this many calls, the whole stack of one is kept; 0 for none.
+    /// Record the full stack of one in this many calls; 0 records none.
     pub stack_every: u32,
-    /// Most memory for counts, in bytes.
+    /// Maximum memory for counts, in bytes.
     pub memory: u64,
-    /// Processors to run on; none means all.
+    /// CPUs to run on; empty means all.
     pub cpus: Vec<usize>,
-    /// Whether the program's own output goes nowhere.
+    /// Whether the output of the program is discarded.
     pub quiet: bool,
 }
 
@@ -67,11 +66,11 @@ impl Default for Options {
     }
 }
 
-/// Bytes set aside for thread storage of libraries; glibc's own habit is 512 (its bug 31991). They
-/// are taken from every thread's stack, so more would break threads with small ones.
+/// Bytes reserved for the static TLS of libraries; glibc's default is 512 (its bug 31991). They are
+/// taken from every thread's stack, so a larger value would break threads with small stacks.
 const STATIC_TLS: usize = 32768;
 
-/// Runs a command to its end with its calls traced.
+/// Runs a command to its end and traces its calls.
 pub fn trace(command: &[OsString], options: &Options) -> Result<(Calls, Ended), Error> {
     let program = program::check(command)?;
     let tracing = Tracing::open(options)?;
@@ -100,14 +99,14 @@ pub fn trace(command: &[OsString], options: &Options) -> Result<(Calls, Ended), 
     }
     let mut calls = read::calls(&tracing.shared, &tracing.clock.rate(), stacks);
     if !clock::is_trusted() {
-        let warning = "the kernel does not trust the processor's clock: times may be wrong";
+        let warning = "the kernel marked the TSC as unreliable: times may be wrong";
         calls.profile.quality.warnings.push(warning.into());
     }
-    calls.profile.about = started.about(&ended, duration, "agent, stubs between libraries");
+    calls.profile.about = started.about(&ended, duration, "agent, calls between libraries");
     Ok((calls, ended))
 }
 
-/// A place to count calls in, for programs that are started with its environment.
+/// Shared memory in which programs that are started with its environment count calls.
 pub(crate) struct Tracing {
     agent: PathBuf,
     shared: Shared,
@@ -123,7 +122,7 @@ impl Tracing {
         Ok(Tracing { agent, shared: Shared::create(options)?, clock: Clock::start() })
     }
 
-    /// Variables that a program needs, by what it would have had.
+    /// Environment variables that a program needs, based on their previous values.
     pub(crate) fn environment(
         &self,
         old: impl Fn(&str) -> Option<OsString>,
@@ -135,18 +134,18 @@ impl Tracing {
         ]
     }
 
-    /// Whether any program had the agent loaded.
+    /// Whether any program has loaded the agent.
     pub(crate) fn was_loaded(&self) -> bool {
         self.shared.said_hello()
     }
 
-    /// Calls so far.
+    /// The calls so far.
     pub(crate) fn so_far(&self) -> Calls {
         read::calls(&self.shared, &self.clock.rate(), Stacks::default())
     }
 }
 
-/// The agent after auditors that are there already.
+/// Appends the agent to existing auditors.
 fn joined(old: Option<OsString>, agent: &OsStr) -> OsString {
     match old {
         Some(mut list) if !list.is_empty() => {
@@ -158,8 +157,8 @@ fn joined(old: Option<OsString>, agent: &OsStr) -> OsString {
     }
 }
 
-/// With an auditor, glibc lays out the storage of the first thread before it knows the libraries
-/// that a program links, and those with much of it fail to load unless more is set aside.
+/// With an auditor, glibc lays out the TLS of the first thread before it knows the libraries that a
+/// program links. Libraries with much static TLS then fail to load, unless more is reserved.
 fn tunables(old: Option<OsString>) -> OsString {
     const NAME: &str = "glibc.rtld.optional_static_tls";
     match old {
@@ -179,7 +178,7 @@ mod tests {
     use crate::program::Refusal;
 
     #[test]
-    fn other_auditors_stay() {
+    fn existing_auditors_are_kept() {
         let check = |old: Option<&str>| joined(old.map(OsString::from), OsStr::new("/a.so"));
         assert_eq!(check(None), "/a.so");
         assert_eq!(check(Some("")), "/a.so");
@@ -187,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn other_tunables_stay() {
+    fn existing_tunables_are_kept() {
         let check = |old: &str| tunables(Some(old.into())).into_string().unwrap();
         assert_eq!(check(""), "glibc.rtld.optional_static_tls=32768");
         assert_eq!(check("a=1"), "a=1:glibc.rtld.optional_static_tls=32768");

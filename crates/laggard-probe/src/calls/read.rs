@@ -1,4 +1,4 @@
-//! From the shared file to evidence.
+//! Converts the shared file to evidence.
 
 use super::clock::Rate;
 use super::shared::Shared;
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-/// All that was counted.
+/// All counted calls.
 pub(super) fn calls(shared: &Shared, rate: &Rate, stacks: Stacks) -> Calls {
     let Stacks { profile, interner } = stacks;
     let mut reader = Reader {
@@ -37,7 +37,7 @@ struct Reader<'a> {
     calls: Calls,
     interner: Interner,
     objects: Vec<Object>,
-    /// By number of the symbol: the number of the function, unless it is not traced.
+    /// Function index by symbol index; `None` if the function is not traced.
     functions: Vec<Option<u32>>,
 }
 
@@ -51,7 +51,7 @@ struct Object {
 }
 
 impl Reader<'_> {
-    /// Lets the events of kept stacks be the functions.
+    /// Replaces the symbols in the events of recorded stacks by functions.
     fn stacks(&mut self) {
         let profile = &mut self.calls.profile;
         let functions = &self.functions;
@@ -75,7 +75,7 @@ impl Reader<'_> {
             let path = self.shared.text(row.path.load(Relaxed), row.path_size.load(Relaxed));
             let path = if ready == 0 { String::new() } else { absolute(path) };
             let path = self.calls.profile.texts.add(&path);
-            // A module whose stacks were followed is known already.
+            // Modules that occur in recorded stacks already exist.
             let known = self.calls.profile.modules.iter().find(|module| module.path == path);
             let module = known.cloned().unwrap_or(Module { path, id: 0 });
             self.objects.push(Object {
@@ -166,7 +166,8 @@ impl Reader<'_> {
                 }
             }
             if is_used && number != new {
-                // Of a thread whose stacks were followed the kernel may have told nothing any more.
+                // The stack collector may have seen this thread when its name was no longer
+                // available.
                 let (pid, tid, process) = key;
                 threads.insert(key, number);
                 let known = &mut self.calls.profile.threads[number as usize];
@@ -181,7 +182,7 @@ impl Reader<'_> {
         self.uncounted();
     }
 
-    /// Calls for which no table had room, by function alone.
+    /// Calls that did not fit in any table, by function only.
     fn uncounted(&mut self) {
         let unknown = Frame {
             kind: FrameKind::Native,
@@ -239,7 +240,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The frame of a call, by the address it returns to.
+    /// The frame of a call, by its return address.
     fn frame(&mut self, image: u32, place: u64) -> u32 {
         let call = place.wrapping_sub(1);
         let found = (place != 0).then(|| self.object_of(image, call)).flatten();
@@ -252,7 +253,7 @@ impl Reader<'_> {
         self.interner.frame(&mut self.calls.profile, frame)
     }
 
-    /// The object that holds an address, in the image or in those it was forked from.
+    /// The object that contains an address, in the image or in those it was forked from.
     fn object_of(&self, mut image: u32, address: u64) -> Option<&Object> {
         let holds = |object: &&Object, image| {
             object.image == image && (object.start..object.end).contains(&address)
@@ -274,7 +275,7 @@ impl Reader<'_> {
         row.map_or(0, |row| row.parent.load(Relaxed))
     }
 
-    /// The name of an image's program: that of its first object.
+    /// The program name of an image: that of its first object.
     fn program(&mut self, image: u32) -> u32 {
         let mut first = image;
         while self.parent(first) != 0 && self.parent(first) < first {
@@ -331,20 +332,20 @@ impl Reader<'_> {
         };
         warn(
             header.arguments_lost.load(Relaxed),
-            "calls had arguments for which there was no room",
+            "calls without recorded arguments: the argument table was full",
         );
         warn(
             u64::from(header.unpatched.load(Relaxed)),
-            "slots of functions could not be redirected; calls through them are not counted",
+            "function slots could not be redirected; calls through them are not counted",
         );
         warn(
             u64::from(header.count_only.load(Relaxed)),
-            "processes loaded greenlet, which moves stacks: from then on calls were counted and not \
-             timed",
+            "processes loaded greenlet, which moves stacks: from then on calls were counted but \
+             not timed",
         );
         warn(
             u64::from(header.no_wipe.load(Relaxed)),
-            "processes could not be told from those they forked",
+            "processes could not be distinguished from their forks",
         );
     }
 }
@@ -366,7 +367,7 @@ fn add(sum: &mut CallRow, row: CallRow) {
     }
 }
 
-/// A library may be named as it was asked for, relative to where the program began.
+/// The path of a library may be relative to the directory in which the program started.
 fn absolute(path: String) -> String {
     if !path.contains('/') || path.starts_with('/') {
         return path;

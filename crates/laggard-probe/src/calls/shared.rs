@@ -1,5 +1,5 @@
-//! The file that traced processes count in.
-#![allow(unsafe_code, reason = "memory shared with the traced processes")]
+//! The shared file in which traced processes count calls.
+#![allow(unsafe_code, reason = "shared memory has no safe interface")]
 
 use super::Options;
 use crate::error::Error;
@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use tempfile::NamedTempFile;
 
-/// The file, mapped; it is removed at the end.
+/// The mapped file, which is removed on drop.
 pub(super) struct Shared {
     file: NamedTempFile,
     map: MmapRaw,
@@ -34,7 +34,7 @@ impl Shared {
         Ok(shared)
     }
 
-    /// In memory if there is room for the fixed part, else where temporary files are.
+    /// In `/dev/shm` if there is room for the fixed part, otherwise in the temporary directory.
     fn allocate(memory: u64, arguments: bool) -> io::Result<Shared> {
         let mut file = None;
         let fixed =
@@ -66,16 +66,17 @@ impl Shared {
     }
 
     pub(super) fn tables(&self) -> &Tables {
-        // SAFETY: the mapping is larger, aligned to a page, and any bytes are valid atomics.
+        // SAFETY: the mapping is larger than `Tables` and page-aligned, and `Tables` consists of
+        // atomics, for which any bytes are valid.
         unsafe { &*self.map.as_ptr().cast::<Tables>() }
     }
 
-    /// Whether any process loaded the agent.
+    /// Whether any process has loaded the agent.
     pub(super) fn said_hello(&self) -> bool {
         self.tables().header.images.load(Acquire) != 0
     }
 
-    /// The text that a row points to.
+    /// The text that a row refers to.
     pub(super) fn text(&self, start: u32, size: u32) -> String {
         let end = start.saturating_add(size) as usize;
         let cells = self.tables().texts.get(start as usize..end).unwrap_or_default();
@@ -83,10 +84,10 @@ impl Shared {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// The entries of a thread, by the offset of its first chunk.
+    /// The entries of a thread, starting at the offset of its first chunk.
     pub(super) fn entries(&self, first: u64) -> impl Iterator<Item = &Entry> {
         let mut next = first;
-        // As many chunks as fit in the file: a damaged chain must end.
+        // Bounded by the number of chunks that fit in the file, so that a damaged chain ends.
         let most = self.map.len() / size_of::<Chunk>();
         std::iter::from_fn(move || {
             let chunk: &Chunk = self.at(next)?;
@@ -101,28 +102,29 @@ impl Shared {
         .flatten()
     }
 
-    /// What is at an offset after the fixed part, if that is in the file.
+    /// The value at an offset after the fixed part, if it lies within the file.
     fn at<T>(&self, offset: u64) -> Option<&T> {
         let end = offset.checked_add(size_of::<T>() as u64)?;
         let is_inside = offset >= size_of::<Tables>() as u64 && end <= self.map.len() as u64;
         if !is_inside || !offset.is_multiple_of(align_of::<T>() as u64) {
             return None;
         }
-        // SAFETY: inside the mapping and aligned; only types made of atomics are asked for.
+        // SAFETY: inside the mapping and aligned; `T` is only instantiated with types made of
+        // atomics.
         Some(unsafe { &*self.map.as_ptr().add(offset as usize).cast::<T>() })
     }
 }
 
-/// Makes the first bytes of a file present, so that writing them cannot fail later.
+/// Allocates the first bytes of a file, so that writing them cannot fail later.
 fn reserve(file: &NamedTempFile, bytes: u64) -> io::Result<()> {
-    // SAFETY: a file of our own.
+    // SAFETY: the descriptor is open, and the call accesses no memory.
     match unsafe { libc::posix_fallocate(file.as_file().as_raw_fd(), 0, bytes as i64) } {
         0 => Ok(()),
         error => Err(io::Error::from_raw_os_error(error)),
     }
 }
 
-/// Writes patterns one after the other, each with a zero; None when they are too long.
+/// Writes null-terminated patterns one after the other; `None` if they are too long.
 fn fill(cells: &[AtomicU8; PATTERNS], patterns: &[String]) -> Option<()> {
     let bytes: Vec<u8> = patterns
         .iter()

@@ -1,4 +1,4 @@
-//! Whole stacks of some calls, which come through the sampler's ring.
+//! Full stacks of some calls, received through the sampler's ring.
 
 use super::shared::Shared;
 use crate::child::{Child, Ended};
@@ -12,26 +12,26 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::*;
 use std::time::Duration;
 
-/// A profile of calls: the event of a sample is the number of a symbol, its weight the number of
-/// calls that it stands for.
+/// A profile of calls: the event of a sample is the index of a symbol, its weight the number of
+/// calls that it represents.
 #[derive(Default)]
 pub(super) struct Stacks {
     pub(super) profile: Profile,
     pub(super) interner: Interner,
 }
 
-/// Bytes of the ring.
+/// Size of the ring in bytes.
 const RING: u64 = 4 << 20;
-/// Most of a stack that is copied.
+/// Maximum stack bytes copied per sample.
 const STACK: u64 = 64 << 10;
 
-/// Makes the ring, and tells the agent of it.
+/// Creates the ring and publishes it to the agent.
 pub(super) fn open(shared: &Shared, every: u32) -> Result<Arc<SharedFile>, Error> {
     let ring = SharedFile::create(RING).map_err(Error::Shared)?;
     ring.header().stack_size.store(STACK, Relaxed);
     let header = &shared.tables().header;
     let path = ring.path().as_os_str().as_bytes();
-    // Its last byte stays zero; a path that long is none of ours.
+    // The last byte stays zero. Paths of rings are shorter than the field.
     for (cell, byte) in header.ring.iter().zip(path.iter().take(header.ring.len() - 1)) {
         cell.store(*byte, Relaxed);
     }
@@ -39,7 +39,7 @@ pub(super) fn open(shared: &Shared, every: u32) -> Result<Arc<SharedFile>, Error
     Ok(Arc::new(ring))
 }
 
-/// Takes stacks until the program has ended.
+/// Collects stacks until the program has ended.
 pub(super) fn collect(ring: &SharedFile, child: &Child) -> (Ended, Stacks) {
     let event = Event { name: "calls".into(), unit: Unit::Count };
     let mut collector = Collector::new(monotonic_ns(), event, 1);

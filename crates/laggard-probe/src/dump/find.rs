@@ -1,4 +1,4 @@
-//! The interpreter of a process: its version and where its objects are.
+//! Finds the Python interpreter of a process: its version and the addresses of its objects.
 
 use super::layout::Lists;
 use super::memory::Remote;
@@ -8,7 +8,7 @@ use laggard_symbols::{AddressSpace, Elf, Modules};
 use object::{Object, ObjectSymbol};
 use std::path::Path;
 
-/// A Python in a process.
+/// A Python interpreter in a process.
 pub(super) struct Python {
     pub(super) interpreter: Interpreter,
     pub(super) lists: Lists,
@@ -16,8 +16,8 @@ pub(super) struct Python {
     pub(super) runtime: u64,
 }
 
-/// Looks for Python among the files that a process maps. An error when there is one whose frames
-/// are not known.
+/// Searches the files that a process maps for Python. Fails if it finds a Python whose frame layout
+/// is not known.
 pub(super) fn python(pid: u32, maps: &[u8], memory: &Remote) -> Result<Option<Python>, Error> {
     let (mut space, mut modules) = (AddressSpace::default(), Modules::default());
     space.refresh(maps, &mut modules);
@@ -36,14 +36,14 @@ pub(super) fn python(pid: u32, maps: &[u8], memory: &Remote) -> Result<Option<Py
             .or_else(|| minor_of(&mapping.area.path))
             .or_else(|| minor_of(&std::fs::read_link(format!("/proc/{pid}/exe")).ok()?));
         let Some(minor) = minor else {
-            return Err(Error::UnknownPython { pid, version: "of an unknown version".into() });
+            return Err(Error::UnknownPython { pid, version: "of unknown version".into() });
         };
         let (runtime, code_type) = (at(runtime), at(code_type));
         let addresses = Addresses { minor, code_type, runtime, ..Addresses::default() };
         let interpreter = Interpreter::remote(addresses, memory);
         let lists = Lists::of(minor, runtime, memory);
         let (Some(interpreter), Some(lists)) = (interpreter, lists) else {
-            let version = format!("3.{minor}, or of a build without global lock");
+            let version = format!("3.{minor}, which may be a free-threaded build");
             return Err(Error::UnknownPython { pid, version });
         };
         return Ok(Some(Python { interpreter, lists, runtime }));
@@ -51,7 +51,7 @@ pub(super) fn python(pid: u32, maps: &[u8], memory: &Remote) -> Result<Option<Py
     Ok(None)
 }
 
-/// Addresses of symbols, of any kind.
+/// Addresses of dynamic symbols of any kind.
 fn symbols<const N: usize>(elf: &Elf, names: [&str; N]) -> [Option<u64>; N] {
     let mut found = [None; N];
     let Ok(file) = object::File::parse(elf.bytes()) else { return found };
@@ -64,7 +64,7 @@ fn symbols<const N: usize>(elf: &Elf, names: [&str; N]) -> [Option<u64>; N] {
     found
 }
 
-/// The version that a path names: `libpython3.9.so.1.0`, `python3.10`.
+/// The minor version in a file name: `libpython3.9.so.1.0`, `python3.10`.
 fn minor_of(path: &Path) -> Option<u32> {
     let name = path.file_name()?.to_str()?;
     let (_, rest) = name.split_once("python3.")?;
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_read_off_names() {
+    fn versions_are_parsed_from_file_names() {
         let minor = |name: &str| minor_of(Path::new(name));
         assert_eq!(minor("/usr/lib/libpython3.9.so.1.0"), Some(9));
         assert_eq!(minor("/usr/bin/python3.10"), Some(10));

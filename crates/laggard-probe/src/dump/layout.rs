@@ -1,6 +1,6 @@
-//! Where the lists of interpreters and threads are. Offsets of 3.9 to 3.12 were read off the
-//! headers of these versions (x86-64, release builds); from 3.13 on the interpreter carries a
-//! table of them.
+//! Offsets of the lists of interpreters and threads. The offsets of 3.9 to 3.12 come from the
+//! headers of these versions (x86-64, release builds); since 3.13 the interpreter contains a table
+//! of them.
 
 use laggard_agent::python::Memory;
 
@@ -9,7 +9,7 @@ use laggard_agent::python::Memory;
 pub(super) struct Lists {
     /// `_PyRuntime.interpreters.head`.
     pub(super) first: u16,
-    /// `interp->next`, and the head of its threads.
+    /// `interp->next`, and the head of its thread list.
     pub(super) next: u16,
     pub(super) threads: u16,
     /// `tstate->next`, `->thread_id` and, from 3.11 on, `->native_thread_id`.
@@ -19,12 +19,12 @@ pub(super) struct Lists {
     pub(super) gil: Gil,
 }
 
-/// Who holds the global lock.
+/// Where to find the holder of the GIL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gil {
     /// `_PyRuntime.gilstate.tstate_current`.
     Current(u16),
-    /// `interp->ceval.gil`, and there the last holder and whether it still does.
+    /// `interp->ceval.gil`, and in it the last holder and whether it is locked.
     Lock { at: u16, holder: u16, locked: u16 },
 }
 
@@ -47,13 +47,13 @@ impl Lists {
         }
     }
 
-    /// The interpreter's own table.
+    /// Reads the interpreter's own table.
     fn own(minor: u32, runtime: u64, memory: impl Memory) -> Option<Lists> {
         let word = |index: u16| {
             let offset = memory.field(runtime, index * 8)?;
             u16::try_from(offset).ok()
         };
-        // First words of the parts about the lock and about threads.
+        // Indices of the first words of the sections about the GIL and about threads.
         let (lock, thread) = match minor {
             13 => (14, 19),
             14 => (15, 22),

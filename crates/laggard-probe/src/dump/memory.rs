@@ -1,17 +1,17 @@
-//! The memory of another process, read while it runs.
+//! Reads the memory of another process while it runs.
 
 use laggard_agent::python::Memory;
 use std::cell::Cell;
 use std::io;
 
-/// Another process's memory.
+/// The memory of another process.
 pub(super) struct Remote {
     pid: i32,
-    /// Calls that are still allowed, so that a list that runs in circles ends.
+    /// Remaining reads, so that a cyclic list does not loop forever.
     left: Cell<u32>,
 }
 
-/// Reads for one process: some 100,000 frames.
+/// Maximum number of reads per process, enough for about 100,000 frames.
 const MOST_READS: u32 = 4_000_000;
 
 impl Remote {
@@ -19,7 +19,7 @@ impl Remote {
         Remote { pid: pid as i32, left: Cell::new(MOST_READS) }
     }
 
-    /// Whether the system lets us read: an address that is nowhere must be missing, not forbidden.
+    /// Whether reading is permitted: an unmapped address must fail with EFAULT, not with EPERM.
     pub(super) fn check(&self) -> io::Result<()> {
         match self.read(0, &mut [0; 1]) {
             Err(error) if error.raw_os_error() != Some(libc::EFAULT) => Err(error),
@@ -31,7 +31,8 @@ impl Remote {
     pub(super) fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
         let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
         let remote = libc::iovec { iov_base: address as *mut _, iov_len: bytes.len() };
-        // SAFETY: our side is a slice that may be written; the kernel checks the other side.
+        // SAFETY: `local` is a slice that is valid for writes; the kernel checks the remote
+        // address.
         let count = unsafe {
             libc::process_vm_readv(self.pid, &raw const local, 1, &raw const remote, 1, 0)
         };
@@ -42,7 +43,7 @@ impl Remote {
         }
     }
 
-    /// Some bytes, at most this many.
+    /// Reads `count` bytes; `None` if `count` exceeds `most`.
     pub(super) fn bytes(&self, address: u64, count: u64, most: u64) -> Option<Vec<u8>> {
         let mut bytes = vec![0; usize::try_from(count).ok().filter(|_| count <= most)?];
         self.read(address, &mut bytes).ok()?;
@@ -65,12 +66,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_own_memory_is_read_and_nothing_else() {
+    fn only_mapped_memory_is_read() {
         let remote = Remote::new(std::process::id());
         remote.check().unwrap();
         let word = 0x0123_4567_89ab_cdefu64;
         assert_eq!((&remote).load(&raw const word as u64), Some(word));
         assert_eq!((&remote).load(8), None);
-        assert_eq!(remote.bytes(&raw const word as u64, 8, 4), None, "too many");
+        assert_eq!(remote.bytes(&raw const word as u64, 8, 4), None, "more than the limit");
     }
 }

@@ -1,8 +1,8 @@
-//! The Python stacks of a running process, now.
+//! The current Python stacks of a running process.
 //!
-//! You give the number of a process, you get a [`Dump`]. The process is not stopped: its memory
-//! is read while it runs, each thread twice, and again until both readings agree. Knows CPython
-//! 3.9 to 3.14, built with the global lock.
+//! The input is a process ID, the output is a [`Dump`]. The process is not stopped: its memory is
+//! read while it runs, each thread at least twice, until two readings agree. Supports CPython 3.9
+//! to 3.14, built with the GIL.
 #![allow(unsafe_code, reason = "reads the memory of another process")]
 
 mod find;
@@ -14,7 +14,7 @@ use crate::error::Error;
 use laggard_core::model::dump::{Dump, Thread};
 use memory::Remote;
 
-/// Looks at a process.
+/// Reads the stacks of a process.
 pub fn dump(pid: u32) -> Result<Dump, Error> {
     let directory = format!("/proc/{pid}");
     let maps = std::fs::read(format!("{directory}/maps")).map_err(|why| refused(pid, &why))?;
@@ -28,7 +28,7 @@ pub fn dump(pid: u32) -> Result<Dump, Error> {
     };
     let memory = Remote::new(pid);
     if maps.is_empty() {
-        // A thread of the kernel, or a process that has ended and is waited for.
+        // A kernel thread, or a zombie.
         return Ok(dump);
     }
     memory.check().map_err(|why| refused(pid, &why))?;
@@ -39,7 +39,7 @@ pub fn dump(pid: u32) -> Result<Dump, Error> {
     Ok(dump)
 }
 
-/// The threads as the system has them.
+/// The threads from `/proc`.
 fn threads(pid: u32) -> Vec<Thread> {
     let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return vec![] };
     let mut all: Vec<Thread> = tasks
@@ -47,7 +47,8 @@ fn threads(pid: u32) -> Vec<Thread> {
             let tid = task.ok()?.file_name().to_str()?.parse().ok()?;
             let stat = std::fs::read(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
             let stat = String::from_utf8_lossy(&stat).into_owned();
-            // The name stands in brackets and may hold any; what follows has none.
+            // The name is in parentheses and may contain parentheses itself; the rest of the line
+            // has none.
             let (head, rest) = stat.rsplit_once(')')?;
             let (_, name) = head.split_once('(')?;
             let is_running = rest.trim_start().starts_with('R');
@@ -58,7 +59,7 @@ fn threads(pid: u32) -> Vec<Thread> {
     all
 }
 
-/// Why a process may not be looked at, and what to type.
+/// The reason why a process cannot be read, and the command that helps.
 fn refused(pid: u32, why: &std::io::Error) -> Error {
     use std::io::ErrorKind;
     if why.kind() == ErrorKind::NotFound || why.raw_os_error() == Some(libc::ESRCH) {
@@ -67,23 +68,23 @@ fn refused(pid: u32, why: &std::io::Error) -> Error {
     let sudo = || Some(format!("sudo laggard dump --pid {pid}"));
     let owner = std::fs::metadata(format!("/proc/{pid}"));
     let owner = owner.map(|data| std::os::unix::fs::MetadataExt::uid(&data)).ok();
-    // SAFETY: has no conditions.
+    // SAFETY: `geteuid` takes no arguments and cannot fail.
     let user = unsafe { libc::geteuid() };
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     let (why, help) = match scope.trim() {
         _ if user != 0 && owner.is_some_and(|owner| owner != user) => {
-            (format!("it belongs to user {}", owner.unwrap_or(0)), sudo())
+            (format!("it belongs to user ID {}", owner.unwrap_or(0)), sudo())
         }
         "3" => {
-            ("kernel.yama.ptrace_scope is 3, which forbids it to all until a reboot".into(), None)
+            ("kernel.yama.ptrace_scope is 3: forbidden for all users until a reboot".into(), None)
         }
-        "2" if user != 0 => ("kernel.yama.ptrace_scope is 2: only root may".into(), sudo()),
+        "2" if user != 0 => ("kernel.yama.ptrace_scope is 2: only root is allowed".into(), sudo()),
         "1" if user != 0 => (
-            "kernel.yama.ptrace_scope is 1: only the process that started it may".into(),
+            "kernel.yama.ptrace_scope is 1: only its parent process is allowed".into(),
             Some("sudo sysctl kernel.yama.ptrace_scope=0".into()),
         ),
         _ if user == 0 => (
-            format!("{why}; this is root without the right to, as in a container"),
+            format!("{why}; root lacks the capability CAP_SYS_PTRACE, as in a container"),
             Some("docker run --cap-add SYS_PTRACE …".into()),
         ),
         _ => (why.to_string(), sudo()),

@@ -1,4 +1,4 @@
-//! The frames of each thread, read until two readings agree.
+//! Reads the frames of each thread until two readings agree.
 
 use super::find::Python;
 use super::layout::Gil;
@@ -8,18 +8,18 @@ use laggard_agent::python::Memory;
 use laggard_agent::wire::{PythonFrame, sample_flags};
 use laggard_core::model::dump::{Frame, Thread};
 
-/// Readings of a thread before it is taken as it comes.
+/// Readings of a thread before an inconsistent one is accepted.
 const TRIES: usize = 20;
-/// Most entries of a chain, and bytes of a name and of a line table.
+/// Limits: entries of a chain, bytes of a name, bytes of a line table.
 const LONGEST_CHAIN: usize = 4096;
 const LONGEST_NAME: u64 = 1 << 16;
 const LONGEST_TABLE: u64 = 1 << 22;
-/// Where glibc keeps the number of a thread in what `pthread_self` points to.
+/// Offset of the thread ID in glibc's `struct pthread`, which `pthread_self` points to.
 const TID_OF_PTHREAD: u16 = 720;
-/// Interpreters and threads of one that are looked at.
+/// Maximum total number of interpreters and threads.
 const MOST: usize = 10_000;
 
-/// Gives each thread that runs Python its frames.
+/// Adds the frames to each thread that runs Python.
 pub(super) fn add(threads: &mut Vec<Thread>, python: &Python, memory: &Remote) {
     let at = &python.lists;
     let mut interpreter = memory.field(python.runtime, at.first).unwrap_or(0);
@@ -81,7 +81,7 @@ fn has_gil(python: &Python, memory: &Remote, interpreter: u64, state: u64) -> bo
     }
 }
 
-/// Frames, and whether no two readings agreed.
+/// The frames, and whether no two readings agreed.
 fn frames(python: &Python, memory: &Remote, state: u64) -> (Vec<Frame>, bool) {
     let mut last = read(python, memory, state);
     for _ in 0..TRIES {
@@ -98,12 +98,13 @@ fn frames(python: &Python, memory: &Remote, state: u64) -> (Vec<Frame>, bool) {
     (last.unwrap_or_default(), true)
 }
 
-/// What must not change between two readings. The line does, in a thread that runs.
+/// The part of a frame that must not change between two readings. The line of a running thread does
+/// change.
 fn place(frame: &Frame) -> (&str, &str) {
     (&frame.function, &frame.file)
 }
 
-/// One reading; none when it is of two moments for sure.
+/// One reading; `None` if it is inconsistent.
 fn read(python: &Python, memory: &Remote, state: u64) -> Option<Vec<Frame>> {
     let nothing = PythonFrame { code: 0, border: 0, lasti: 0, position: 0 };
     let mut chain = vec![nothing; LONGEST_CHAIN];

@@ -1,4 +1,4 @@
-//! What can be counted here.
+//! Hardware counters that are available.
 
 use super::root::Root;
 use super::sys;
@@ -30,7 +30,7 @@ fn tried(counters: Counters) -> Counters {
     Counters { memlock: sys::memlock(), ..counters }
 }
 
-/// Units whose directory has the marks of a processor's: `cpu`, or a list of its cores.
+/// PMUs whose name marks them as those of CPU cores.
 fn pmus(root: &Root) -> Known<Vec<Pmu>> {
     const DEVICES: &str = "/sys/bus/event_source/devices";
     root.names(DEVICES).map(|names| {
@@ -53,7 +53,7 @@ fn pmus(root: &Root) -> Known<Vec<Pmu>> {
 fn cycles(root: &Root, name: &str, number: &Known<u32>) -> Attempt {
     match number {
         _ if !root.is_real() => Attempt::default(),
-        // The usual unit, which older kernels know by no number.
+        // The default PMU, which older kernels do not address by type number.
         _ if name == "cpu" => super::event::cycles(None),
         Known::Is(number) => super::event::cycles(Some(*number)),
         Known::Unknown(why) => Attempt::Untried(why.clone()),

@@ -1,4 +1,4 @@
-//! The processors, and how their frequency is driven.
+//! CPUs and their frequency scaling.
 
 use super::root::{Root, listed};
 use laggard_core::model::host::{Cpu, Known};
@@ -25,18 +25,18 @@ pub(super) fn read(root: &Root) -> Cpu {
     }
 }
 
-/// The model, from the head of a file that is long where there are many processors.
+/// The model, from the start of `/proc/cpuinfo`, which is long on machines with many CPUs.
 pub(super) fn model(root: &Root) -> Known<String> {
     root.field("/proc/cpuinfo", "model name").or(|| {
-        // Arm says only numbers.
+        // Arm kernels list only numbers.
         root.field("/proc/cpuinfo", "CPU part").map(|part| {
             let by = root.field("/proc/cpuinfo", "CPU implementer");
-            format!("Arm part {part} by {}", by.get().map_or("?", String::as_str))
+            format!("Arm part {part}, implementer {}", by.get().map_or("?", String::as_str))
         })
     })
 }
 
-/// What the processor can do; empty when not known.
+/// CPU features; empty if unknown.
 pub(super) fn features(root: &Root) -> Vec<String> {
     let field = |name: &str| root.field("/proc/cpuinfo", name);
     let list = field("flags").or(|| field("Features"));
@@ -48,7 +48,7 @@ pub(super) fn threads(root: &Root) -> Known<u64> {
     root.text(&path).then(|list| count(&path, &list))
 }
 
-/// Cores are groups of threads that name the same siblings.
+/// Threads that list the same siblings form a core.
 pub(super) fn cores(root: &Root) -> Known<u64> {
     if smt(root).get() == Some(&false) {
         return threads(root);
@@ -60,7 +60,7 @@ pub(super) fn cores(root: &Root) -> Known<u64> {
     let lists: BTreeSet<String> =
         numbered(root).iter().filter_map(|cpu| siblings(cpu).get().cloned()).collect();
     match lists.len() {
-        0 => Known::unknown(format!("{CPUS} does not say which threads share a core")),
+        0 => Known::unknown(format!("{CPUS} does not list which threads share a core")),
         n => Known::Is(n as u64),
     }
 }
@@ -77,7 +77,9 @@ fn allowed(root: &Root) -> Known<u64> {
 fn count(path: &str, list: &str) -> Known<u64> {
     match listed(list) {
         Some(n) => Known::Is(n),
-        None => Known::unknown(format!("{path} says {:?}", super::root::short(list))),
+        None => {
+            Known::unknown(format!("unexpected content in {path}: {:?}", super::root::short(list)))
+        }
     }
 }
 
@@ -95,12 +97,12 @@ fn governors(root: &Root) -> Known<Vec<String>> {
     let found: BTreeSet<String> =
         numbered(root).iter().filter_map(|cpu| root.text(&path(cpu)).get().cloned()).collect();
     if found.is_empty() {
-        return Known::unknown("not shown by the kernel: firmware or the hypervisor decides");
+        return Known::unknown("not exposed by the kernel: set by firmware or the hypervisor");
     }
     Known::Is(found.into_iter().collect())
 }
 
-/// Whether turbo is on, and how to switch it off.
+/// Whether turbo is on, and the file and value that turn it off.
 fn turbo(root: &Root) -> (Known<bool>, Option<(String, String)>) {
     let intel = format!("{CPUS}/intel_pstate/no_turbo");
     if let Known::Is(off) = root.number::<u8>(&intel) {
@@ -110,7 +112,7 @@ fn turbo(root: &Root) -> (Known<bool>, Option<(String, String)>) {
     if let Known::Is(on) = root.number::<u8>(&other) {
         return (Known::Is(on == 1), Some((other, "0".into())));
     }
-    (Known::unknown("not shown by the kernel: firmware or the hypervisor decides"), None)
+    (Known::unknown("not exposed by the kernel: set by firmware or the hypervisor"), None)
 }
 
 fn frequencies(root: &Root, file: &str) -> Known<Vec<u64>> {
@@ -118,7 +120,7 @@ fn frequencies(root: &Root, file: &str) -> Known<Vec<u64>> {
     let found: Vec<u64> =
         numbered(root).iter().filter_map(|cpu| root.number(&path(cpu)).get().copied()).collect();
     if found.is_empty() {
-        return Known::unknown("the system does not say");
+        return Known::unknown("not exposed by the kernel");
     }
     Known::Is(found)
 }

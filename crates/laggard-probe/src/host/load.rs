@@ -1,4 +1,4 @@
-//! Who uses the processors, watched over a short while.
+//! CPU usage of other processes, observed over a short time.
 
 use super::root::Root;
 use laggard_core::model::host::{Busy, Known, Watched};
@@ -7,12 +7,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const WHILE: Duration = Duration::from_millis(200);
-/// Processes that are named.
+/// Maximum number of processes that are listed.
 const NAMED: usize = 3;
-/// Ticks that the kernel counts a second in what it tells programs, on all that we support.
+/// Ticks per second in the times that the kernel exports, on all supported systems.
 const USER_HZ: f64 = 100.0;
 
-/// Watches for a fifth of a second.
+/// Observes the machine for a fifth of a second.
 pub(super) fn watch(root: &Root) -> Known<Watched> {
     if !root.is_real() {
         return Known::default();
@@ -27,9 +27,9 @@ pub(super) fn watch(root: &Root) -> Known<Watched> {
 /// Counts since boot.
 #[derive(Default)]
 struct Moment {
-    /// Text of `/proc/stat`.
+    /// Content of `/proc/stat`.
     stat: Known<String>,
-    /// Name and ticks of every process but this one.
+    /// Name and ticks of every process except this one.
     processes: HashMap<u32, (String, u64)>,
 }
 
@@ -49,7 +49,7 @@ impl Moment {
     }
 }
 
-/// Name and ticks of a process. The name may have spaces and brackets in it.
+/// Name and ticks of a process. The name may contain spaces and parentheses.
 fn process(stat: &str) -> Option<(String, u64)> {
     let (head, tail) = stat.rsplit_once(')')?;
     let (_, name) = head.split_once('(')?;
@@ -59,7 +59,7 @@ fn process(stat: &str) -> Option<(String, u64)> {
     Some((name.to_owned(), user.checked_add(system)?))
 }
 
-/// Ticks of one processor: worked, idle, stolen.
+/// Ticks of one CPU: busy, idle, stolen.
 fn ticks(line: &str) -> Option<[u64; 3]> {
     let all: Vec<u64> = line.split_whitespace().skip(1).flat_map(str::parse).collect();
     let at = |i: usize| all.get(i).copied().unwrap_or(0);
@@ -81,7 +81,7 @@ fn between(before: &Moment, after: &Moment, time: Duration) -> Known<Watched> {
         (all > 0.0).then(|| spent.map(|ticks| ticks / all))
     };
     let Some([busy, _, stolen]) = shares("cpu") else {
-        return Known::unknown("/proc/stat does not count");
+        return Known::unknown("the counters of /proc/stat did not advance");
     };
     let names = second.lines().filter_map(|line| line.split(' ').next());
     let each = names.filter(|name| name.len() > 3 && name.starts_with("cpu")).filter_map(shares);
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_of_what_passed_between() {
+    fn shares_refer_to_the_observed_interval() {
         let moment = |stat: &str, ticks: u64| Moment {
             stat: Known::Is(stat.to_owned()),
             processes: HashMap::from([(7, ("cc1".to_owned(), ticks)), (8, ("idle".into(), 5))]),
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_processes_may_be_anything() {
+    fn process_names_may_contain_any_characters() {
         let tail = "S 1 1 1 0 -1 4194560 1 2 3 4 11 22 0 0 20";
         assert_eq!(process(&format!("5 (a) b (c) {tail}")), Some(("a) b (c".into(), 33)));
         for bad in ["", "5 (x", "5 (x) S 1", "5 (x) S 1 1 1 0 -1 4 1 2 3 4 a b", ") ("] {

@@ -1,10 +1,10 @@
-//! Reads the machine: what it is, what it allows, what goes on in it.
+//! Reads facts about the machine: hardware, settings and current load.
 //!
-//! You give a [`Root`] (the real one, or a directory with made-up `/proc` and `/sys` for tests) and
-//! the [`Places`] of this user, you get a [`Host`]. A file that is missing, unreadable or strange
-//! makes one value unknown, with the reason, and nothing else. System calls are made on the real
-//! root only. A full reading takes about half a second, of which a fifth is spent watching who
-//! uses the processors; [`facts`] is what a recording keeps, in a few milliseconds.
+//! The input is a [`Root`] (the real one, or a directory with synthetic `/proc` and `/sys` for
+//! tests) and the [`Places`] of this user; the output is a [`Host`]. A missing, unreadable or
+//! malformed file makes one value unknown, with the reason. System calls are made only for the real
+//! root. [`read`] takes about half a second, of which a fifth is spent observing CPU usage.
+//! [`facts`] reads only what a recording stores and takes a few milliseconds.
 
 mod counters;
 mod cpu;
@@ -34,19 +34,19 @@ use std::path::PathBuf;
 /// Directories of this user.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
-    /// Where programs are looked for, in this order.
+    /// Directories that are searched for programs, in order.
     pub programs: Vec<PathBuf>,
-    /// Where laggard keeps what it makes for itself.
+    /// The cache directory of laggard.
     pub cache: Option<PathBuf>,
 }
 
 impl Places {
-    /// As the environment has them.
+    /// The directories set in the environment.
     pub fn from_env() -> Places {
         let absolute =
             |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let path = std::env::var_os("PATH").unwrap_or_default();
-        // A directory relative to this one would find other programs elsewhere.
+        // Relative directories are skipped, because they depend on the current directory.
         let programs = std::env::split_paths(&path).filter(|path| path.is_absolute()).collect();
         let cache =
             absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
@@ -54,9 +54,9 @@ impl Places {
     }
 }
 
-/// All that can be found out about the machine.
+/// Reads everything about the machine.
 pub fn read(root: &Root, places: &Places) -> Host {
-    // First, while this process itself does nothing.
+    // First, while this process is idle.
     let watched = load::watch(root);
     Host {
         system: system::read(root),
@@ -70,13 +70,13 @@ pub fn read(root: &Root, places: &Places) -> Host {
     }
 }
 
-/// What a recording keeps about the machine that it was made on: names and values, without the
-/// machine's own name. What is not known is left out.
+/// The facts about the machine that a recording stores: names and values, without the host name.
+/// Unknown facts are omitted.
 pub fn facts() -> Vec<(String, String)> {
     facts_of(&Root::real())
 }
 
-/// What the processor can do, as Linux calls it (`avx2`, `fma`, `asimd`); empty when not known.
+/// CPU features, as Linux names them (`avx2`, `fma`, `asimd`); empty if unknown.
 pub fn cpu_features() -> Vec<String> {
     cpu::features(&Root::real())
 }

@@ -1,4 +1,4 @@
-//! What makes timings differ from run to run.
+//! Settings and conditions that make timings vary between runs.
 
 use super::root::{Root, listed, short};
 use laggard_core::model::host::{Known, Noise, Quota, Watched};
@@ -11,7 +11,7 @@ pub(super) fn read(root: &Root, watched: Known<Watched>) -> Noise {
         numa_balancing: root.number("/proc/sys/kernel/numa_balancing"),
         numa_nodes: root.text("/sys/devices/system/node/online").then(|list| match listed(&list) {
             Some(n) => Known::Is(n),
-            None => Known::unknown(format!("the nodes are {:?}", short(&list))),
+            None => Known::unknown(format!("unexpected list of NUMA nodes: {:?}", short(&list))),
         }),
         load: load(root),
         watched,
@@ -25,44 +25,46 @@ pub(super) fn read(root: &Root, watched: Known<Watched>) -> Noise {
     }
 }
 
-/// Processes ready to run, over the last minute.
+/// Load average of the last minute.
 pub(super) fn load(root: &Root) -> Known<f64> {
     root.text("/proc/loadavg").then(|text| {
         let first = text.split_whitespace().next().and_then(|first| first.parse::<f64>().ok());
         match first.filter(|load| load.is_finite()) {
             Some(load) => Known::Is(load),
-            None => Known::unknown(format!("/proc/loadavg says {:?}", short(&text))),
+            None => {
+                Known::unknown(format!("unexpected content in /proc/loadavg: {:?}", short(&text)))
+            }
         }
     })
 }
 
-/// The word in brackets.
+/// The word in brackets, which is the active setting.
 fn chosen(root: &Root, path: &str) -> Known<String> {
     root.text(path).then(|text| {
         match text.split_once('[').and_then(|(_, rest)| rest.split_once(']')) {
             Some((word, _)) => Known::Is(word.to_owned()),
-            None => Known::unknown(format!("{path} says {:?}", short(&text))),
+            None => Known::unknown(format!("unexpected content in {path}: {:?}", short(&text))),
         }
     })
 }
 
-/// The hottest of the zones, in °C.
+/// The highest temperature of all zones, in °C.
 fn temperature(root: &Root) -> Known<f64> {
     const ZONES: &str = "/sys/class/thermal";
     let names = root.names(ZONES);
     let zones = names.get().into_iter().flatten().filter(|name| name.starts_with("thermal_zone"));
     let hottest = zones
         .filter_map(|zone| root.number::<i64>(&format!("{ZONES}/{zone}/temp")).get().copied())
-        // A sensor that is not there says nonsense.
+        // A missing sensor reports implausible values.
         .filter(|milli| (1_000..150_000).contains(milli))
         .max();
     match hottest {
         Some(milli) => Known::Is(milli as f64 / 1_000.0),
-        None => Known::unknown("there is no sensor"),
+        None => Known::unknown("no temperature sensor found"),
     }
 }
 
-/// Times since boot that a core or package was slowed for heat.
+/// Number of times since boot that a core was throttled because of heat.
 fn throttled(root: &Root) -> Known<u64> {
     const CPUS: &str = "/sys/devices/system/cpu";
     let names = root.names(CPUS);
@@ -77,12 +79,12 @@ fn throttled(root: &Root) -> Known<u64> {
         })
         .collect();
     if counts.is_empty() {
-        return Known::unknown("the processors do not count it");
+        return Known::unknown("not counted by the CPU");
     }
     Known::Is(counts.iter().fold(0, |sum, count| sum.saturating_add(*count)))
 }
 
-/// The tightest limit of processor time around this process.
+/// The tightest CPU quota that applies to this process.
 fn quota(root: &Root) -> Known<Option<Quota>> {
     let new = groups(root, "").into_iter().filter_map(|group| {
         let text = root.text(&format!("{group}/cpu.max"));
@@ -101,13 +103,13 @@ fn quota(root: &Root) -> Known<Option<Quota>> {
 fn found(root: &Root, group: &str, quota_us: u64, period_us: u64) -> Option<Quota> {
     let stat = root.text(&format!("{group}/cpu.stat")).then(|text| {
         let count = text.lines().find_map(|line| line.strip_prefix("nr_throttled ")?.parse().ok());
-        count.map_or_else(|| Known::unknown("cpu.stat does not count it"), Known::Is)
+        count.map_or_else(|| Known::unknown("not counted in cpu.stat"), Known::Is)
     });
     (period_us > 0).then_some(Quota { quota_us, period_us, throttled: stat })
 }
 
-/// Directories of this process's control group and those around it: of the one hierarchy, or of a
-/// controller's own where the system still has those.
+/// Directories of this process's control group and its ancestors: in the unified hierarchy, or in
+/// that of a version 1 controller.
 pub(super) fn groups(root: &Root, controller: &str) -> Vec<String> {
     let text = root.text("/proc/self/cgroup");
     let path = text.get().and_then(|text| {
@@ -121,7 +123,7 @@ pub(super) fn groups(root: &Root, controller: &str) -> Vec<String> {
     let base = base.trim_end_matches('/');
     let mut groups = vec![base.to_owned()];
     let mut inner = base.to_owned();
-    // A path may lead out of what a container sees: then only the base is there.
+    // In a container, a path may lead out of the visible tree; then only the base exists.
     for part in path.iter().flat_map(|path| path.split('/')).filter(|part| !part.is_empty()) {
         if part == ".." {
             break;

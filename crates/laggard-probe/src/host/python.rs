@@ -1,4 +1,4 @@
-//! The Python interpreters of PATH, and what they say about themselves.
+//! Python interpreters in PATH and their builds.
 
 use super::root::Root;
 use super::{Places, run, symbols};
@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// More than anybody has; each costs a start.
+/// Maximum number of interpreters, because each has to be started.
 const MOST: usize = 40;
 const SIDE_BY_SIDE: usize = 4;
 
-/// What is loaded says more than how it was configured: Debian's is made both ways, and runs the
-/// static one. One line a value, each with a mark, so that what start-up files print does not confuse us.
+/// Mapped files are more reliable than the configuration: Debian builds both variants and runs the
+/// static one. Each value is on its own line with a prefix, so that output of start-up files is
+/// ignored.
 const SCRIPT: &str = "
 import sys
 try:
@@ -71,12 +72,12 @@ pub(super) fn read(root: &Root, places: &Places) -> Vec<Python> {
 }
 
 struct Answer {
-    /// The file that runs in the end, to know an interpreter that has several names.
+    /// The file that is finally executed, which identifies an interpreter with several names.
     executable: String,
     python: Python,
 }
 
-/// Files named like an interpreter, each once.
+/// Files that are named like an interpreter, each once.
 fn candidates(programs: &[PathBuf]) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = vec![];
     let mut real = vec![];
@@ -102,26 +103,26 @@ fn is_interpreter(name: &str) -> bool {
         return false;
     };
     let version = rest.strip_suffix('t').unwrap_or(rest);
-    // Python 2 is of no use here, and each question costs a start.
+    // Python 2 is not supported, and each query costs a process start.
     !version.starts_with('2') && version.chars().all(|c| c.is_ascii_digit() || c == '.')
 }
 
-/// None when there is no interpreter behind the name after all.
+/// Returns `None` if the file is not an interpreter.
 fn ask(root: &Root, path: &Path) -> Option<Answer> {
     let shown = path.display().to_string();
     let failed = |why: &str| {
         let python = Python { path: shown.clone(), build: Known::unknown(why) };
         Some(Answer { executable: shown.clone(), python })
     };
-    // Isolated: neither the directory here nor the user's own modules are run.
+    // Isolated from the current directory and the user's modules.
     let text = match run::run(path, &["-E", "-s", "-S", "-c", SCRIPT]) {
         Err(why) => return failed(&why),
         Ok((text, _)) => text,
     };
     let Some(answer) = parse(&text) else {
-        // Scripts stand for interpreters that a version manager may not have chosen.
+        // A wrapper script may stand for an interpreter that the version manager has not activated.
         let is_script = fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"#!"));
-        return failed("it did not say what it is").filter(|_| !is_script);
+        return failed("it did not report its version").filter(|_| !is_script);
     };
     let holder = if answer.build.shared { &answer.library } else { &answer.executable };
     let build = PythonBuild { symbols: symbols::of(root, holder), ..answer.build };
@@ -163,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_interpreters() {
+    fn interpreters_are_recognized_by_name() {
         for (name, expected) in [
             ("python", true),
             ("python3", true),
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_among_noise() {
+    fn values_are_found_among_other_output() {
         let text = "hello from sitecustomize\nlaggard:version=3.12.1\nlaggard:implementation=cpython\n\
                     laggard:shared=1\nlaggard:library=/x/libpython3.12.so\nbye";
         let said = parse(text).unwrap();

@@ -1,4 +1,4 @@
-//! How much there is of what laggard needs.
+//! Memory, disk space and other resources that laggard needs.
 
 use super::noise::groups;
 use super::root::Root;
@@ -6,7 +6,7 @@ use super::{Places, sys};
 use laggard_core::model::host::{Known, Room, Space};
 use std::path::Path;
 
-/// A limit of memory beyond this is none: the kernel writes a huge number.
+/// Larger memory limits mean no limit: the kernel reports a huge number.
 const NO_LIMIT: u64 = 1 << 60;
 
 pub(super) fn read(root: &Root, places: &Places) -> Room {
@@ -22,10 +22,10 @@ pub(super) fn read(root: &Root, places: &Places) -> Room {
         memory_limit: Known::Is(limit(root)),
         swap_used: swap,
         shared_memory: space(root, Path::new("/dev/shm")).then(|space| {
-            // Its parent would be another file system.
+            // Otherwise it is the parent, which is another file system.
             match space.path == "/dev/shm" {
                 true => Known::Is(space),
-                false => Known::unknown("there is no /dev/shm"),
+                false => Known::unknown("/dev/shm does not exist"),
             }
         }),
         cache,
@@ -33,18 +33,20 @@ pub(super) fn read(root: &Root, places: &Places) -> Room {
     }
 }
 
-/// A line of `/proc/meminfo`, in bytes.
+/// A value of `/proc/meminfo`, in bytes.
 pub(super) fn memory(root: &Root, name: &str) -> Known<u64> {
     root.field("/proc/meminfo", name).then(|value| {
         let kib = value.strip_suffix("kB").and_then(|number| number.trim().parse::<u64>().ok());
         match kib {
             Some(kib) => Known::Is(kib.saturating_mul(1024)),
-            None => Known::unknown(format!("/proc/meminfo has {name} as {value:?}")),
+            None => {
+                Known::unknown(format!("unexpected value of {name} in /proc/meminfo: {value:?}"))
+            }
         }
     })
 }
 
-/// The tightest limit of memory around this process.
+/// The tightest memory limit that applies to this process.
 fn limit(root: &Root) -> Option<u64> {
     let read = |group: String, file: &str| root.number(&format!("{group}/{file}")).get().copied();
     let new = groups(root, "").into_iter().filter_map(|group| read(group, "memory.max"));
@@ -53,13 +55,13 @@ fn limit(root: &Root) -> Option<u64> {
     new.chain(old).filter(|&limit| limit < NO_LIMIT).min()
 }
 
-/// The file system of a directory, or of the nearest one around it that is there.
+/// The file system of a directory, or of its nearest existing ancestor.
 fn space(root: &Root, path: &Path) -> Known<Space> {
     if !root.is_real() {
         return Known::default();
     }
     let Some(there) = path.ancestors().find(|path| root.path(path).is_dir()) else {
-        return Known::unknown(format!("there is no {}", path.display()));
+        return Known::unknown(format!("{} does not exist", path.display()));
     };
     sys::space(there).map(|(free, size)| Space {
         path: there.display().to_string(),

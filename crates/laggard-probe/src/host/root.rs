@@ -1,4 +1,4 @@
-//! The files of a machine, which may be made up for a test.
+//! The file system root of a machine, which may be a synthetic one in tests.
 
 use laggard_core::model::host::Known;
 use std::fs::File;
@@ -6,32 +6,32 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// More than any file here has, even with hundreds of processors.
+/// Larger than any file read here, even with hundreds of CPUs.
 const LONGEST: u64 = 8 << 20;
 
-/// Where `/` is.
+/// The directory that stands for `/`.
 #[derive(Clone, Debug)]
 pub struct Root {
     base: PathBuf,
 }
 
 impl Root {
-    /// The machine that this runs on.
+    /// The real machine.
     pub fn real() -> Root {
         Root::at("/")
     }
 
-    /// A directory that stands for `/`. No system calls are made for it, and no programs run.
+    /// A directory that stands for `/`. No system calls are made for it, and no programs are run.
     pub fn at(base: impl Into<PathBuf>) -> Root {
         Root { base: base.into() }
     }
 
-    /// Whether this is the machine itself.
+    /// Whether this is the real machine.
     pub(super) fn is_real(&self) -> bool {
         self.base == Path::new("/")
     }
 
-    /// Where an absolute path is.
+    /// The location of an absolute path.
     pub(super) fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
         self.base.join(path.strip_prefix("/").unwrap_or(path))
@@ -41,7 +41,7 @@ impl Root {
         self.path(path).exists()
     }
 
-    /// A file's text without the space around it.
+    /// The content of a file, without surrounding white space.
     pub(super) fn text(&self, path: &str) -> Known<String> {
         let read = || {
             let mut bytes = vec![];
@@ -51,15 +51,15 @@ impl Root {
         known(path, read())
     }
 
-    /// A file that is one number.
+    /// The content of a file that contains one number.
     pub(super) fn number<T: FromStr>(&self, path: &str) -> Known<T> {
         self.text(path).then(|text| match text.parse() {
             Ok(number) => Known::Is(number),
-            Err(_) => Known::unknown(format!("{path} says {:?}", short(&text))),
+            Err(_) => Known::unknown(format!("unexpected content in {path}: {:?}", short(&text))),
         })
     }
 
-    /// The value after a name and a colon, at the first line that has it.
+    /// The value after `name:`, on the first line that has it.
     pub(super) fn field(&self, path: &str, name: &str) -> Known<String> {
         self.text(path).then(|text| match field(&text, name) {
             Some(value) => Known::Is(value.to_owned()),
@@ -67,7 +67,7 @@ impl Root {
         })
     }
 
-    /// Names in a directory, in order.
+    /// Names in a directory, sorted.
     pub(super) fn names(&self, path: &str) -> Known<Vec<String>> {
         let read = || {
             let mut names = vec![];
@@ -81,7 +81,7 @@ impl Root {
     }
 }
 
-/// The value after a name and a colon.
+/// The value after `name:`.
 pub(super) fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
@@ -89,7 +89,7 @@ pub(super) fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// How many processors a list like `0-3,8` names.
+/// The number of CPUs in a list such as `0-3,8`.
 pub(super) fn listed(list: &str) -> Option<u64> {
     let one = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -99,7 +99,7 @@ pub(super) fn listed(list: &str) -> Option<u64> {
     list.split(',').try_fold(0_u64, |sum, part| sum.checked_add(one(part)?))
 }
 
-/// A text that is fit for a message.
+/// The text, shortened for a message.
 pub(super) fn short(text: &str) -> String {
     text.chars().take(40).collect()
 }
@@ -108,8 +108,8 @@ fn known<T>(path: &str, result: io::Result<T>) -> Known<T> {
     match result {
         Ok(value) => Known::Is(value),
         Err(error) => Known::unknown(match error.kind() {
-            io::ErrorKind::NotFound => format!("there is no {path}"),
-            io::ErrorKind::PermissionDenied => format!("{path} may not be read by this user"),
+            io::ErrorKind::NotFound => format!("{path} does not exist"),
+            io::ErrorKind::PermissionDenied => format!("{path} is not readable by this user"),
             _ => format!("{path} cannot be read: {error}"),
         }),
     }

@@ -1,4 +1,4 @@
-//! Asks other programs, which may hang, babble or fail.
+//! Runs other programs, which may hang, print too much or fail.
 
 use super::sys;
 use std::io::Read;
@@ -9,13 +9,13 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// No answer takes longer.
+/// Time limit.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// No answer needs more.
+/// Maximum number of bytes read from each stream.
 const LONGEST: u64 = 16 << 10;
 
-/// What a program wrote to both outputs, and whether it said that all is well; or why there is no
-/// answer.
+/// The text that a program wrote to both streams, and whether it succeeded; or why there is no
+/// result.
 pub(super) fn run(program: &Path, args: &[&str]) -> Result<(String, bool), String> {
     let deadline = Instant::now() + PATIENCE;
     let mut child = Command::new(program)
@@ -25,19 +25,19 @@ pub(super) fn run(program: &Path, args: &[&str]) -> Result<(String, bool), Strin
         .stderr(Stdio::piped())
         .env_remove("LD_PRELOAD")
         .env_remove("LD_AUDIT")
-        // So that what it starts can be ended with it.
+        // Its own group, so that its children can be killed with it.
         .process_group(0)
         .spawn()
-        .map_err(|error| format!("it does not start: {error}"))?;
+        .map_err(|error| format!("cannot start it: {error}"))?;
     let out = gather(child.stdout.take());
     let err = gather(child.stderr.take());
     let status = ended(&mut child, deadline);
     if status.is_none() {
         sys::kill_group(child.id());
         let _ = child.wait();
-        return Err(format!("it did not answer in {} s", PATIENCE.as_secs()));
+        return Err(format!("no response within {} s", PATIENCE.as_secs()));
     }
-    // What it started may still hold the pipe: what has come is enough.
+    // Its children may still hold the pipe open, so do not wait for more output.
     let rest =
         || deadline.saturating_duration_since(Instant::now()).min(Duration::from_millis(200));
     let mut text = out.recv_timeout(rest()).unwrap_or_default();
@@ -46,7 +46,7 @@ pub(super) fn run(program: &Path, args: &[&str]) -> Result<(String, bool), Strin
     Ok((text, status == Some(true)))
 }
 
-/// Reads what comes, in a thread that nobody waits for.
+/// Reads a stream in a detached thread.
 fn gather(from: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     if let Some(mut from) = from {
@@ -59,7 +59,7 @@ fn gather(from: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String> {
     receiver
 }
 
-/// Whether the child ended well; none when it did not end in time.
+/// Whether the child succeeded; `None` if it did not end in time.
 fn ended(child: &mut Child, deadline: Instant) -> Option<bool> {
     let mut pause = Duration::from_millis(1);
     loop {
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_that_misbehave_do_not_stop_us() {
+    fn misbehaving_programs_do_not_block() {
         assert_eq!(shell("echo 1; echo 2 >&2"), Ok(("1\n\n2\n".into(), true)));
         assert_eq!(shell("exit 3").map(|(_, well)| well), Ok(false));
         assert_eq!(shell("kill -9 $$").map(|(_, well)| well), Ok(false));
@@ -89,10 +89,10 @@ mod tests {
         assert_eq!(text, "\u{fffd}\0x\n");
         let (text, _) = shell("yes | head -c 1000000").unwrap();
         assert!(text.len() <= 2 * LONGEST as usize);
-        assert!(run(Path::new("/nowhere"), &[]).unwrap_err().starts_with("it does not start"));
+        assert!(run(Path::new("/nowhere"), &[]).unwrap_err().starts_with("cannot start it"));
         let start = Instant::now();
-        assert_eq!(shell("sleep 60 & sleep 60"), Err("it did not answer in 3 s".into()));
-        // One that leaves another behind with its output open.
+        assert_eq!(shell("sleep 60 & sleep 60"), Err("no response within 3 s".into()));
+        // A program that leaves a child with its output open.
         assert_eq!(shell("sleep 8 & echo here").map(|(_, well)| well), Ok(true));
         assert!(start.elapsed() < Duration::from_secs(8));
     }

@@ -1,4 +1,4 @@
-//! How programs can be sampled here.
+//! Sampling methods that are available.
 
 use super::root::Root;
 use super::{symbols, sys};
@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Read;
 
 const NANOS: u64 = 1_000_000_000;
-/// A configuration of a kernel has about 300 kB.
+/// A kernel configuration has about 300 kB.
 const LONGEST_CONFIG: u64 = 8 << 20;
 
 pub(super) fn read(root: &Root) -> Sampling {
@@ -48,7 +48,7 @@ fn tried(sampling: Sampling) -> Sampling {
     sampling
 }
 
-/// From the kernel's configuration, else from the step of its coarse clock.
+/// From the kernel configuration, or else from the resolution of the coarse clock.
 fn tick(root: &Root) -> Known<Tick> {
     let release = root.text("/proc/sys/kernel/osrelease");
     let release = release.get().map_or("", String::as_str);
@@ -65,16 +65,17 @@ fn tick(root: &Root) -> Known<Tick> {
         from(configured(text.get()?), &path)
     };
     let stepped = || match sys::tick_ns() {
-        Known::Is(ns) if ns > 0 => {
-            Known::Is(Tick { hz: (NANOS + ns / 2) / ns, source: "the coarse clock".into() })
-        }
-        Known::Is(_) => Known::unknown("the coarse clock has no step"),
+        Known::Is(ns) if ns > 0 => Known::Is(Tick {
+            hz: (NANOS + ns / 2) / ns,
+            source: "the resolution of the coarse clock".into(),
+        }),
+        Known::Is(_) => Known::unknown("the coarse clock has no resolution"),
         Known::Unknown(why) => Known::Unknown(why),
     };
     match packed().or_else(plain) {
         Some(tick) => Known::Is(tick),
         None if root.is_real() => stepped(),
-        None => Known::unknown("there is no configuration of the kernel"),
+        None => Known::unknown("no kernel configuration found"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Whether the inner functions of a library have names.
+//! Whether the internal functions of a library have symbols.
 
 use super::root::Root;
 use laggard_core::model::host::Known;
@@ -7,23 +7,23 @@ use object::{Endianness, Object, ObjectSection, ReadCache};
 use std::fs::File;
 use std::path::Path;
 
-/// Where names of inner functions come from; none when from nowhere.
+/// Where the symbols come from; `None` if there are none.
 pub(super) fn of(root: &Root, path: &str) -> Known<Option<String>> {
     let real = root.path(path);
     let file = match File::open(&real) {
         Ok(file) => file,
-        Err(error) => return Known::unknown(format!("{path} cannot be opened: {error}")),
+        Err(error) => return Known::unknown(format!("cannot open {path}: {error}")),
     };
     let cache = ReadCache::new(file);
     let elf = match ElfFile64::<Endianness, _>::parse(&cache) {
         Ok(elf) => elf,
-        Err(error) => return Known::unknown(format!("{path} cannot be read: {error}")),
+        Err(error) => return Known::unknown(format!("cannot read {path}: {error}")),
     };
     let has = |name: &str| elf.section_by_name(name).is_some_and(|section| section.size() > 0);
     let inside = [
-        (".debug_info", "debug information inside"),
-        (".symtab", "symbol table inside"),
-        (".gnu_debugdata", "compressed symbol table inside"),
+        (".debug_info", "debug info in the file"),
+        (".symtab", "symbol table in the file"),
+        (".gnu_debugdata", "compressed symbol table in the file"),
     ];
     if let Some((_, what)) = inside.iter().find(|(name, _)| has(name)) {
         return Known::Is(Some((*what).to_owned()));
@@ -41,7 +41,7 @@ pub(super) fn of(root: &Root, path: &str) -> Known<Option<String>> {
     Known::Is(apart.map(|_| "separate debug file in /usr/lib/debug".to_owned()))
 }
 
-/// The C library, where distributions have it.
+/// Symbols of the C library, at the usual locations of distributions.
 pub(super) fn of_libc(root: &Root) -> Known<Option<String>> {
     let arch = std::env::consts::ARCH;
     let places = [
@@ -52,6 +52,6 @@ pub(super) fn of_libc(root: &Root) -> Known<Option<String>> {
     ];
     match places.iter().find(|path| Path::is_file(&root.path(path))) {
         Some(path) => of(root, path),
-        None => Known::unknown("there is no C library in the usual places"),
+        None => Known::unknown("no C library found in the usual directories"),
     }
 }

@@ -1,4 +1,4 @@
-//! The operating system, containers around it and hypervisors below it.
+//! Operating system, container and hypervisor.
 
 use super::root::{Root, short};
 use super::sys;
@@ -21,7 +21,9 @@ pub(super) fn read(root: &Root) -> System {
 fn number(text: &str, radix: u32) -> Known<u64> {
     match u64::from_str_radix(text, radix) {
         Ok(number) => Known::Is(number),
-        Err(_) => Known::unknown(format!("/proc/self/status says {:?}", short(text))),
+        Err(_) => {
+            Known::unknown(format!("unexpected value in /proc/self/status: {:?}", short(text)))
+        }
     }
 }
 
@@ -38,7 +40,7 @@ fn distribution(root: &Root) -> Known<Distribution> {
     })
 }
 
-/// Marks of firmware, and the hypervisors that leave them.
+/// Firmware marks, and the hypervisors that they identify.
 const FIRMWARE: [(&str, &str); 12] = [
     ("firecracker", "Firecracker"),
     ("amazon ec2", "Amazon EC2"),
@@ -66,7 +68,7 @@ fn hypervisor(root: &Root) -> Known<Option<String>> {
         .collect::<Vec<_>>()
         .join(" ");
     let named = FIRMWARE.iter().find(|(mark, _)| marks.contains(mark)).map(|(_, name)| *name);
-    // EC2 has machines without a hypervisor too: the processor knows.
+    // EC2 also has machines without a hypervisor, so the CPU flag decides.
     let flags = root.field("/proc/cpuinfo", "flags");
     let flagged = flags.get().map(|flags| flags.split(' ').any(|flag| flag == "hypervisor"));
     let is_guest = root.text("/sys/hypervisor/type").get().cloned();
@@ -76,11 +78,11 @@ fn hypervisor(root: &Root) -> Known<Option<String>> {
         (None, _, Some(true)) => Known::Is(Some(unnamed(root))),
         (_, _, Some(false)) => Known::Is(None),
         (None, _, None) if !marks.is_empty() => Known::Is(None),
-        _ => Known::unknown("neither the processor nor the firmware says"),
+        _ => Known::unknown("not reported by the CPU or the firmware"),
     }
 }
 
-/// A hypervisor that only the processor's flags show.
+/// Name of a hypervisor that only the CPU flag reveals.
 fn unnamed(root: &Root) -> String {
     let clocks = root.text("/sys/devices/system/clocksource/clocksource0/available_clocksource");
     let clocks = clocks.get().map_or("", String::as_str);
@@ -88,7 +90,7 @@ fn unnamed(root: &Root) -> String {
         () if clocks.contains("kvm-clock") => "KVM".into(),
         () if clocks.contains("hyperv") => "Hyper-V".into(),
         () if clocks.contains("xen") => "Xen".into(),
-        () => "one without a name".into(),
+        () => "unidentified".into(),
     }
 }
 
@@ -109,7 +111,7 @@ fn container(root: &Root) -> Known<Option<String>> {
         return is("LXC");
     }
     match root.text("/proc/1/sched").get().and_then(|text| text.lines().next()) {
-        // In a container, the first process is not the kernel's first.
+        // In a container, the first process has another PID outside of it.
         Some(line) if line.contains("(1, ") || !line.contains('(') => Known::Is(None),
         Some(_) => is("a container"),
         None => Known::Is(None),

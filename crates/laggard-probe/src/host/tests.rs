@@ -1,11 +1,11 @@
-//! Made-up machines.
+//! Tests with synthetic machines.
 
 use super::*;
 use laggard_core::model::host::{Attempt, Known};
 use std::fs;
 use std::io::Write;
 
-/// A machine that has these files.
+/// A machine with these files.
 fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
     let directory = tempfile::tempdir().unwrap();
     for (path, text) in files {
@@ -23,13 +23,13 @@ fn host(files: &[(&str, &str)]) -> Host {
 }
 
 #[test]
-fn a_machine_without_files_is_unknown_and_no_panic() {
+fn a_machine_without_files_has_unknown_values() {
     let host = host(&[]);
     assert_eq!(
         host.sampling.paranoid.why(),
-        Some("there is no /proc/sys/kernel/perf_event_paranoid")
+        Some("/proc/sys/kernel/perf_event_paranoid does not exist")
     );
-    assert_eq!(host.sampling.sigtrap.attempt, Attempt::Untried("not looked at".into()));
+    assert_eq!(host.sampling.sigtrap.attempt, Attempt::Untried("not checked".into()));
     assert!(host.cpu.model.why().is_some());
     assert_eq!(host.noise.quota, Known::Is(None));
     assert_eq!(host.system.container, Known::Is(None));
@@ -38,7 +38,7 @@ fn a_machine_without_files_is_unknown_and_no_panic() {
 }
 
 #[test]
-fn weird_files_are_unknown_with_what_they_say() {
+fn malformed_files_are_reported_with_their_content() {
     let huge = "9".repeat(400);
     for weird in
         ["", "\u{0}", "-", "99999999999999999999999", "[", "((((", "0-", "a:b:c", "1-0,2", &huge]
@@ -68,14 +68,14 @@ fn weird_files_are_unknown_with_what_they_say() {
             "/lib64/libc.so.6",
         ];
         let host = host(&paths.map(|path| (path, weird)));
-        assert!(host.sampling.paranoid.why().unwrap().contains(" says "), "{weird:?}");
+        assert!(host.sampling.paranoid.why().unwrap().contains("unexpected content"), "{weird:?}");
         assert!(host.sampling.tick.why().is_some(), "{weird:?}");
         assert!(host.noise.load.why().is_some() || weird.len() > 20, "{weird:?}");
     }
 }
 
 #[test]
-fn control_groups_limit_new_and_old() {
+fn limits_of_both_cgroup_versions_are_read() {
     let status = (
         "/proc/self/status",
         "Seccomp:\t2\nCapEff:\t00000000a80425fb\nCpus_allowed_list:\t0-3,8\n",
@@ -108,7 +108,7 @@ fn control_groups_limit_new_and_old() {
 }
 
 #[test]
-fn hypervisors_and_containers_by_their_marks() {
+fn hypervisors_and_containers_are_detected() {
     let guest = ("/proc/cpuinfo", "model name : X\nflags\t: fpu hypervisor avx\n");
     let bare = ("/proc/cpuinfo", "flags : fpu avx\n");
     let vendor = |name| ("/sys/class/dmi/id/sys_vendor", name);
@@ -116,7 +116,7 @@ fn hypervisors_and_containers_by_their_marks() {
         (vec![guest, vendor("QEMU")], Some("QEMU")),
         (vec![guest, vendor("Amazon EC2")], Some("Amazon EC2")),
         (vec![bare, vendor("Amazon EC2")], None),
-        (vec![guest], Some("one without a name")),
+        (vec![guest], Some("unidentified")),
         (vec![bare, vendor("Dell Inc.")], None),
         (
             vec![("/proc/sys/kernel/osrelease", "5.15.1-microsoft-standard-WSL2")],
@@ -142,7 +142,7 @@ fn hypervisors_and_containers_by_their_marks() {
 }
 
 #[test]
-fn a_laptop() {
+fn a_laptop_is_read() {
     let host = host(&[
         ("/proc/sys/kernel/osrelease", "6.8.0-45-generic\n"),
         ("/boot/config-6.8.0-45-generic", "CONFIG_HZ_1000=y\nCONFIG_HZ=1000\n"),
@@ -188,7 +188,7 @@ fn a_laptop() {
 }
 
 #[test]
-fn the_tick_from_a_packed_configuration() {
+fn the_tick_is_read_from_a_compressed_configuration() {
     let (directory, root) = machine(&[("/proc/x", "")]);
     let file = fs::File::create(directory.path().join("proc/config.gz")).unwrap();
     let mut packed = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
@@ -205,7 +205,7 @@ fn this_machine_can_be_read_and_its_facts_are_cheap() {
     assert!(host.sampling.timer.attempt.works(), "{:?}", host.sampling.timer);
     let start = std::time::Instant::now();
     let facts = facts();
-    // Ten times what it takes, for machines that are busy.
+    // Ten times the usual duration, because the machine may be busy.
     assert!(start.elapsed() < std::time::Duration::from_millis(50), "{:?}", start.elapsed());
     assert!(facts.iter().any(|(name, _)| name == "kernel"), "{facts:?}");
 }

@@ -1,4 +1,4 @@
-//! Programs that laggard works with.
+//! External programs that laggard uses.
 
 use super::root::Root;
 use super::{Places, run};
@@ -22,11 +22,11 @@ fn tool(places: &Places, names: &[&str]) -> Option<Tool> {
     let version = match run::run(&path, &["--version"]) {
         Ok((text, true)) => match text.lines().find(|line| !line.trim().is_empty()) {
             Some(line) => Known::Is(line.trim().to_owned()),
-            None => Known::unknown("it does not say its version"),
+            None => Known::unknown("it printed no version"),
         },
         Ok((text, false)) => {
-            let said = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
-            Known::unknown(format!("it fails and says: {}", said.trim()))
+            let said = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("no output");
+            Known::unknown(format!("--version failed: {}", said.trim()))
         }
         Err(why) => Known::Unknown(why),
     };

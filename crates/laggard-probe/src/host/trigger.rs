@@ -1,8 +1,8 @@
-//! Tries the ways to interrupt a thread for a sample, and counts how many come.
+//! Tests the methods to interrupt a thread for a sample, and measures the rates they reach.
 //!
-//! Each way is tried in a thread of its own for a few milliseconds of its CPU time. Only when that
-//! thread is gone, and no more trap can come, are the process's handlers as they were.
-#![allow(unsafe_code)] // events, timers and signal handlers
+//! Each method is tested in its own thread for a few milliseconds of CPU time. The signal handlers
+//! of the process are restored only after that thread has ended, when no more traps can arrive.
+#![allow(unsafe_code)] // perf events, timers and signal handlers
 
 use super::event::{Event, attributes, refused};
 use laggard_core::model::host::{Attempt, Trigger};
@@ -11,12 +11,12 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-/// Asked for when trying: ten times what recording asks for.
+/// Requested rate: ten times that of a recording.
 const ASKED_HZ: u64 = 9_999;
 const NANOS: u64 = 1_000_000_000;
-/// CPU time that each way is tried for.
+/// CPU time for each test.
 const TRIED_NS: u64 = 20_000_000;
-/// A signal that does nothing where it has no handler, so one that comes late does no harm.
+/// A signal that is ignored by default, so that a late one does no harm.
 const QUIET: i32 = libc::SIGURG;
 
 static CAME: AtomicU64 = AtomicU64::new(0);
@@ -33,16 +33,17 @@ pub(super) struct Triggers {
 
 pub(super) fn try_all() -> Triggers {
     let tried = |signal: i32, way: fn() -> io::Result<f64>| {
-        // One after the other, and the counter is theirs alone.
+        // The tests run one after the other, because they share the counter.
         let Some(before) = handle(signal) else {
-            let attempt = Attempt::Untried("the signal cannot be handled".into());
+            let attempt = Attempt::Untried("cannot install a signal handler".into());
             return Trigger { attempt, ..Trigger::default() };
         };
         let rate = thread::spawn(move || {
             unblock(signal);
             way()
         });
-        let rate = rate.join().unwrap_or_else(|_| Err(io::Error::other("the try failed")));
+        let rate =
+            rate.join().unwrap_or_else(|_| Err(io::Error::other("the test thread panicked")));
         restore(signal, &before);
         trigger(rate)
     };
@@ -56,7 +57,7 @@ pub(super) fn try_all() -> Triggers {
 fn trigger(rate: io::Result<f64>) -> Trigger {
     let (attempt, rate_hz) = match rate {
         Ok(rate) if rate > 0.0 => (Attempt::Works, rate),
-        Ok(_) => (Attempt::Refused { errno: 0, why: "no signal came".into() }, 0.0),
+        Ok(_) => (Attempt::Refused { errno: 0, why: "no signal arrived".into() }, 0.0),
         Err(error) => (refused(&error), 0.0),
     };
     Trigger { attempt, rate_hz, asked_hz: ASKED_HZ as f64 }
@@ -78,7 +79,7 @@ fn by_signal() -> io::Result<f64> {
     attr.__bindgen_anon_2.wakeup_events = 1;
     let event = Event::open(attr)?;
     let owner = Owner { kind: F_OWNER_TID, id: thread_id() };
-    // SAFETY: requests about a descriptor that is ours; the owner lives through the call.
+    // SAFETY: `event` owns the descriptor, and `owner` outlives the call.
     let asked = unsafe {
         libc::fcntl(event.fd(), libc::F_SETFL, libc::O_ASYNC | libc::O_NONBLOCK) == 0
             && libc::fcntl(event.fd(), F_SETSIG, QUIET) == 0
@@ -94,13 +95,13 @@ fn by_signal() -> io::Result<f64> {
 }
 
 fn by_timer() -> io::Result<f64> {
-    // SAFETY: a structure of integers and a pointer that may be null, for which zero is a value.
+    // SAFETY: `sigevent` has integers and a pointer that may be null, so all-zero bytes are valid.
     let mut to: libc::sigevent = unsafe { std::mem::zeroed() };
     to.sigev_notify = libc::SIGEV_THREAD_ID;
     to.sigev_signo = QUIET;
     to.sigev_notify_thread_id = thread_id();
     let mut timer: libc::timer_t = std::ptr::null_mut();
-    // SAFETY: both structures live through the call.
+    // SAFETY: both structures outlive the call.
     let made =
         unsafe { libc::timer_create(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut to, &raw mut timer) };
     if made != 0 {
@@ -108,16 +109,16 @@ fn by_timer() -> io::Result<f64> {
     }
     let period = libc::timespec { tv_sec: 0, tv_nsec: (NANOS / ASKED_HZ) as _ };
     let every = libc::itimerspec { it_interval: period, it_value: period };
-    // SAFETY: a timer made above, and a structure that lives through the call.
+    // SAFETY: `timer` was created above, and `every` outlives the call.
     let set = unsafe { libc::timer_settime(timer, 0, &raw const every, std::ptr::null_mut()) };
     let failed = io::Error::last_os_error();
     let rate = if set == 0 { rate() } else { 0.0 };
-    // SAFETY: a timer made above and not used again.
+    // SAFETY: `timer` was created above and is not used again.
     unsafe { libc::timer_delete(timer) };
     if set == 0 { Ok(rate) } else { Err(failed) }
 }
 
-/// The thread's CPU time in user code, at the rate that is asked for.
+/// The thread's CPU time in user code, at the requested rate.
 fn clock() -> name::perf_event_attr {
     let clock = u64::from(name::PERF_COUNT_SW_TASK_CLOCK);
     let mut attr = attributes(name::PERF_TYPE_SOFTWARE, clock, false);
@@ -125,14 +126,14 @@ fn clock() -> name::perf_event_attr {
     attr
 }
 
-/// Signals that come for a second of CPU time while the thread computes.
+/// Signals per second of CPU time while the thread computes.
 fn rate() -> f64 {
     CAME.store(0, Ordering::Relaxed);
     let start = cpu_ns();
     let mut spent = 0;
     let mut sum = 0_u64;
     while spent < TRIED_NS {
-        // In user code, where the traps are.
+        // In user code, which the traps are restricted to.
         for i in 0..20_000_u64 {
             sum = std::hint::black_box(sum.wrapping_mul(31).wrapping_add(i));
         }
@@ -143,37 +144,37 @@ fn rate() -> f64 {
 
 fn cpu_ns() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the time is written to a value that lives through the call.
+    // SAFETY: `now` is valid for writes and outlives the call.
     let read = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut now) };
-    // A clock that cannot be read ends the try at once.
+    // If the clock cannot be read, the test ends at once.
     if read == 0 { now.tv_sec as u64 * NANOS + now.tv_nsec as u64 } else { u64::MAX }
 }
 
 fn thread_id() -> libc::pid_t {
-    // SAFETY: it takes nothing and cannot fail.
+    // SAFETY: `gettid` takes no arguments and cannot fail.
     unsafe { libc::syscall(libc::SYS_gettid) as libc::pid_t }
 }
 
-/// Counts a signal; returns what was done about it before.
+/// Installs the counting handler and returns the previous action.
 fn handle(signal: i32) -> Option<libc::sigaction> {
-    // SAFETY: structures of integers and pointers that may be null, for which zero is a value.
+    // SAFETY: `sigaction` has integers and pointers that may be null, so all-zero bytes are valid.
     let (mut action, mut before): (libc::sigaction, libc::sigaction) =
         unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
     action.sa_sigaction = count as extern "C" fn(i32) as usize;
     action.sa_flags = libc::SA_RESTART;
-    // SAFETY: the handler only adds to an atomic number; both structures live through the call.
+    // SAFETY: the handler only increments an atomic counter; both structures outlive the call.
     let set = unsafe { libc::sigaction(signal, &raw const action, &raw mut before) };
     (set == 0).then_some(before)
 }
 
 fn restore(signal: i32, before: &libc::sigaction) {
-    // SAFETY: an action that the kernel gave us for this signal.
+    // SAFETY: `before` is an action that the kernel returned for this signal.
     unsafe { libc::sigaction(signal, before, std::ptr::null_mut()) };
 }
 
-/// Lets a signal come to this thread: a trap that is blocked ends the process.
+/// Unblocks a signal in this thread: a blocked trap would kill the process.
 fn unblock(signal: i32) {
-    // SAFETY: a set of bits, for which zero is a value; it lives through the calls.
+    // SAFETY: `sigset_t` is plain data, and all-zero bytes are valid; it outlives the calls.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);

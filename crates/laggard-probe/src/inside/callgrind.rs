@@ -1,4 +1,5 @@
-//! Calls inside a library by valgrind's callgrind: every call, its place, and instructions.
+//! Counts calls inside a library with valgrind's callgrind: every call, its location and its
+//! instructions.
 
 use super::{Options, kernels};
 use crate::child::{Child, Ended};
@@ -16,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const TOOL: &str = "callgrind";
-/// No log needs more.
+/// Maximum number of bytes read from the log.
 const LONGEST_LOG: u64 = 1 << 20;
 
-/// Whether valgrind is there; if not, why.
+/// Whether valgrind is installed; if not, the reason.
 pub fn is_available() -> Result<(), String> {
     match valgrind() {
         Ok(_) => Ok(()),
@@ -32,15 +33,16 @@ fn valgrind() -> Result<PathBuf, Error> {
     program::find(OsStr::new("valgrind")).ok_or(missing)
 }
 
-/// Runs a command to its end on callgrind's simulated processor.
+/// Runs a command to its end on callgrind's simulated CPU.
 ///
-/// Processes that the program forks are counted; programs that it starts only with `children`.
-/// There are no times. Callers have names, files and lines as far as valgrind knows them.
+/// Processes that the program forks are counted; programs that it starts are counted only with
+/// `children`. There are no times. Callers have names, files and lines as far as valgrind knows
+/// them.
 pub fn count(command: &[OsString], options: &Options) -> Result<(Calls, Ended), Error> {
     let program = program::runnable(command)?;
     let valgrind = valgrind()?;
     let room = tempfile::tempdir().map_err(Error::Shared)?;
-    // A script as a rule becomes the program that is meant (`exec`), and then has to be followed.
+    // A script usually executes the actual program (`exec`), which then has to be followed.
     let is_script = is_script(&program);
     let mut run = Command::new(&valgrind);
     run.arg("--tool=callgrind").args(["--dump-instr=yes", "--demangle=no"]);
@@ -76,20 +78,20 @@ pub fn count(command: &[OsString], options: &Options) -> Result<(Calls, Ended), 
     let creator = graphs.first().map_or("", |graph| &graph.creator);
     let mut facts = vec![
         ("simulated by".to_owned(), creator.to_owned()),
-        ("unit".to_owned(), "instructions; there are no times".to_owned()),
-        ("threads".to_owned(), "of a process are counted together".to_owned()),
+        ("unit".to_owned(), "instructions, not time".to_owned()),
+        ("threads".to_owned(), "all threads of a process are counted together".to_owned()),
     ];
     if !seen.names.is_empty() {
-        facts.push(("kernels that ran are for".to_owned(), seen.names.join(", ")));
+        facts.push(("kernel variants that ran".to_owned(), seen.names.join(", ")));
     }
     calls.profile.quality.warnings.extend(warnings(&seen, kernels::is_wide_here()));
-    calls.profile.about = started.about(&ended, duration, "callgrind, every instruction simulated");
+    calls.profile.about = started.about(&ended, duration, "callgrind, simulated CPU");
     calls.profile.about.facts = facts;
     Ok((calls, ended))
 }
 
 fn option(name: &str, room: &Path, file: &str) -> OsString {
-    // Valgrind gives `%` a meaning.
+    // Valgrind expands `%` in file names.
     let room = room.to_string_lossy().replace('%', "%%");
     format!("{name}{room}/{file}").into()
 }
@@ -108,15 +110,15 @@ fn text(path: &Path) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What was counted, by process. A process that became a program that is not followed, or was
-/// killed, left an empty file.
+/// Reads the counts of every process. A process that was killed, or that executed a program that is
+/// not followed, leaves an empty file.
 fn graphs(room: &Path, root: u32, all: bool) -> Result<Vec<Graph>, Error> {
     let mut pids: Vec<u32> = std::fs::read_dir(room)
         .map_err(Error::Shared)?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_prefix("counts.")?.parse().ok())
         .filter(|pid| all || *pid == root)
         .collect();
-    // The program first.
+    // The main program first.
     pids.sort_unstable_by_key(|pid| (*pid != root, *pid));
     let mut graphs = vec![];
     for pid in pids {
@@ -129,16 +131,16 @@ fn graphs(room: &Path, root: u32, all: bool) -> Result<Vec<Graph>, Error> {
     Ok(graphs)
 }
 
-/// Bytes of an instruction that valgrind does not know, if that is what ended the program.
+/// Bytes of an instruction that valgrind cannot decode, if that ended the program.
 fn unknown_instruction(log: &str) -> Option<String> {
     let (_, rest) = log.split_once("unhandled instruction bytes:")?;
     log.contains("SIGILL").then(|| rest.lines().next().unwrap_or_default().trim().to_owned())
 }
 
-/// Why nothing was counted.
+/// The reason why there are no counts.
 fn reason(log: &str, ended: &Ended) -> String {
     if ended.code() == 128 + libc::SIGKILL {
-        return "it was killed".into();
+        return "the program was killed".into();
     }
     let said = log
         .lines()
@@ -147,14 +149,14 @@ fn reason(log: &str, ended: &Ended) -> String {
         .rfind(|line| !line.is_empty());
     match said {
         Some(line) if line.starts_with("For interactive control") => {
-            "it became another program, which is only followed when its children are".into()
+            "the program replaced itself by another program; --children follows it".into()
         }
         Some(line) => line.to_owned(),
-        None => format!("valgrind ended with code {}", ended.code()),
+        None => format!("valgrind exited with status {}", ended.code()),
     }
 }
 
-/// Processors whose kernels ran, and those with AVX-512 that the same libraries have kernels for.
+/// CPUs whose kernels ran, and AVX-512 CPUs for which the same libraries also have kernels.
 #[derive(Default)]
 struct Seen {
     names: Vec<&'static str>,
@@ -191,17 +193,17 @@ fn kernels_seen(graphs: &[Graph], options: &Options) -> Seen {
 
 fn warnings(seen: &Seen, is_wide_here: bool) -> Vec<String> {
     let mut all = vec![
-        "the program ran on a simulated processor, 50 to 300 times slower; instructions are exact, \
-         and say nothing of waiting, caches or frequency"
+        "the program ran on a simulated CPU, 50 to 300 times slower; instruction counts are exact, \
+         but do not reflect waiting, caches or frequency"
             .to_owned(),
     ];
     if is_wide_here && !seen.has_wide {
-        let hidden = "valgrind hides AVX-512, which this processor has";
+        let hidden = "valgrind hides the AVX-512 support of this CPU";
         all.push(match (seen.names.is_empty(), seen.others.is_empty()) {
-            (true, _) => format!("{hidden}: other functions may run without it"),
-            (false, true) => format!("{hidden}: kernels for {} ran", seen.names.join(", ")),
+            (true, _) => format!("{hidden}: other functions may run natively"),
+            (false, true) => format!("{hidden}: the kernels for {} ran", seen.names.join(", ")),
             (false, false) => format!(
-                "{hidden}: kernels for {} ran, and not those for {} that the library has too",
+                "{hidden}: the kernels for {} ran instead of those for {}, which the library also has",
                 seen.names.join(", "),
                 seen.others.join(", ")
             ),
@@ -215,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_instruction_is_found_in_the_log() {
+    fn an_undecodable_instruction_is_found_in_the_log() {
         let log = "==1== Callgrind\nvex amd64->IR: unhandled instruction bytes: 0x62 0xF1 0x7C\n\
                    vex amd64->IR:   REX=0\n==1== Process terminating with default action of signal 4 (SIGILL)\n";
         assert_eq!(unknown_instruction(log).as_deref(), Some("0x62 0xF1 0x7C"));
@@ -223,12 +225,12 @@ mod tests {
     }
 
     #[test]
-    fn kernels_that_did_not_run_are_named() {
+    fn avx512_kernels_that_did_not_run_are_reported() {
         let seen = Seen { names: vec!["HASWELL"], has_wide: false, others: vec!["SKYLAKEX"] };
         assert_eq!(
             warnings(&seen, true)[1],
-            "valgrind hides AVX-512, which this processor has: kernels for HASWELL ran, and not \
-             those for SKYLAKEX that the library has too"
+            "valgrind hides the AVX-512 support of this CPU: the kernels for HASWELL ran instead \
+             of those for SKYLAKEX, which the library also has"
         );
         assert_eq!(warnings(&seen, false).len(), 1);
     }

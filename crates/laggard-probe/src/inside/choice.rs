@@ -1,33 +1,33 @@
-//! Which means counts calls inside a library here, and why.
+//! Selects the method of counting calls inside a library, with the reason.
 
 use super::{Options, Way, callgrind, uprobes};
 use crate::error::Error;
 use std::ffi::OsString;
 
-/// What decides.
+/// The conditions that decide.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Situation {
-    /// Whether valgrind is there; if not, why.
+    /// Whether valgrind is installed; if not, the reason.
     pub callgrind: Result<(), String>,
-    /// Whether the kernel lets us set probes; if not, why.
+    /// Whether the kernel allows uprobes; if not, the reason.
     pub uprobes: Result<(), String>,
-    /// Functions that fit the patterns and can be probed fast, and those that are slow; none when
-    /// that cannot be known before the program runs, with the reason.
+    /// Numbers of matching functions that are fast and slow to probe; an error gives the reason why
+    /// they are not known before the program runs.
     pub functions: Result<(usize, usize), String>,
 }
 
-/// A means, and the reason in words.
+/// A method, and the reason for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// The means.
+    /// The method.
     pub way: Way,
-    /// Why this one.
+    /// The reason.
     pub why: String,
 }
 
 impl Situation {
-    /// Looks at this machine and the program's files. Starts nothing but the dynamic linker, to
-    /// list libraries.
+    /// Inspects this machine and the files of the program. Runs only the dynamic linker, to list
+    /// libraries.
     pub fn look(command: &[OsString], options: &Options) -> Situation {
         let uprobes = uprobes::is_available();
         let functions = match &uprobes {
@@ -43,54 +43,55 @@ impl Situation {
     }
 }
 
-/// Picks a means: what was asked for; else uprobes, which keep the program as it is, where they
-/// can say what is wanted; else callgrind.
+/// Selects a method: the requested one; otherwise uprobes, which leave the program unchanged, if
+/// they provide what is requested; otherwise callgrind.
 pub fn choose(options: &Options, situation: &Situation) -> Result<Choice, Error> {
     let chosen = |way, why: String| Ok(Choice { way, why });
     let obstacle = against_uprobes(options, situation);
     match (options.way, obstacle, &situation.callgrind) {
         (Some(Way::Callgrind), _, Ok(())) => {
-            chosen(Way::Callgrind, "callgrind, as was asked for".into())
+            chosen(Way::Callgrind, "callgrind, as requested".into())
         }
         (Some(Way::Callgrind), _, Err(_)) => {
             Err(Error::NoTool { tool: "valgrind", package: "valgrind" })
         }
         (Some(Way::Uprobes), _, _) => match &situation.uprobes {
-            Ok(()) => chosen(Way::Uprobes, "uprobes, as was asked for".into()),
+            Ok(()) => chosen(Way::Uprobes, "uprobes, as requested".into()),
             Err(why) => Err(Error::Unavailable { what: "uprobes", why: why.clone() }),
         },
         (None, None, _) => chosen(
             Way::Uprobes,
-            "uprobes: the program runs as it is, and nobody asked who calls".into(),
+            "uprobes: the program runs at full speed, and callers were not requested".into(),
         ),
         (None, Some(obstacle), Ok(())) => {
             chosen(Way::Callgrind, format!("callgrind, because {obstacle}"))
         }
         (None, Some(obstacle), Err(why)) => Err(Error::Unavailable {
-            what: "counting inside a library",
+            what: "callgrind or uprobes",
             why: format!("{why}, and {obstacle}"),
         }),
     }
 }
 
-/// What speaks against uprobes, if anything.
+/// The reason not to use uprobes, if any.
 fn against_uprobes(options: &Options, situation: &Situation) -> Option<String> {
     if let Err(why) = &situation.uprobes {
-        return Some(format!("uprobes cannot be used here: {why}"));
+        return Some(format!("uprobes are not available: {why}"));
     }
     if options.callers || !options.from.is_empty() {
-        return Some("uprobes do not say who calls".into());
+        return Some("uprobes do not report callers".into());
     }
     let most = options.most_probes;
     match &situation.functions {
-        Err(why) => Some(format!("functions to probe were not found: {why}")),
-        Ok((0, 0)) => Some("no function fits".into()),
-        Ok((fast, slow)) if fast + slow > most => {
-            Some(format!("{} functions fit, more than the {most} that may be probed", fast + slow))
-        }
+        Err(why) => Some(format!("no function to probe was found: {why}")),
+        Ok((0, 0)) => Some("no function matches".into()),
+        Ok((fast, slow)) if fast + slow > most => Some(format!(
+            "{} functions match, more than the {most} that can be probed",
+            fast + slow
+        )),
         Ok((_, slow)) if *slow > 0 && !options.slow_probes => Some(format!(
-            "{slow} of the functions start with an instruction that the kernel must step over, at \
-             about 20 µs a call"
+            "{slow} of the functions start with an instruction that the kernel must single-step, \
+             at about 20 µs per call"
         )),
         Ok(_) => None,
     }
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_is_said() {
+    fn the_choice_includes_its_reason() {
         let counts = Options { callers: false, ..Options::default() };
         let check = |options: &Options, situation: &Situation, way, part: &str| {
             let choice = choose(options, situation).unwrap();
@@ -118,36 +119,35 @@ mod tests {
             assert!(choice.why.contains(part), "{}", choice.why);
         };
         let all = situation(true, true, (3, 0));
-        check(&counts, &all, Way::Uprobes, "runs as it is");
-        check(&Options::default(), &all, Way::Callgrind, "who calls");
+        check(&counts, &all, Way::Uprobes, "full speed");
+        check(&Options::default(), &all, Way::Callgrind, "do not report callers");
         let from = Options { from: vec!["numpy".into()], ..counts.clone() };
-        check(&from, &all, Way::Callgrind, "who calls");
+        check(&from, &all, Way::Callgrind, "do not report callers");
         check(&counts, &situation(true, false, (3, 0)), Way::Callgrind, "no rights");
         check(&counts, &situation(true, true, (3, 1)), Way::Callgrind, "1 of the functions");
         check(&counts, &situation(true, true, (201, 0)), Way::Callgrind, "201 functions");
-        check(&counts, &situation(true, true, (0, 0)), Way::Callgrind, "no function fits");
+        check(&counts, &situation(true, true, (0, 0)), Way::Callgrind, "no function matches");
         let slow = Options { slow_probes: true, ..counts };
         check(&slow, &situation(true, true, (3, 1)), Way::Uprobes, "");
         let asked = Options { way: Some(Way::Uprobes), ..Options::default() };
-        check(&asked, &situation(true, true, (0, 900)), Way::Uprobes, "asked");
+        check(&asked, &situation(true, true, (0, 900)), Way::Uprobes, "requested");
     }
 
     #[test]
-    fn what_is_missing_is_said() {
+    fn missing_requirements_are_reported() {
         let message = |options: &Options, situation: &Situation| {
             choose(options, situation).unwrap_err().to_string()
         };
         let none = situation(false, false, (1, 0));
         assert_eq!(
             message(&Options::default(), &none),
-            "counting inside a library cannot be used here: no valgrind, and uprobes cannot be \
-             used here: no rights"
+            "cannot use callgrind or uprobes: no valgrind, and uprobes are not available: no rights"
         );
         let asked = |way| Options { way: Some(way), ..Options::default() };
         assert_eq!(
             message(&asked(Way::Callgrind), &none),
-            "there is no valgrind here: install the package valgrind"
+            "valgrind is not installed: install the package valgrind"
         );
-        assert_eq!(message(&asked(Way::Uprobes), &none), "uprobes cannot be used here: no rights");
+        assert_eq!(message(&asked(Way::Uprobes), &none), "cannot use uprobes: no rights");
     }
 }

@@ -1,9 +1,9 @@
-//! Which processors' kernels ran, by the names of functions (`sgemm_kernel_HASWELL`).
+//! Recognizes CPU-specific kernels by the suffixes of function names (`sgemm_kernel_HASWELL`).
 
 use laggard_symbols::Elf;
 use std::collections::BTreeSet;
 
-/// Endings of OpenBLAS and NumPy, and whether they need AVX-512, which valgrind hides.
+/// Suffixes of OpenBLAS and NumPy, and whether they need AVX-512, which valgrind hides.
 const ENDINGS: [(&str, bool); 27] = [
     ("PRESCOTT", false),
     ("CORE2", false),
@@ -34,14 +34,14 @@ const ENDINGS: [(&str, bool); 27] = [
     ("AVX512_SKX", true),
 ];
 
-/// The kind of processor that a function is for, and whether it needs AVX-512.
+/// The suffix of a function, and whether it needs AVX-512.
 pub(super) fn ending(name: &str) -> Option<(&'static str, bool)> {
     ENDINGS
         .into_iter()
         .find(|(ending, _)| name.strip_suffix(ending).is_some_and(|before| before.ends_with('_')))
 }
 
-/// Kinds of processors with AVX-512 that a file has functions for.
+/// The AVX-512 suffixes of functions in a file.
 pub(super) fn wide_in(elf: &Elf) -> BTreeSet<&'static str> {
     elf.functions()
         .filter_map(|function| ending(&function.name))
@@ -50,13 +50,13 @@ pub(super) fn wide_in(elf: &Elf) -> BTreeSet<&'static str> {
         .collect()
 }
 
-/// Whether this processor has AVX-512.
+/// Whether this CPU has AVX-512.
 pub(super) fn is_wide_here() -> bool {
     std::is_x86_feature_detected!("avx512f")
 }
 
 #[test]
-fn kernels_are_known_by_their_names() {
+fn kernels_are_recognized_by_their_suffix() {
     assert_eq!(ending("sgemm_kernel_HASWELL"), Some(("HASWELL", false)));
     assert_eq!(ending("dgemm_kernel_SKYLAKEX"), Some(("SKYLAKEX", true)));
     assert_eq!(ending("FLOAT_add_X86_V3"), Some(("X86_V3", false)));

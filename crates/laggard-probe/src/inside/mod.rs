@@ -1,10 +1,10 @@
-//! Counts calls inside a library, where no table of symbols lies between caller and function.
+//! Counts calls inside a library, which do not go through a symbol table.
 //!
-//! Two means, each exact: [`callgrind`] runs the program on a simulated processor and knows every
-//! call with its caller and its instructions, but is 50 to 300 times slower and hides AVX-512;
-//! [`uprobes`] lets the kernel count the entries of up to some hundred functions at nearly full
-//! speed, but needs rights and does not know who calls. [`choose`] picks one and says why; [`count`]
-//! looks at the machine, chooses and runs.
+//! There are two methods, and both are exact. [`callgrind`] runs the program on a simulated CPU and
+//! records every call with its caller and its instructions, but is 50 to 300 times slower and hides
+//! AVX-512. [`uprobes`] lets the kernel count the entries of up to a few hundred functions at
+//! nearly full speed, but needs privileges and does not record callers. [`choose`] selects a method
+//! and gives the reason; [`count`] inspects the machine, selects a method and runs it.
 
 pub mod callgrind;
 mod choice;
@@ -22,27 +22,26 @@ use std::ffi::OsString;
 /// What to count. Patterns are those of [`crate::calls::Options`].
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Libraries (or the program) whose functions are counted; none means all.
+    /// Libraries (or the program) whose functions are counted; empty means all.
     pub libraries: Vec<String>,
-    /// Modules that call; none means all. Only callgrind knows them.
+    /// Calling modules; empty means all. Only callgrind records them.
     pub from: Vec<String>,
-    /// Functions that are counted, by the names of the symbol table (not demangled); none means
-    /// all.
+    /// Functions to count, by symbol name (not demangled); empty means all.
     pub functions: Vec<String>,
-    /// The means; none lets [`choose`] pick.
+    /// The method; `None` lets [`choose`] select it.
     pub way: Option<Way>,
-    /// Whether it matters who calls. Only callgrind knows.
+    /// Whether callers are needed. Only callgrind records them.
     pub callers: bool,
-    /// Probe functions too that start with an instruction the kernel must step over, at about
-    /// 20 µs a call.
+    /// Also probe functions that start with an instruction that the kernel must single-step, at
+    /// about 20 µs per call.
     pub slow_probes: bool,
-    /// Most functions that are probed.
+    /// Maximum number of probed functions.
     pub most_probes: usize,
-    /// Count in programs that the program starts too.
+    /// Also count in programs that the program starts.
     pub children: bool,
-    /// Processors to run on; none means all.
+    /// CPUs to run on; empty means all.
     pub cpus: Vec<usize>,
-    /// Whether the program's own output goes nowhere.
+    /// Whether the output of the program is discarded.
     pub quiet: bool,
 }
 
@@ -63,12 +62,12 @@ impl Default for Options {
     }
 }
 
-/// A means to count calls inside a library.
+/// A method of counting calls inside a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// Valgrind's callgrind.
     Callgrind,
-    /// Probes of the kernel.
+    /// Kernel uprobes.
     Uprobes,
 }
 
@@ -90,14 +89,14 @@ fn fits(all: &[String], is_fit: impl Fn(&str) -> bool) -> bool {
     all.is_empty() || all.iter().any(|pattern| is_fit(pattern))
 }
 
-/// Runs a command to its end with calls counted by the means that fits best. Why it was chosen is
-/// among the facts of the result.
+/// Runs a command to its end and counts calls with the most suitable method. The reason for the
+/// choice is in the facts of the result.
 pub fn count(command: &[OsString], options: &Options) -> Result<(Calls, Ended), Error> {
     let choice = choose(options, &Situation::look(command, options))?;
     let (mut calls, ended) = match choice.way {
         Way::Callgrind => callgrind::count(command, options)?,
         Way::Uprobes => uprobes::count(command, options)?,
     };
-    calls.profile.about.facts.insert(0, ("means".into(), choice.why));
+    calls.profile.about.facts.insert(0, ("method".into(), choice.why));
     Ok((calls, ended))
 }

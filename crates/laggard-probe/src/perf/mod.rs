@@ -1,11 +1,11 @@
-//! Recording with the user's own perf, for what the agent cannot do: a process that runs already,
-//! several events at once, kernel stacks, branch records, programs that carry no agent.
+//! Recording with the perf tool, for cases that the agent does not support: running processes,
+//! several events at once, kernel stacks, LBR, and programs that cannot load the agent.
 //!
-//! You say what to record and where to, you get a perf.data there and how the program ended.
-//! Reading the file is `laggard_formats::read::perf`'s. Before the program is started, perf is
-//! tried on one that does nothing, so that a refusal is known with perf's own words and the
-//! program has not run for nothing.
-#![allow(unsafe_code, reason = "asks whether a process is there")]
+//! The input is what to record and a file name; the output is a perf.data file and the exit status
+//! of the program. `laggard_formats::read::perf` reads the file. Before the program is started,
+//! perf is tested on an empty program, so that a failure is reported with perf's message before the
+//! program has run.
+#![allow(unsafe_code, reason = "kill has no safe interface")]
 
 mod said;
 
@@ -19,53 +19,53 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Largest piece of the stack that perf copies.
+/// Maximum number of stack bytes that perf copies per sample.
 pub const LARGEST_COPY: u64 = 65_528;
 
-/// Time between looks at whether perf has started the program.
+/// Interval of the checks whether perf has started the program.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// What to record.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// A program to start, or one that runs.
+    /// A program to start, or a running process.
     pub target: Target,
-    /// What to count, in perf's words.
+    /// Events, in perf's syntax.
     pub events: Vec<String>,
     /// Samples per second of each event.
     pub rate: f64,
-    /// How callers are found.
+    /// Method of stack unwinding.
     pub call_graph: CallGraph,
-    /// Processors to run on; none means all. For a program that is started.
+    /// CPUs to run on; empty means all. Only for a program that is started.
     pub cpus: Vec<usize>,
-    /// End after this time.
+    /// Time limit of the recording.
     pub duration: Option<Duration>,
 }
 
-/// Whom to record.
+/// The program to record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A command, word by word.
     Command(Vec<OsString>),
-    /// The number of a process.
+    /// A process ID.
     Pid(u32),
 }
 
-/// How callers are found.
+/// Method of stack unwinding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallGraph {
-    /// By frame pointers, in the kernel.
+    /// Frame pointers, unwound in the kernel.
     FramePointers,
-    /// By copies of this many bytes of the stack, unwound afterwards.
+    /// Copies of this many bytes of the stack, unwound afterwards.
     Copies(u64),
-    /// By the processor's branch records.
+    /// The CPU's last branch records (LBR).
     BranchRecords,
 }
 
-/// Records into a file. The command's own output passes through; its exit code, which perf
-/// passes on, is in the answer.
+/// Records into a file. The output of the command is passed through. Returns its exit status, as
+/// forwarded by perf.
 ///
-/// Ctrl-C ends a recording and keeps what it has.
+/// Ctrl-C ends a recording and keeps the samples so far.
 pub fn record(options: &Options, data: &Path) -> Result<Ended, Error> {
     let perf = find().ok_or(Error::NoPerf)?;
     if let Target::Pid(pid) = options.target {
@@ -82,10 +82,10 @@ pub fn record(options: &Options, data: &Path) -> Result<Ended, Error> {
         Target::Pid(pid) => {
             command.arg("-p").arg(pid.to_string());
             if let Some(most) = options.duration {
-                // perf starts this when it has begun to record, and ends with it.
+                // perf starts this command when it begins to record, and stops when it ends.
                 command.args(["--", "sleep", &most.as_secs_f64().to_string()]);
             }
-            // There is no program whose output this could be.
+            // perf's own output is not shown, because no program was started.
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
             true
         }
@@ -95,19 +95,19 @@ pub fn record(options: &Options, data: &Path) -> Result<Ended, Error> {
         let _ = sender.send(());
     })
     .map_err(|source| Error::Start { program: perf.clone(), source })?;
-    // perf says a line or two, which fit into the pipe while nobody reads.
+    // perf prints at most a few lines, which fit into the pipe buffer until they are read.
     let stderr = child.take_stderr();
     if let Some(most) = options.duration
         && !is_attached
     {
-        // perf takes its time before it starts the program.
+        // perf needs some time before it starts the program.
         while !has_started(child.pid(), &perf) && ended.recv_timeout(LOOK).is_err() {}
         if ended.recv_timeout(most) == Err(RecvTimeoutError::Timeout) {
             child.ask_to_end();
-            // perf waits for the program, which may not care.
+            // perf waits for the program, which may ignore the signal.
             if ended.recv_timeout(GRACE) == Err(RecvTimeoutError::Timeout) {
                 for program in children_of(child.pid()).unwrap_or_default() {
-                    // SAFETY: a signal to what perf has started and not yet waited for.
+                    // SAFETY: a signal to a process that perf has started and not yet waited for.
                     unsafe { libc::kill(program, libc::SIGKILL) };
                 }
             }
@@ -125,7 +125,7 @@ pub fn record(options: &Options, data: &Path) -> Result<Ended, Error> {
     Ok(ended)
 }
 
-/// Whether perf's child is the program already, and no longer perf itself. So is one that is gone.
+/// Whether perf's child already executes the program, or is gone.
 fn has_started(pid: u32, perf: &Path) -> bool {
     let Some(children) = children_of(pid) else { return true };
     let perf = std::fs::canonicalize(perf).ok();
@@ -134,22 +134,22 @@ fn has_started(pid: u32, perf: &Path) -> bool {
     })
 }
 
-/// Processes that this one has started; none when it is gone.
+/// Children of this process; `None` if it is gone.
 fn children_of(pid: u32) -> Option<Vec<i32>> {
     let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
     Some(children.split_ascii_whitespace().filter_map(|child| child.parse().ok()).collect())
 }
 
-/// Where perf is, if it is installed.
+/// The path of perf, if it is installed.
 pub fn find() -> Option<PathBuf> {
     crate::program::find(OsStr::new("perf"))
 }
 
-/// Flags that make it better, as far as they work here. The error is that of perf without them.
+/// Optional flags that work on this machine. An error is that of perf without them.
 fn extras(perf: &Path, options: &Options) -> Result<&'static [&'static str], Error> {
     const QUICK: &str = "--no-bpf-event";
-    // Copies of stacks want a large buffer, which not everybody may have. Looking for programs of
-    // the kernel takes a second at the start, and older versions cannot be told not to.
+    // Stack copies need a large buffer, which the memory lock limit may not allow. Looking for BPF
+    // programs takes a second at the start, and older versions do not support disabling it.
     let best: &[&str] = match options.call_graph {
         CallGraph::Copies(_) => &[QUICK, "-m", "16M"],
         _ => &[QUICK],
@@ -162,7 +162,7 @@ fn extras(perf: &Path, options: &Options) -> Result<&'static [&'static str], Err
     rehearse(perf, options, &[]).map(|()| &[][..])
 }
 
-/// Tries the same on a program that does nothing.
+/// Runs perf with the same options on an empty program.
 fn rehearse(perf: &Path, options: &Options, more: &[&str]) -> Result<(), Error> {
     let mut trial = Command::new(perf);
     trial.args(arguments(options, Path::new("/dev/null"))).args(more).args(["-B", "--", "true"]);
@@ -191,11 +191,11 @@ fn arguments(options: &Options, data: &Path) -> Vec<OsString> {
     words
 }
 
-/// Whether a process is there and ours to look at.
+/// Checks that a process exists and belongs to this user.
 fn check_process(pid: u32) -> Result<(), Error> {
     let number = i32::try_from(pid).ok().filter(|pid| *pid > 0);
     let Some(number) = number else { return Err(Error::NoProcess { pid }) };
-    // SAFETY: signal 0 only asks whether there is such a process.
+    // SAFETY: signal 0 only checks whether the process exists.
     if unsafe { libc::kill(number, 0) } == 0 {
         return Ok(());
     }
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_are_those_that_perf_knows() {
+    fn options_become_perf_flags() {
         let options = Options {
             target: Target::Pid(1),
             events: vec!["cpu-clock".into(), "page-faults".into()],
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_that_are_not_there_are_told() {
+    fn missing_processes_are_an_error() {
         assert!(matches!(check_process(0), Err(Error::NoProcess { pid: 0 })));
         assert!(matches!(check_process(i32::MAX as u32), Err(Error::NoProcess { .. })));
         assert!(check_process(std::process::id()).is_ok());

@@ -1,13 +1,13 @@
-//! What perf says when it fails, and what that means.
+//! Classifies perf's error messages.
 
 use super::{CallGraph, Options};
 use crate::error::Error;
 
-/// What perf wrote to standard error.
+/// The text that perf wrote to standard error.
 pub(super) struct Said(pub(super) String);
 
 impl Said {
-    /// The failure it means.
+    /// The error that the text stands for.
     pub(super) fn failure(&self, options: &Options) -> Error {
         let has = |words: &str| self.0.contains(words);
         let said = self.short();
@@ -31,7 +31,7 @@ impl Said {
         Error::PerfFailed { said }
     }
 
-    /// The lines that matter, as one.
+    /// The first relevant lines, joined into one.
     fn short(&self) -> String {
         let lines = self.0.lines().map(str::trim);
         let lines = lines.filter(|line| {
@@ -40,7 +40,7 @@ impl Said {
         let first: Vec<&str> =
             lines.take_while(|line| !line.starts_with("Usage:")).take(2).collect();
         match first.is_empty() {
-            true => "perf says nothing about why".into(),
+            true => "perf printed no error message".into(),
             false => first.join(" "),
         }
     }
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_told_apart() {
+    fn perf_messages_map_to_distinct_errors() {
         let pointers = CallGraph::FramePointers;
         let syntax = "event syntax error: 'nosuch'\n      \\___ parser error\nRun 'perf list'\n";
         assert!(matches!(failure(pointers, syntax), Error::UnknownEvent { .. }));

@@ -1,11 +1,11 @@
-//! Python code objects as agents send them, and the line of an instruction.
+//! Python code objects as agents send them, and their line tables.
 
 use laggard_agent::wire;
 
-/// What the driver knows of a code object.
+/// A code object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CodeObject {
-    /// Its qualified name; before 3.11 its bare name.
+    /// Its qualified name; before 3.11, its unqualified name.
     pub(crate) name: String,
     pub(crate) file: String,
     minor: u32,
@@ -34,7 +34,7 @@ impl CodeObject {
         CodeObject { name, file, minor, first_line: first_line as i32, table }
     }
 
-    /// The line of the instruction at this byte; 0 when it belongs to none.
+    /// The line of the instruction at this byte offset; 0 if it has none.
     pub(crate) fn line(&self, lasti: i32) -> u32 {
         let line = match self.minor {
             ..=9 => line_by_steps(self.first_line, &self.table, lasti),
@@ -45,7 +45,7 @@ impl CodeObject {
     }
 }
 
-/// A text of characters of this many bytes.
+/// Decodes a string whose characters have `width` bytes each.
 pub(crate) fn text(bytes: &[u8], width: u32) -> String {
     let character = |bytes: &[u8]| {
         let number = bytes.iter().rev().fold(0, |number, &byte| number << 8 | u32::from(byte));
@@ -54,8 +54,8 @@ pub(crate) fn text(bytes: &[u8], width: u32) -> String {
     bytes.chunks_exact(width.max(1) as usize).map(character).collect()
 }
 
-/// `co_lnotab` of 3.9: pairs of byte step and signed line step, from one line's first byte to the
-/// next.
+/// `co_lnotab` of 3.9: pairs of byte step and signed line step, between the first bytes of
+/// consecutive lines.
 fn line_by_steps(first: i32, table: &[u8], lasti: i32) -> i32 {
     let (mut line, mut address) = (first, 0);
     for pair in table.chunks_exact(2) {
@@ -84,8 +84,8 @@ fn line_by_ranges(first: i32, table: &[u8], lasti: i32) -> i32 {
     line
 }
 
-/// `co_linetable` from 3.11 on: entries of a kind, a length in instructions, and steps of lines
-/// and columns.
+/// `co_linetable` since 3.11: entries with a kind, a length in code units, and line and column
+/// steps.
 fn line_by_locations(first: i32, table: &[u8], lasti: i32) -> i32 {
     let (mut line, mut end) = (first, 0i32);
     let mut bytes = table.iter().copied();
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_each_kind_of_table() {
+    fn every_kind_of_line_table_is_decoded() {
         // def f():      # line 1
         //     a = 1     # line 2, bytes 0 to 3
         //     b = 2     # line 3, bytes 4 to 7
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_tables_give_some_line() {
+    fn damaged_tables_do_not_panic() {
         for minor in [9, 10, 11, 13] {
             for byte in 0..=255u8 {
                 code(minor, 1, &[byte, byte, byte]).line(i32::MAX);
@@ -184,6 +184,6 @@ mod tests {
         };
         let read = CodeObject::read(&record, &[0xb1, 0x03, b'a', 0xe9, 7]).unwrap();
         assert_eq!((read.name.as_str(), read.file.as_str()), ("α", "aé"));
-        assert!(CodeObject::read(&record, &[0xb1]).is_none(), "cut short");
+        assert!(CodeObject::read(&record, &[0xb1]).is_none(), "truncated");
     }
 }

@@ -1,4 +1,4 @@
-//! From the records of the agents to a profile: unwinds, merges, and keeps each stack once.
+//! Converts agent records to a profile: unwinds stacks, merges frames and deduplicates stacks.
 
 use super::code::CodeObject;
 use super::merge::{Fit, Native, Piece, merge};
@@ -13,7 +13,7 @@ use laggard_symbols::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Takes records, makes a profile.
+/// Collects records into a profile.
 pub(crate) struct Collector {
     pub(crate) profile: Profile,
     interner: Interner,
@@ -21,7 +21,7 @@ pub(crate) struct Collector {
     unwinder: Unwinder,
     processes: FxHashMap<u32, Process>,
     threads: FxHashMap<(u32, u32), u32>,
-    /// Numbers of modules in the profile.
+    /// Indices of modules in the profile.
     module_numbers: FxHashMap<ModuleIndex, u32>,
     /// Frames by address, and whether they are evaluation loops.
     places: FxHashMap<(Option<ModuleIndex>, u64), (u32, bool)>,
@@ -30,7 +30,7 @@ pub(crate) struct Collector {
     inherited: FxHashSet<u32>,
     /// Interpreters by module.
     interpreters: FxHashMap<ModuleIndex, Option<Interpreter>>,
-    /// Frames of the sample at hand.
+    /// Frames of the current sample.
     frames: Vec<NativeFrame>,
     origin_ns: u64,
     weight: u64,
@@ -42,18 +42,18 @@ struct Process {
     codes: FxHashMap<u64, CodeObject>,
     /// Frames by code object and instruction.
     python: FxHashMap<(u64, i32), u32>,
-    /// Whether its agent knows of an interpreter.
+    /// Whether its agent knows an interpreter.
     has_python: bool,
-    /// When it became the program it is, by its agent's word.
+    /// Start time of the current program, as reported by its agent.
     born_ns: u64,
-    /// Pages of code that its mappings did not explain when they were read last.
+    /// Code pages that the last reading of the mappings did not cover.
     unexplained: FxHashSet<u64>,
     name: u32,
 }
 
 impl Collector {
-    /// `origin_ns` is the start of the run by `CLOCK_MONOTONIC`; every sample stands for
-    /// `weight` of `event`.
+    /// `origin_ns` is the start of the run on `CLOCK_MONOTONIC`; every sample represents `weight`
+    /// units of `event`.
     pub(crate) fn new(origin_ns: u64, event: Event, weight: u64) -> Collector {
         Collector {
             profile: Profile { events: vec![event], ..Profile::default() },
@@ -73,14 +73,14 @@ impl Collector {
         }
     }
 
-    /// Start of the run by `CLOCK_MONOTONIC`.
+    /// Start of the run on `CLOCK_MONOTONIC`.
     pub(crate) fn origin_ns(&self) -> u64 {
         self.origin_ns
     }
 
-    /// Takes one record of the ring.
+    /// Processes one record of the ring.
     pub(crate) fn take(&mut self, kind: u64, payload: &[u8]) {
-        // A record that does not hold what it says was written over: nothing can be made of it.
+        // A record with inconsistent lengths was overwritten and cannot be used.
         let taken = match kind {
             kind::SAMPLE => self.sample(payload),
             kind::CODE => self.code(payload),
@@ -94,7 +94,7 @@ impl Collector {
         }
     }
 
-    /// Moves what was counted on the way into the profile.
+    /// Moves the counts into the profile.
     pub(crate) fn finish(mut self) -> (Profile, Interner) {
         let mut cut: Vec<_> = self.cut.into_iter().collect();
         cut.sort_by_key(|&((module, reason), count)| (std::cmp::Reverse(count), module, reason));
@@ -106,9 +106,9 @@ impl Collector {
         (self.profile, self.interner)
     }
 
-    /// Threads that share an event begin at zero of its period, so those that use less than one are
-    /// never seen. Their samples are given more weight, as much as their CPU time outside the
-    /// kernel says. Returns how many threads there are and the factor.
+    /// Threads that share an event start at zero of its period, so threads that use less than one
+    /// period are never sampled. The weight of their samples is increased to match their CPU time
+    /// in user code. Returns the number of threads and the factor.
     pub(crate) fn correct_inherited(&mut self, user_share: f64) -> Option<(usize, f64)> {
         let used: u64 =
             self.inherited.iter().map(|&at| self.profile.threads[at as usize].cpu_ns).sum();
@@ -125,8 +125,8 @@ impl Collector {
         Some((self.inherited.len(), factor))
     }
 
-    /// Interpreters that processes without one have mapped since they started: where, for their
-    /// agents to read its frames. Each is given once.
+    /// Interpreters that processes have mapped since their start, with their addresses, so that
+    /// agents can read their frames. Each is returned once.
     pub(crate) fn new_interpreters(&mut self) -> Vec<(u32, u64, Interpreter)> {
         let mut found = vec![];
         for (&pid, process) in &mut self.processes {
@@ -186,7 +186,7 @@ impl Collector {
             self.inherited.insert(number);
         }
         thread.name = self.profile.texts.add(&String::from_utf8_lossy(name));
-        // A number is used again by a later thread.
+        // Thread IDs are reused.
         self.threads.remove(&(record.pid, record.tid));
         Some(())
     }
@@ -210,7 +210,7 @@ impl Collector {
             _ => frames.iter().map(|f| f.pc).find(|&pc| process.space.find(pc).is_none()),
         };
         if unmapped.is_some_and(|pc| process.unexplained.insert(pc >> 12)) {
-            // A library that was loaded since.
+            // A library was loaded since.
             if let Ok(text) = std::fs::read(format!("/proc/{}/maps", record.pid)) {
                 process.space.refresh(&text, &mut self.modules);
                 ending =
@@ -225,7 +225,7 @@ impl Collector {
             let path = self.profile.modules.get(module as usize).map_or(0, |module| module.path);
             *self.cut.entry((path, ending.reason())).or_default() += 1;
         }
-        // The agent's own start of a thread is not the program's.
+        // The agent's thread start function does not belong to the program.
         frames.retain(|frame| frame.module.is_none_or(|module| !self.is_agent(module)));
         let numbered: Vec<(u32, bool)> = frames.iter().map(|frame| self.place(frame)).collect();
         let native: Vec<Native> = frames
@@ -258,7 +258,8 @@ impl Collector {
             node = self.interner.node(&mut self.profile, node, frame);
         }
         let thread = self.thread(record.pid, record.tid);
-        // A sample that is about a traced function says which, and for how many calls it stands.
+        // A sample of a traced function contains the function and the number of calls that it
+        // represents.
         let (event, weight) = match record.about.checked_sub(1) {
             Some(function) => (function as u32, record.value),
             None if record.value != 0 => (0, record.value),
@@ -282,7 +283,7 @@ impl Collector {
         path.is_some_and(|name| name.as_encoded_bytes().starts_with(b"laggard-"))
     }
 
-    /// Number of a native frame, and whether it is an evaluation loop.
+    /// Index of a native frame, and whether it is an evaluation loop.
     fn place(&mut self, frame: &NativeFrame) -> (u32, bool) {
         let key = (frame.module, frame.svma);
         if let Some(&known) = self.places.get(&key) {
@@ -328,7 +329,7 @@ impl Collector {
         let texts = &mut self.profile.texts;
         let (function, file, line) = match process.codes.get(&code) {
             Some(code) => (texts.add(&code.name), texts.add(&code.file), code.line(lasti)),
-            // Its description was lost with a full ring.
+            // Its description was lost because the ring was full.
             None => (texts.add("[unknown Python function]"), 0, 0),
         };
         let frame =
@@ -359,10 +360,10 @@ impl Collector {
     }
 }
 
-/// Place of the stack pointer among DWARF's registers.
+/// Index of the stack pointer among the DWARF registers.
 const STACK_POINTER: usize = 7;
 
-/// Records of the wire: any bytes make one.
+/// Records of the wire format: any bytes are valid for them.
 trait Record: Copy {}
 impl Record for wire::Sample {}
 impl Record for wire::Code {}
@@ -372,12 +373,12 @@ impl Record for PythonFrame {}
 
 fn part<T: Record>(bytes: &[u8]) -> Option<(T, &[u8])> {
     let (head, rest) = bytes.split_at_checked(size_of::<T>())?;
-    // SAFETY: there are enough bytes, and any bytes are a record.
+    // SAFETY: `head` has the size of `T`, and any bytes are a valid `Record`.
     Some((unsafe { head.as_ptr().cast::<T>().read_unaligned() }, rest))
 }
 
 fn parts<T: Record>(mut bytes: &[u8], count: usize) -> Option<(Vec<T>, &[u8])> {
-    // Counts come from another process: they are believed as far as there are bytes.
+    // The count comes from another process, so the capacity is bounded by the available bytes.
     let mut all = Vec::with_capacity(count.min(bytes.len() / size_of::<T>()));
     for _ in 0..count {
         let (one, rest) = part(bytes)?;

@@ -1,17 +1,17 @@
-//! Puts Python's frames where they belong among the native ones.
+//! Inserts Python frames at their places among the native frames.
 //!
-//! From 3.11 on, the record of an evaluation loop lies inside the C frame of that loop, so its
-//! address says which native frame the Python frames above it belong to. Before, every Python
-//! frame has a loop of its own and they are matched in order.
+//! Since 3.11, the entry record of an evaluation loop lies inside the C frame of that loop, so its
+//! address determines the native frame of its Python frames. In earlier versions every Python frame
+//! has its own loop, and they are matched in order.
 
 use laggard_agent::wire::PythonFrame;
 
-/// What merging needs to know of a native frame.
+/// The properties of a native frame that merging needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Native {
-    /// Stack pointer in it.
+    /// Its stack pointer.
     pub(crate) sp: u64,
-    /// Its end; `u64::MAX` when not known.
+    /// Its canonical frame address; `u64::MAX` if unknown.
     pub(crate) cfa: u64,
     /// Whether it is an evaluation loop.
     pub(crate) is_loop: bool,
@@ -20,32 +20,32 @@ pub(crate) struct Native {
 /// One frame of a merged stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// The native frame with this number.
+    /// The native frame with this index.
     Native(usize),
-    /// A Python frame: address of its code object, and byte of its instruction.
+    /// A Python frame: address of its code object, and byte offset of its instruction.
     Python(u64, i32),
 }
 
-/// How well the two chains went together.
+/// How well the two chains match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fit {
-    /// Every evaluation loop got its frames.
+    /// Every evaluation loop has frames.
     Whole,
-    /// All but the innermost loop, which had just been entered.
+    /// All loops except the innermost one, which had just been entered, have frames.
     Entering,
-    /// Loops without frames, or frames without a loop.
+    /// Some loops have no frames, or some frames have no loop.
     Mismatch,
 }
 
 /// The Python frames of one evaluation loop, innermost first.
 struct Segment<'a> {
     frames: &'a [PythonFrame],
-    /// An address inside the loop's C frame; 0 when unknown.
+    /// An address inside the loop's C frame; 0 if unknown.
     position: u64,
 }
 
-/// Merges; both chains and the result go from the innermost frame outwards. `is_complete` says
-/// that the native chain reaches the thread's first frame.
+/// Merges the chains. Both chains and the result start at the innermost frame. `is_complete` is set
+/// if the native chain reaches the first frame of the thread.
 pub(crate) fn merge(
     native: &[Native],
     chain: &[PythonFrame],
@@ -63,7 +63,7 @@ pub(crate) fn merge(
                 native[*at].sp <= segment.position && segment.position < native[*at].cfa
             };
             let found = match segment.position {
-                // The chain was cut inside this segment: it belongs to the next loop outwards.
+                // The chain was truncated inside this segment: it belongs to the next outer loop.
                 0 => loops.iter().copied().find(|&at| at >= outward && owner[at].is_none()),
                 _ => (outward..native.len()).find(|at| native[*at].cfa != u64::MAX && holds(at)),
             };
@@ -89,7 +89,7 @@ pub(crate) fn merge(
         match *owner {
             None => pieces.push(Piece::Native(at)),
             Some(number) => {
-                // What the loop itself spends stays visible as such.
+                // Keep the loop as a leaf frame, because the sample was taken in its own code.
                 if at == 0 {
                     pieces.push(Piece::Native(0));
                 }
@@ -143,7 +143,7 @@ mod tests {
         PythonFrame { code: 0, border: 1, lasti: 0, position }
     }
 
-    /// Frames of 100 bytes each from 1000 upwards; `L` is an evaluation loop.
+    /// Frames of 100 bytes each, from address 1000 upwards; `L` is an evaluation loop.
     fn native(shape: &str) -> Vec<Native> {
         let frame = |(at, c): (usize, char)| {
             let sp = 1000 + 100 * at as u64;
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_go_to_the_loop_that_holds_their_record() {
+    fn frames_belong_to_the_loop_that_contains_their_record() {
         // kernel, loop of f called by g, C function, loop of module, main
         let chain = [frame(1), frame(2), border(1150), frame(3), border(1350)];
         let (pieces, fit) = merge(&native("xLxLx"), &chain, 12, true);
@@ -162,34 +162,38 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_just_entered_has_no_frames_yet() {
+    fn a_loop_that_was_just_entered_has_no_frames() {
         let chain = [frame(3), border(1250)];
         let (pieces, fit) = merge(&native("LxLx"), &chain, 13, true);
         assert_eq!(pieces, [N(0), N(1), P(3, 0), N(3)]);
         assert_eq!(fit, Fit::Entering);
         let chain = [frame(3), border(0)];
-        assert_eq!(merge(&native("LxLx"), &chain, 9, true).0, pieces, "before 3.11, by counting");
+        assert_eq!(
+            merge(&native("LxLx"), &chain, 9, true).0,
+            pieces,
+            "before 3.11, matched in order"
+        );
     }
 
     #[test]
-    fn the_loop_itself_stays_visible_as_a_leaf() {
+    fn an_innermost_loop_is_kept_as_a_leaf() {
         let chain = [frame(1), border(1050)];
         assert_eq!(merge(&native("Lx"), &chain, 11, true).0, [N(0), P(1, 0), N(1)]);
     }
 
     #[test]
-    fn callers_beyond_a_cut_stack_are_kept() {
+    fn callers_beyond_a_truncated_stack_are_kept() {
         let chain = [frame(1), border(1150), frame(2), border(9999)];
         let (pieces, fit) = merge(&native("xL"), &chain, 12, false);
         assert_eq!((pieces.as_slice(), fit), (&[N(0), P(1, 0), P(2, 0)][..], Fit::Whole));
         let (_, fit) = merge(&native("xL"), &chain, 12, true);
-        assert_eq!(fit, Fit::Mismatch, "a whole stack has room for all frames");
+        assert_eq!(fit, Fit::Mismatch, "a complete stack contains all loops");
         let chain = [frame(1), border(0), frame(2), border(0)];
         assert_eq!(merge(&native("xL"), &chain, 10, false).0, [N(0), P(1, 0), P(2, 0)]);
     }
 
     #[test]
-    fn a_chain_cut_inside_a_loop_belongs_to_the_next_one() {
+    fn a_chain_truncated_inside_a_loop_belongs_to_the_next_loop() {
         let chain = [frame(1), border(1050), frame(2)];
         assert_eq!(
             merge(&native("LxLx"), &chain, 13, true).0,
@@ -198,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_in_the_middle_without_frames_is_a_mismatch() {
+    fn a_middle_loop_without_frames_is_a_mismatch() {
         let chain = [frame(1), border(1050)];
         assert_eq!(merge(&native("LxLx"), &chain, 13, true).1, Fit::Mismatch);
     }

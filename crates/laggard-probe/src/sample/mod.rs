@@ -1,9 +1,10 @@
-//! Sampling a program: native and Python frames in one stack, without root.
+//! Samples a program: native and Python frames in one stack, without root.
 //!
-//! [`record`] starts the program with the sampling agent inside, takes the records it leaves in
-//! shared memory, and makes a profile of them whose native frames are addresses; names are given
-//! to it later, by `laggard_symbols::resolve`. [`here`] samples a block of the calling process.
-#![allow(unsafe_code, reason = "shared memory and the clock of the agents")]
+//! [`record`] starts the program with the sampling agent loaded, collects the records that the
+//! agent writes to shared memory, and builds a profile from them. Its native frames are addresses;
+//! `laggard_symbols::resolve` symbolizes them later. [`here`] samples a block of the calling
+//! process.
+#![allow(unsafe_code, reason = "shared memory and clock_gettime have no safe interface")]
 
 pub(crate) mod code;
 pub(crate) mod collect;
@@ -27,48 +28,48 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};
 
-/// How to sample.
+/// Sampling options.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Samples per second of each thread's clock.
+    /// Sampling rate of each thread, in samples per second.
     pub rate: f64,
-    /// Which clock.
+    /// The clock.
     pub clock: Clock,
-    /// Most bytes of stack to copy.
+    /// Maximum stack bytes copied per sample.
     pub stack_size: u64,
-    /// How to be woken; others are tried when it cannot be had.
+    /// Preferred trigger; others are tried if it is not available.
     pub trigger: Trigger,
     /// Whether to sample forked and exec'ed processes too.
     pub children: bool,
-    /// Whether new threads share one event from the start, not only where there are many.
+    /// Whether new threads always share one event, not only if there are many threads.
     pub inherit: bool,
-    /// Processors to run on; none means all.
+    /// CPUs to run on; empty means all.
     pub cpus: Vec<usize>,
-    /// End the program after this time.
+    /// Time after which the program is ended.
     pub duration: Option<Duration>,
-    /// Bytes of the ring, a power of two.
+    /// Size of the ring in bytes, a power of two.
     pub ring_size: u64,
-    /// What to count in place of a clock.
+    /// Event to count instead of a clock.
     pub event: Option<PerfEvent>,
-    /// Whether the program's own output goes nowhere.
+    /// Whether the output of the program is discarded.
     pub quiet: bool,
-    /// Take no samples and only let the signals come: measures what they cost by themselves.
+    /// Take no samples but still deliver the signals, to measure the overhead of the signals alone.
     pub empty: bool,
 }
 
-/// An event of the kernel or the processor.
+/// An event of the kernel or the CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PerfEvent {
-    /// What people call it.
+    /// Its name.
     pub name: String,
-    /// The kernel's type of it.
+    /// Its perf event type.
     pub kind: u32,
-    /// Its number in that type.
+    /// Its configuration within that type.
     pub config: u64,
 }
 
 impl PerfEvent {
-    /// Names that [`PerfEvent::named`] knows.
+    /// Names that [`PerfEvent::named`] accepts.
     pub const NAMES: [&str; 12] = [
         "cycles",
         "instructions",
@@ -111,10 +112,10 @@ impl PerfEvent {
     }
 }
 
-/// Which clock drives the samples.
+/// The clock that drives the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// CPU time: a thread that waits is not seen.
+    /// CPU time: waiting threads are not sampled.
     Cpu,
     /// Wall time.
     Wall,
@@ -139,12 +140,12 @@ impl Default for Options {
     }
 }
 
-/// Time after which what was recorded is handed out.
+/// Interval at which the growing profile is passed on.
 const BATCH: Duration = Duration::from_secs(1);
-/// Longest sleep between looks at the ring.
+/// Maximum time between two checks of the ring.
 const NAP: Duration = Duration::from_millis(100);
 
-/// Runs a command and samples it. `batch` sees the growing profile about once a second.
+/// Runs a command and samples it. `batch` receives the growing profile about once a second.
 pub fn record(
     command: &[OsString],
     options: &Options,
@@ -174,13 +175,13 @@ pub fn record(
     Ok((sampling.finish(about, ended.user_ns as f64 / spent as f64), ended))
 }
 
-/// Samples of whatever is started in its environment.
+/// Samples of all programs that are started with its environment.
 pub(crate) struct Sampling {
     shared: Arc<SharedFile>,
     collector: Collector,
     agent: PathBuf,
     options: Options,
-    /// Interpreters that agents were told of.
+    /// Number of interpreters announced to agents.
     interpreters: usize,
 }
 
@@ -196,7 +197,8 @@ impl Sampling {
         Ok(Sampling { shared, collector, agent, options: options.clone(), interpreters: 0 })
     }
 
-    /// Variables that a program must have to be sampled, when it has these preloaded already.
+    /// Environment variables that a program needs to be sampled, given the libraries it already
+    /// preloads.
     pub(crate) fn environment(&self, preloaded: Option<OsString>) -> [(OsString, OsString); 2] {
         [
             (PRELOAD.into(), with_agent(self.agent.as_os_str(), preloaded)),
@@ -204,8 +206,7 @@ impl Sampling {
         ]
     }
 
-    /// Takes the samples that there are by now; when all `is_over`, also those that were not
-    /// finished.
+    /// Takes all finished samples; if the run `is_over`, also skips unfinished ones.
     pub(crate) fn take(&mut self, is_over: bool) {
         let collector = &mut self.collector;
         let skipped = self.shared.drain(is_over, |kind, payload| collector.take(kind, payload));
@@ -219,8 +220,8 @@ impl Sampling {
         }
     }
 
-    /// Takes samples until `ended` says that there will be no more, and how it ended. `batch` sees
-    /// the growing profile about once a second.
+    /// Takes samples until `ended` returns how the run ended. `batch` receives the growing profile
+    /// about once a second.
     fn collect<T>(
         &mut self,
         batch: &mut dyn FnMut(&Profile),
@@ -241,7 +242,7 @@ impl Sampling {
         }
     }
 
-    /// Takes samples from time to time until it is told to stop.
+    /// Takes samples periodically until `is_over` is set.
     pub(crate) fn take_until(&mut self, is_over: &AtomicBool) {
         while !is_over.load(Acquire) {
             self.take(false);
@@ -250,27 +251,27 @@ impl Sampling {
         self.take(true);
     }
 
-    /// Time since sampling began, as samples have it.
+    /// Time since the start of sampling, on the clock of the samples.
     pub(crate) fn now_ns(&self) -> u64 {
         monotonic_ns().saturating_sub(self.collector.origin_ns())
     }
 
-    /// Whether an agent was ever heard of.
+    /// Whether any agent has started.
     pub(crate) fn was_loaded(&self) -> bool {
         self.shared.header().root_pid.load(Relaxed) != 0
     }
 
-    /// The profile, of a run about which this is said. `user_share` is the part of its CPU time
-    /// outside the kernel.
+    /// The profile of a run described by `about`. `user_share` is the share of its CPU time in user
+    /// code.
     pub(crate) fn finish(mut self, about: About, user_share: f64) -> Profile {
-        // Processes that live on have nobody to write for.
+        // Processes that are still running must not write any more.
         self.shared.header().options.fetch_or(options::EMPTY, Relaxed);
         let corrected = self.collector.correct_inherited(user_share);
         let (mut profile, _) = self.collector.finish();
         if let Some((threads, factor)) = corrected {
             profile.quality.warnings.push(format!(
-                "{threads} threads shared one event, as is cheaper where there are many; their \
-                 samples were given {factor:.2} times the weight, to fit the CPU time they used"
+                "{threads} threads shared one event, which is cheaper for many threads; their \
+                 samples were weighted by {factor:.2} to match their CPU time"
             ));
         }
         profile.about = About { rate: self.options.rate, ..about };
@@ -287,7 +288,7 @@ pub fn bare(command: &[OsString], options: &Options) -> Result<Ended, Error> {
     Ok(child.wait())
 }
 
-/// What samples count, and how much of it each stands for.
+/// The event of the samples, and the amount that each sample represents.
 fn counted(options: &Options) -> (Event, u64) {
     let period = (1e9 / options.rate) as u64;
     match &options.event {
@@ -301,7 +302,7 @@ fn counted(options: &Options) -> (Event, u64) {
     }
 }
 
-/// Before 5.19 the kernel kills a thread that has SIGTRAP blocked when its event is due.
+/// Before Linux 5.19, the kernel kills a thread whose event fires while it blocks SIGTRAP.
 fn trigger(asked: Trigger) -> Trigger {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
@@ -319,12 +320,12 @@ fn configure(shared: &SharedFile, asked: &Options) {
     header.stack_size.store(asked.stack_size, Relaxed);
     header.trigger.store(trigger(asked.trigger) as u32, Relaxed);
     if let Some(event) = asked.event.as_ref().filter(|event| !event.is_clock()) {
-        // Type 0 means the clock, so all others are one higher.
+        // Type 0 means the clock, so all others are incremented by one.
         header.event_type.store(u64::from(event.kind) + 1, Relaxed);
         header.event_config.store(event.config, Relaxed);
         header.rate.store(asked.rate as u64, Relaxed);
     }
-    // Threads that have a processor each seldom change places.
+    // If there are enough CPUs for all threads, they rarely migrate.
     let processors = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let many = if asked.inherit { 0 } else { (2 * processors).max(4) };
     header.many_threads.store(many, Relaxed);
@@ -337,7 +338,7 @@ fn configure(shared: &SharedFile, asked: &Options) {
     header.options.store(bits, Release);
 }
 
-/// Takes over what the agents counted, and says which trigger they got.
+/// Copies the counters of the agents, and the trigger that they use.
 fn count(shared: &SharedFile, profile: &mut Profile) {
     let header = shared.header();
     let quality = &mut profile.quality;
@@ -348,16 +349,19 @@ fn count(shared: &SharedFile, profile: &mut Profile) {
     let got = header.got_trigger.load(Relaxed).checked_sub(1).and_then(Trigger::from_number);
     let error = header.trigger_error.load(Relaxed);
     profile.about.method = match got {
-        Some(Trigger::SigTrap) => "agent, perf event of each thread with sigtrap",
-        Some(Trigger::Overflow) => "agent, perf event of each thread with a signal",
-        Some(Trigger::Timer) => "agent, timer of each thread's CPU time",
-        Some(Trigger::Wall) => "agent, timer of the wall clock",
+        Some(Trigger::SigTrap) => "agent, per-thread perf events (SIGTRAP)",
+        Some(Trigger::Overflow) => "agent, per-thread perf events (signal)",
+        Some(Trigger::Timer) => "agent, per-thread CPU timers",
+        Some(Trigger::Wall) => "agent, wall-clock timer",
         None => "agent",
     }
     .into();
     for (threads, why) in [
-        (header.blocked.load(Relaxed), "block the signal of samples, and were seen seldom or not"),
-        (header.unseen.load(Relaxed), "were started in the block and not found"),
+        (
+            header.blocked.load(Relaxed),
+            "block the sampling signal and were sampled rarely or never",
+        ),
+        (header.unseen.load(Relaxed), "started during the recording and were not found"),
     ] {
         if threads > 0 {
             quality.warnings.push(format!("threads that {why}: {threads}"));
@@ -365,23 +369,22 @@ fn count(shared: &SharedFile, profile: &mut Profile) {
     }
     if header.taken_over.load(Relaxed) != 0 {
         quality.warnings.push(
-            "the program set an action of its own for the signal of samples: none came from then on"
-                .into(),
+            "the program replaced the handler of the sampling signal: no samples after that".into(),
         );
     }
     if header.event_type.load(Relaxed) != 0 && error != 0 {
         let why = std::io::Error::from_raw_os_error(error as i32);
-        quality.warnings.push(format!("the event cannot be counted here: {why}"));
+        quality.warnings.push(format!("the event cannot be counted on this machine: {why}"));
     } else if error != 0 && got == Some(Trigger::Timer) {
         let why = std::io::Error::from_raw_os_error(error as i32);
         quality.warnings.push(format!(
-            "perf events cannot be had here ({why}), so a timer took the samples: the kernel's \
-             tick bounds its rate, often to 250 a second; `laggard doctor` says how to change that"
+            "perf events are not available ({why}), so timers took the samples; the kernel tick \
+             limits their rate, often to 250 Hz; `laggard doctor` shows how to change that"
         ));
     }
 }
 
-/// The agent before what is preloaded already.
+/// The agent, followed by the libraries that are already preloaded.
 fn with_agent(agent: &OsStr, others: Option<OsString>) -> OsString {
     let mut all = agent.to_owned();
     if let Some(others) = others.filter(|others| !others.is_empty()) {
@@ -393,7 +396,7 @@ fn with_agent(agent: &OsStr, others: Option<OsString>) -> OsString {
 
 pub(crate) fn monotonic_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel fills in the structure.
+    // SAFETY: `time` is valid for writes during the call.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

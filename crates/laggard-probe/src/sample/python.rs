@@ -1,4 +1,4 @@
-//! Interpreters that a program maps after its start, found by the driver for the agent.
+//! Detects interpreters that a program maps after its start, and announces them to the agent.
 
 use laggard_agent::wire::{Header, INTERPRETERS};
 use laggard_symbols::Elf;
@@ -15,7 +15,7 @@ pub(crate) struct Interpreter {
     runtime: u64,
 }
 
-/// The interpreter that a file holds, by the addresses of its own tables.
+/// The interpreter in a file, from the addresses of its exported symbols.
 pub(crate) fn find(elf: &Elf, path: &Path) -> Option<Interpreter> {
     let [gil_state, newer, older, code_type, runtime, version] = elf.exported([
         "PyGILState_GetThisThreadState",
@@ -35,7 +35,7 @@ pub(crate) fn find(elf: &Elf, path: &Path) -> Option<Interpreter> {
 }
 
 impl Interpreter {
-    /// The same where it is loaded.
+    /// The addresses after relocation by `bias`.
     pub(crate) fn moved(self, bias: u64) -> Interpreter {
         let moved = |at: u64| at.wrapping_add(bias);
         Interpreter {
@@ -47,7 +47,7 @@ impl Interpreter {
         }
     }
 
-    /// Tells the agent in a process of it; false when there is no room left.
+    /// Announces the interpreter to the agent in a process; false if no slot is left.
     pub(crate) fn post(self, header: &Header, pid: u32, born_ns: u64, number: usize) -> bool {
         if number >= INTERPRETERS {
             return false;
@@ -64,14 +64,14 @@ impl Interpreter {
     }
 }
 
-/// The version that interpreters from 3.11 on carry.
+/// The version that interpreters since 3.11 export.
 fn minor_of(elf: &Elf, svma: u64) -> Option<u32> {
     let bytes = elf.bytes_at(svma, 4)?.try_into().ok()?;
     let version = u32::from_le_bytes(bytes);
     (version >> 24 == 3).then_some(version >> 16 & 0xff)
 }
 
-/// The version in the name of a library, `libpython3.9.so.1.0`.
+/// The version in the name of a library, such as `libpython3.9.so.1.0`.
 fn minor_in(path: &Path) -> Option<u32> {
     let name = path.file_name()?.to_str()?;
     let rest = name.split_once("python3.")?.1;

@@ -1,4 +1,4 @@
-//! The shared file between the driver and its agents: made, configured, read and removed here.
+//! The shared file between the driver and its agents.
 
 use laggard_agent::wire::{HEADER_SIZE, Header, LONGEST_RECORD, MAGIC, kind};
 use memmap2::{MmapOptions, MmapRaw};
@@ -11,19 +11,19 @@ use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The file, mapped. It is removed when this is dropped.
+/// The mapped file, which is removed on drop.
 pub(crate) struct SharedFile {
     path: PathBuf,
-    /// Locked as long as we live, so that others know it is in use.
+    /// Locked for the lifetime of this value, so that other drivers know that it is in use.
     _file: File,
     map: MmapRaw,
     capacity: u64,
-    /// Place of the record that holds up the others, and since when.
+    /// Position of an unfinished record that blocks the following ones, and since when.
     held_up: Mutex<Option<(u64, Instant)>>,
 }
 
-/// Time that a writer has to finish a record, which takes it microseconds: one that no longer
-/// exists, as far as we see (it may only have another number for itself), and one that does.
+/// Time that a writer has to finish a record, which takes microseconds: for a process that no
+/// longer exists (or has another ID in its own PID namespace), and for one that does.
 const PATIENCE_WITH_DEAD: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -31,9 +31,9 @@ const PREFIX: &str = "laggard-";
 const SUFFIX: &str = ".ring";
 
 impl SharedFile {
-    /// Makes a file with a ring of `capacity` bytes, a power of two.
+    /// Creates a file with a ring of `capacity` bytes, a power of two.
     pub(crate) fn create(capacity: u64) -> io::Result<SharedFile> {
-        // Containers often have little shared memory; a file on disk does too, if slower.
+        // Containers often have little shared memory; a file on disk also works, but is slower.
         let memory = Path::new("/dev/shm");
         let first = memory.is_dir().then(|| SharedFile::create_in(memory, capacity));
         match first {
@@ -46,8 +46,8 @@ impl SharedFile {
         remove_stale(directory);
         let (path, file) = create_locked(directory)?;
         let size = HEADER_SIZE as u64 + capacity;
-        // Room is taken now: running out of it later would kill whoever writes.
-        // SAFETY: a call on our own descriptor.
+        // Allocated in advance, because running out of space later would kill the writer.
+        // SAFETY: the descriptor is open, and the call accesses no memory.
         let error = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, size as i64) };
         if error != 0 {
             let _ = std::fs::remove_file(&path);
@@ -65,22 +65,23 @@ impl SharedFile {
     }
 
     pub(crate) fn header(&self) -> &Header {
-        // SAFETY: the mapping is longer than the header, aligned to a page, and all of it atomics.
+        // SAFETY: the mapping is longer than the header and page-aligned, and the header consists
+        // of atomics.
         unsafe { &*self.map.as_ptr().cast::<Header>() }
     }
 
-    /// Gives every finished record to `each`, and its room back to the writers. Records that
-    /// nobody will finish, as none will once the run `is_over`, are skipped; their number is
-    /// returned.
+    /// Passes every finished record to `each`, and returns its space to the writers. Records that
+    /// will not be finished are skipped; once the run `is_over`, that is every unfinished one.
+    /// Returns the number of skipped records.
     pub(crate) fn drain(&self, is_over: bool, mut each: impl FnMut(u64, &[u8])) -> u64 {
         let header = self.header();
         let mut skipped = 0;
         let mut tail = header.tail.load(Relaxed);
-        // What is written meanwhile waits for the next time.
+        // Records written from here on are left for the next call.
         let head = header.head.load(Acquire);
         while tail < head {
             let at = (tail & (self.capacity - 1)) as usize;
-            // SAFETY: inside the ring.
+            // SAFETY: `at` is below the capacity, so the pointer is inside the ring.
             let place = unsafe { self.map.as_mut_ptr().add(HEADER_SIZE + at) };
             let word = self.word(tail).load(Acquire);
             let (length, kind, pid) =
@@ -90,7 +91,7 @@ impl SharedFile {
                 break;
             }
             if !fits {
-                // Reserved and never marked, or written over by a program gone astray.
+                // Reserved but never marked, or overwritten by a misbehaving program.
                 let next = if word == 0 { self.next_word(tail, head) } else { head };
                 while tail < next {
                     self.word(tail).store(0, Relaxed);
@@ -103,10 +104,11 @@ impl SharedFile {
             if kind == kind::PENDING {
                 skipped += 1;
             } else {
-                // SAFETY: a finished record is ours until `tail` moves.
+                // SAFETY: the record lies inside the ring, and a finished record is not written
+                // until `tail` moves.
                 each(kind, unsafe { std::slice::from_raw_parts(place.add(8), length - 8) });
             }
-            // SAFETY: the same; writers rely on finding zeros.
+            // SAFETY: as above. Writers rely on zeroed space.
             unsafe { place.write_bytes(0, length) };
             tail += length as u64;
             header.tail.store(tail, Release);
@@ -114,15 +116,15 @@ impl SharedFile {
         skipped
     }
 
-    /// The word of the ring that this many bytes since the start lie before.
+    /// The word of the ring at this position, which counts bytes since the start.
     fn word(&self, position: u64) -> &AtomicU64 {
         let at = (position & (self.capacity - 1)) as usize;
-        // SAFETY: inside the ring and aligned to 8, as all records are; writers use it as an
-        // atomic too.
+        // SAFETY: inside the ring, and aligned to 8 as all records are. Writers also access it as
+        // an atomic.
         unsafe { &*self.map.as_mut_ptr().add(HEADER_SIZE + at).cast::<AtomicU64>() }
     }
 
-    /// The first word from here on that somebody wrote: room is all zeros when it is given away.
+    /// The first non-zero word from here on: space is zeroed before it is given to writers.
     fn next_word(&self, mut position: u64, head: u64) -> u64 {
         while position < head && self.word(position).load(Acquire) == 0 {
             position += 8;
@@ -130,7 +132,7 @@ impl SharedFile {
         position
     }
 
-    /// Whether the writer of the record here has had its time to finish it.
+    /// Whether the writer of this record has exceeded its time.
     fn is_given_up(&self, tail: u64, pid: u32) -> bool {
         let mut held_up = self.held_up.lock().unwrap_or_else(PoisonError::into_inner);
         let since = match *held_up {
@@ -142,15 +144,15 @@ impl SharedFile {
         };
         let patience = match state_of(pid) {
             None | Some('Z' | 'X') if pid != 0 => PATIENCE_WITH_DEAD,
-            // It goes on when it is let.
+            // A stopped process will continue later.
             Some('T' | 't') => return false,
             _ => PATIENCE,
         };
         since.elapsed() >= patience
     }
 
-    /// Sleeps until a writer finds the ring a quarter full, someone calls [`SharedFile::wake`],
-    /// or the time is over.
+    /// Sleeps until a writer finds the ring a quarter full, [`SharedFile::wake`] is called, or the
+    /// time is over.
     pub(crate) fn wait(&self, most: Duration) {
         let header = self.header();
         let bell = header.bell.load(Acquire);
@@ -161,7 +163,7 @@ impl SharedFile {
                 tv_sec: most.as_secs() as i64,
                 tv_nsec: i64::from(most.subsec_nanos()),
             };
-            // SAFETY: sleeps on a word of the mapping while it has this value.
+            // SAFETY: the futex word lies in the mapping, and `time` outlives the call.
             unsafe {
                 libc::syscall(
                     libc::SYS_futex,
@@ -179,7 +181,7 @@ impl SharedFile {
     pub(crate) fn wake(&self) {
         let header = self.header();
         header.bell.fetch_add(1, Release);
-        // SAFETY: wakes sleepers on a word of the mapping.
+        // SAFETY: the futex word lies in the mapping.
         unsafe {
             libc::syscall(libc::SYS_futex, header.bell.as_ptr(), libc::FUTEX_WAKE, i32::MAX);
         }
@@ -192,7 +194,7 @@ impl Drop for SharedFile {
     }
 }
 
-/// Makes a file that nobody else has, locked.
+/// Creates and locks a new file.
 fn create_locked(directory: &Path) -> io::Result<(PathBuf, File)> {
     const MOST_ATTEMPTS: u32 = 1000;
     for attempt in 0..MOST_ATTEMPTS {
@@ -200,7 +202,7 @@ fn create_locked(directory: &Path) -> io::Result<(PathBuf, File)> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(0o600);
         match options.open(&path) {
-            // Another driver may take it for a dead one's before it is locked.
+            // Another driver may consider it stale and remove it before it is locked.
             Ok(file) if lock(&file) && is_still_there(&file, &path) => return Ok((path, file)),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -215,19 +217,19 @@ fn is_still_there(file: &File, path: &Path) -> bool {
     ours.ino() == theirs.ino()
 }
 
-/// The state of a process in one letter; none when there is no such process.
+/// The state letter of a process; `None` if the process does not exist.
 fn state_of(pid: u32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // Its name, in brackets, may hold anything.
+    // The process name, in parentheses, may contain any characters.
     stat.rsplit_once(") ")?.1.chars().next()
 }
 
 fn lock(file: &File) -> bool {
-    // SAFETY: a call on an open descriptor.
+    // SAFETY: the descriptor is open, and the call accesses no memory.
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
 }
 
-/// Removes what drivers left behind that were killed.
+/// Removes files of drivers that were killed.
 fn remove_stale(directory: &Path) {
     let Ok(entries) = directory.read_dir() else { return };
     for entry in entries.flatten() {
@@ -238,7 +240,7 @@ fn remove_stale(directory: &Path) {
             && let Ok(file) = OpenOptions::new()
                 .read(true)
                 .write(true)
-                // Others may put what they like there: a link, a pipe.
+                // Other users may create anything there, such as symbolic links or pipes.
                 .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
                 .open(entry.path())
             && lock(&file)
@@ -253,7 +255,7 @@ fn remove_stale(directory: &Path) {
 mod tests {
     use super::*;
 
-    /// Writes a record as an agent does, at the head.
+    /// Writes a record at the head, as an agent does.
     fn write(shared: &SharedFile, kind: u64, pid: u64, payload: &[u8]) {
         let header = shared.header();
         let length = (payload.len() as u64 + 8).next_multiple_of(8);
@@ -267,14 +269,14 @@ mod tests {
     }
 
     #[test]
-    fn a_killed_writer_leaves_a_hole_and_nothing_else() {
+    fn an_unfinished_record_of_a_killed_writer_is_skipped() {
         let shared = SharedFile::create(1 << 16).unwrap();
         write(&shared, kind::CODE, 7, b"whole");
         write(&shared, kind::PENDING, 8, b"half");
         write(&shared, kind::SAMPLE, 7, b"behind");
         let mut seen = vec![];
         let skipped = shared.drain(false, |kind, payload| seen.push((kind, payload.to_vec())));
-        assert_eq!((skipped, seen.len()), (0, 1), "an unfinished record holds up the rest");
+        assert_eq!((skipped, seen.len()), (0, 1), "an unfinished record blocks the rest");
         let skipped = shared.drain(true, |kind, payload| seen.push((kind, payload.to_vec())));
         assert_eq!(skipped, 1);
         assert_eq!(seen[1].0, kind::SAMPLE);
@@ -282,12 +284,12 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_finishes_holds_up_the_rest_for_a_while_only() {
-        /// No process has this number.
+    fn abandoned_records_block_the_rest_only_for_a_limited_time() {
+        /// No process has this ID.
         const NOBODY: u64 = 0x00ff_ffff;
         let shared = SharedFile::create(1 << 16).unwrap();
         write(&shared, kind::PENDING, NOBODY, b"of a process that is gone");
-        // Reserved by a writer that was killed before it could mark it.
+        // Reserved by a writer that was killed before it could mark the record.
         shared.header().head.fetch_add(64, Relaxed);
         write(&shared, kind::SAMPLE, 7, b"behind");
         let (mut skipped, mut seen) = (0, 0);
@@ -297,7 +299,7 @@ mod tests {
             std::thread::sleep(PATIENCE_WITH_DEAD);
         }
         assert_eq!((skipped, seen), (2, 1));
-        // What is written over is lost with what lies behind it, and nothing after that.
+        // An overwritten record is lost together with those behind it, but later ones are not.
         write(&shared, kind::SAMPLE, 7, b"whole");
         shared.word(shared.header().tail.load(Relaxed)).store(u64::MAX, Relaxed);
         assert_eq!(shared.drain(true, |_, _| seen += 1), 1);
@@ -307,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn many_drivers_can_start_at_once() {
+    fn drivers_can_start_concurrently() {
         let rings: Vec<SharedFile> = std::thread::scope(|scope| {
             let all: Vec<_> =
                 (0..8).map(|_| scope.spawn(|| SharedFile::create(1 << 13).unwrap())).collect();

@@ -1,16 +1,17 @@
 //! Runs a program and counts and times its system calls.
 //!
-//! You give a command, you get [`Calls`] whose functions are the kernel's (module `[kernel]`), by
-//! thread and by the place that entered the kernel, with the ways in which calls failed. Callers are
-//! not yet named: frames have a module and an address, as a rule in the C library.
+//! The input is a command, the output is [`Calls`] whose functions are system calls (module
+//! `[kernel]`), by thread and by the address that entered the kernel, with the errors of failed
+//! calls. Callers are not symbolized: frames have a module and an address, usually in the C
+//! library.
 //!
-//! The program is watched by ptrace, which needs no rights beyond those over one's own children and
-//! works everywhere; it stops the thread twice at every system call. The trace points
-//! `raw_syscalls` of the kernel cost far less, but need root and tracefs, and a program that loses
-//! events when it is not read in time; they are not used. What a stop costs is measured before each
-//! run and is part of the result: shorter calls than that are known by count and not by time.
+//! The program is traced with ptrace, which needs no privileges for child processes and works
+//! everywhere. It stops the thread twice per system call. The kernel's `raw_syscalls` tracepoints
+//! have much less overhead, but need root and tracefs, and lose events if they are not read in
+//! time; they are not used. The overhead of a stop is measured before each run and is part of the
+//! result: for calls that are shorter than the overhead, only the count is meaningful.
 //!
-//! A program with set-user-id runs without its rights when it is traced.
+//! A set-user-ID program runs without its privileges when it is traced.
 
 mod names;
 mod sums;
@@ -31,27 +32,27 @@ use tracer::Cost;
 /// What to trace.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Names of system calls, with `*` and `?` as in [`crate::calls::Options`]; none means all.
+    /// Names of system calls, with `*` and `?` as in [`crate::calls::Options`]; empty means all.
     pub functions: Vec<String>,
-    /// Modules that enter the kernel, likewise; none means all.
+    /// Modules that enter the kernel, likewise; empty means all.
     pub from: Vec<String>,
-    /// Trace the processes that the program starts too.
+    /// Also trace processes that the program starts.
     pub children: bool,
-    /// Processors to run on; none means all.
+    /// CPUs to run on; empty means all.
     pub cpus: Vec<usize>,
-    /// Whether the program's own output goes nowhere.
+    /// Whether the output of the program is discarded.
     pub quiet: bool,
 }
 
-/// Runs a command to its end with its system calls traced.
+/// Runs a command to its end and traces its system calls.
 ///
-/// It ends when the command does; processes that it leaves behind run on untraced.
+/// Returns when the command ends; processes that it leaves behind continue untraced.
 pub fn trace(command: &[OsString], options: &Options) -> Result<(Calls, Ended), Error> {
     let program = program::runnable(command)?;
-    // Whatever is still traced when the thread ends is let go by the kernel.
+    // The kernel detaches from all remaining tracees when the thread ends.
     std::thread::scope(|scope| {
         scope.spawn(|| run(command, &program, options)).join().unwrap_or_else(|_| {
-            let source = io::Error::other("the tracing thread failed");
+            let source = io::Error::other("the tracing thread panicked");
             Err(Error::Start { program: program.clone(), source })
         })
     })
@@ -70,7 +71,7 @@ fn run(command: &[OsString], program: &Path, options: &Options) -> Result<(Calls
     let (mut calls, ended) = tracer::follow(held, options).map_err(refused)?;
     calls.quality.cost_ns = cost.call_ns;
     calls.profile.about =
-        started.about(&ended, start.elapsed(), "ptrace, two stops at every system call");
+        started.about(&ended, start.elapsed(), "ptrace, two stops per system call");
     calls.profile.about.facts = facts(&cost);
     Ok((calls, ended))
 }
@@ -79,13 +80,13 @@ fn facts(cost: &Cost) -> Vec<(String, String)> {
     let us = |ns: f64| format!("{:.1} µs", ns / 1000.0);
     [
         (
-            "why ptrace",
-            "it needs no rights; trace points of the kernel cost less, need root and are not used \
-             by this version"
+            "method",
+            "ptrace, which needs no privileges; kernel tracepoints have less overhead, but need \
+             root and are not supported"
                 .to_owned(),
         ),
-        ("a traced system call takes longer by", us(cost.call_ns)),
-        ("of which its time here includes", us(cost.included_ns)),
+        ("overhead per traced call", us(cost.call_ns)),
+        ("overhead included in the times", us(cost.included_ns)),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into()

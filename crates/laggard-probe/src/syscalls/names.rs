@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// What system calls are called; those with numbers of later kernels have none.
+/// The name of a system call. Calls of later kernels have no name.
 pub(super) fn call(number: u64) -> Cow<'static, str> {
     const BEFORE: usize = 337;
     let at = match usize::try_from(number) {
@@ -16,7 +16,7 @@ pub(super) fn call(number: u64) -> Cow<'static, str> {
     }
 }
 
-/// What an error is called.
+/// The name of an error.
 pub(super) fn error(number: u64) -> Cow<'static, str> {
     let name = match number {
         1..=40 => FILE_ERRORS.split(' ').nth(number as usize - 1),
@@ -25,7 +25,7 @@ pub(super) fn error(number: u64) -> Cow<'static, str> {
         71 => Some("EPROTO"),
         75 => Some("EOVERFLOW"),
         125 => Some("ECANCELED"),
-        // Never seen by programs: the call is begun again, or a signal's handler runs first.
+        // Not visible to programs: the call is restarted, or a signal handler runs first.
         512 => Some("ERESTARTSYS"),
         513 => Some("ERESTARTNOINTR"),
         514 => Some("ERESTARTNOHAND"),
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_the_names_of_the_c_library() {
+    fn call_names_match_libc() {
         let check = |number: i64, name: &str| assert_eq!(call(number as u64), name);
         check(libc::SYS_read, "read");
         check(libc::SYS_getpid, "getpid");
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_have_the_names_of_the_c_library() {
+    fn error_names_match_libc() {
         let check = |number: i32, name: &str| assert_eq!(error(number as u64), name);
         check(libc::EPERM, "EPERM");
         check(libc::ENOENT, "ENOENT");

@@ -1,4 +1,4 @@
-//! What is added up while a program runs, and the evidence it becomes.
+//! Sums of system calls, and their conversion to evidence.
 
 use super::names;
 use laggard_agent::calls_wire::{CLASSES, class_of, class_start};
@@ -8,14 +8,14 @@ use laggard_core::model::profile::{Frame, FrameKind, Interner, Module, Thread};
 use laggard_symbols::{Modules, Place};
 use rustc_hash::FxHashMap;
 
-/// Added up so far.
+/// The sums so far.
 #[derive(Default)]
 pub(super) struct Sums {
     pub(super) calls: Calls,
     interner: Interner,
     functions: FxHashMap<(u64, bool), u32>,
     rows: FxHashMap<(u32, u32, u32), usize>,
-    /// By number of the row.
+    /// By index of the row.
     times: Vec<Times>,
     failures: FxHashMap<(u32, u32, u64), u64>,
 }
@@ -28,7 +28,7 @@ struct Times {
 }
 
 impl Sums {
-    /// The number of a thread, which is new.
+    /// Adds a new thread and returns its index.
     pub(super) fn thread(&mut self, pid: i32, tid: i32, name: &str, process: &str) -> u32 {
         let texts = &mut self.calls.profile.texts;
         let (name, process) = (texts.add(name), texts.add(process));
@@ -37,7 +37,7 @@ impl Sums {
         self.calls.profile.threads.len() as u32 - 1
     }
 
-    /// The number of a system call as a function, new or known.
+    /// The index of a system call as a function; added if it is new.
     pub(super) fn function(&mut self, number: u64, is_64: bool) -> u32 {
         let Sums { functions, calls, interner, .. } = self;
         *functions.entry((number, is_64)).or_insert_with(|| {
@@ -53,7 +53,7 @@ impl Sums {
         })
     }
 
-    /// The number of a place that enters the kernel.
+    /// The index of a frame that enters the kernel.
     pub(super) fn frame(&mut self, place: Option<Place>, pc: u64, modules: &Modules) -> u32 {
         let profile = &mut self.calls.profile;
         let found = place.and_then(|place| Some((modules.get(place.module?)?, place.svma)));
@@ -71,7 +71,7 @@ impl Sums {
         self.interner.frame(profile, frame)
     }
 
-    /// A call begins; the number of its row.
+    /// Starts a call and returns the index of its row.
     pub(super) fn begin(&mut self, function: u32, caller: u32, thread: u32) -> usize {
         let new = self.calls.rows.len();
         let row = *self.rows.entry((function, caller, thread)).or_insert(new);
@@ -84,7 +84,7 @@ impl Sums {
         row
     }
 
-    /// A call of this row ends after a time, with this error unless 0.
+    /// Ends a call of this row after `ns`; `error` is 0 on success.
     pub(super) fn end(&mut self, row: usize, ns: u64, error: u64) {
         let (sum, times) = (&mut self.calls.rows[row], &mut self.times[row]);
         times.finished += 1;
@@ -97,7 +97,7 @@ impl Sums {
         }
     }
 
-    /// All of it.
+    /// Converts the sums.
     pub(super) fn finish(mut self) -> Calls {
         for (row, times) in self.calls.rows.iter_mut().zip(&self.times) {
             row.unfinished = row.count - times.finished;

@@ -1,4 +1,4 @@
-//! Follows a program from stop to stop.
+//! Traces a program from stop to stop.
 
 use super::sums::Sums;
 use super::{Options, names};
@@ -12,35 +12,35 @@ use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 use std::time::Instant;
 
-/// What tracing does to a system call.
+/// Overhead of tracing per system call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cost {
-    /// How much longer one takes.
+    /// Total overhead.
     pub(super) call_ns: f64,
-    /// What of that is within the time that is measured.
+    /// Part of the overhead that is included in the measured time.
     pub(super) included_ns: f64,
 }
 
-/// A thread that is traced.
+/// A traced thread.
 struct Task {
-    /// Its process.
+    /// Its process ID.
     pid: i32,
-    /// Its number in the evidence, once it made a call.
+    /// Its index in the evidence, once it has made a call.
     thread: Option<u32>,
     inside: Option<Visit>,
 }
 
-/// A system call under way.
+/// A system call in progress.
 struct Visit {
     row: usize,
     since: Instant,
 }
 
-/// What is mapped in a process.
+/// The address space of a process.
 #[derive(Default)]
 struct Image {
     space: AddressSpace,
-    /// Frames by address, and whether they are wanted.
+    /// Frames by address; `None` if they are filtered out.
     places: FxHashMap<u64, Option<u32>>,
     program: String,
 }
@@ -51,18 +51,18 @@ struct Tracer<'a> {
     tasks: FxHashMap<i32, Task>,
     images: FxHashMap<i32, Image>,
     modules: Modules,
-    /// By number of the call and table: the function, if it is wanted.
+    /// The function by call number and table; `None` if it is filtered out.
     wanted: FxHashMap<(u64, bool), Option<u32>>,
 }
 
-/// Lets a program run to its end, traced.
+/// Lets a program run to its end and traces it.
 pub(super) fn follow(held: Held, options: &Options) -> io::Result<(Calls, Ended)> {
     let root = held.pid();
     if let Err(error) = ptrace::seize(root, options.children) {
         held.cancel();
         return Err(error);
     }
-    // Until it has become the program nothing is counted.
+    // Nothing is counted before the exec.
     let start = held.release()?;
     let mut tracer = Tracer {
         options,
@@ -80,7 +80,7 @@ pub(super) fn follow(held: Held, options: &Options) -> io::Result<(Calls, Ended)
     let left = tracer.tasks.len();
     let mut calls = tracer.sums.finish();
     if left > 0 {
-        let warning = format!("{left} threads outlived the program and were traced no further");
+        let warning = format!("{left} threads outlived the program and were not traced further");
         calls.profile.quality.warnings.push(warning);
     }
     Ok((calls, ended))
@@ -115,10 +115,10 @@ impl Tracer<'_> {
                 Change::Signal(signal) => ptrace::go_on(tid, signal),
             }
         }
-        Err(io::Error::other("the kernel lost sight of the program"))
+        Err(io::Error::other("lost track of the traced program"))
     }
 
-    /// A new thread; whether it is to be traced.
+    /// Adds a new thread. Returns whether it is to be traced.
     fn hello(&mut self, tid: i32) -> bool {
         let pid = ptrace::process_of(tid).unwrap_or(tid);
         if !self.options.children && !self.tasks.values().any(|task| task.pid == pid) {
@@ -128,8 +128,8 @@ impl Tracer<'_> {
         true
     }
 
-    /// A process became another program. Its other threads are gone, and the one that asked for it
-    /// now has the number of the process.
+    /// Handles an exec. The other threads of the process are gone, and the thread that called exec
+    /// now has the ID of the process.
     fn exec(&mut self, pid: i32, before: i32) {
         let inside = self.tasks.remove(&before).and_then(|task| task.inside);
         self.tasks.retain(|_, task| task.pid != pid);
@@ -140,7 +140,7 @@ impl Tracer<'_> {
     fn at_door(&mut self, tid: i32, now: Instant) -> io::Result<()> {
         let door = match ptrace::door(tid) {
             Ok(door) => door,
-            // Killed meanwhile.
+            // The thread was killed meanwhile.
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(()),
             Err(error) => return Err(error),
         };
@@ -163,7 +163,7 @@ impl Tracer<'_> {
         Ok(())
     }
 
-    /// A call begins: its row, if it is wanted.
+    /// Starts a call and returns its row; `None` if it is filtered out.
     fn begin(&mut self, tid: i32, number: u64, is_64: bool, from: u64) -> Option<usize> {
         let Tracer { options, sums, wanted, .. } = self;
         let function = (*wanted.entry((number, is_64)).or_insert_with(|| {
@@ -182,9 +182,9 @@ impl Tracer<'_> {
         Some(self.sums.begin(function, caller, thread))
     }
 
-    /// The frame of the instruction before an address, if calls from there are wanted.
+    /// The frame of the instruction before an address; `None` if it is filtered out.
     fn place(&mut self, pid: i32, tid: i32, from: u64) -> Option<u32> {
-        /// Bytes of `syscall`, of `sysenter` and of `int 0x80`.
+        /// Length of `syscall`, `sysenter` and `int 0x80`.
         const INSTRUCTION: u64 = 2;
         let Tracer { options, sums, images, modules, .. } = self;
         let image = images
@@ -209,7 +209,7 @@ impl Tracer<'_> {
     }
 }
 
-/// Measures what tracing does to a system call that itself takes next to no time.
+/// Measures the overhead of tracing, with a system call that takes almost no time.
 pub(super) fn cost() -> io::Result<Cost> {
     const TIMES: usize = 200;
     let (pid, mut go) = ptrace::caller(TIMES)?;

@@ -1,4 +1,4 @@
-//! What tests of live programs share: subjects, interpreters, and stacks as text.
+//! Shared code of the tests with live programs: subjects, interpreters, and stacks as text.
 #![allow(dead_code, clippy::unwrap_used, clippy::print_stderr)] // not every test uses all of it
 
 use laggard_core::model::profile::{FrameKind, Profile, Sample};
@@ -6,12 +6,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A file of `subjects/probe`.
+/// A file in `subjects/probe`.
 pub(crate) fn subject(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../subjects/probe").join(name)
 }
 
-/// Compiles a C subject; a directory of its own keeps tests apart.
+/// Compiles a C subject into its own directory, so that tests do not interfere.
 pub(crate) fn compile_c(name: &str, flags: &[&str]) -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join(name.trim_end_matches(".c"));
@@ -21,8 +21,8 @@ pub(crate) fn compile_c(name: &str, flags: &[&str]) -> (tempfile::TempDir, PathB
     (directory, program)
 }
 
-/// Interpreters to test with: those that `LAGGARD_PYTHONS` lists (parted by colons), else what
-/// `python3` is.
+/// Interpreters to test with: those in `LAGGARD_PYTHONS` (separated by colons), otherwise
+/// `python3`.
 pub(crate) fn pythons() -> Vec<PathBuf> {
     match std::env::var_os("LAGGARD_PYTHONS").filter(|list| !list.is_empty()) {
         Some(list) => std::env::split_paths(&list).collect(),
@@ -30,7 +30,7 @@ pub(crate) fn pythons() -> Vec<PathBuf> {
     }
 }
 
-/// The version of an interpreter whose frames are read, `minor` of 3.minor.
+/// The minor version of an interpreter, if its frames are supported.
 pub(crate) fn minor(python: &Path) -> Option<u32> {
     let output = Command::new(python)
         .args(["-c", "import sys; print(sys.version_info[1])"])
@@ -51,12 +51,12 @@ pub(crate) fn has(python: &Path, package: &str) -> bool {
     found
 }
 
-/// Words of a command.
+/// The words of a command.
 pub(crate) fn words(program: impl Into<OsString>, rest: &[&str]) -> Vec<OsString> {
     std::iter::once(program.into()).chain(rest.iter().map(OsString::from)).collect()
 }
 
-/// A stack as names, outermost first; a Python frame reads `function (file.py:line)`.
+/// A stack as names, outermost first; a Python frame is `function (file.py:line)`.
 pub(crate) fn stack(profile: &Profile, sample: &Sample) -> Vec<String> {
     let mut names: Vec<String> = profile
         .frames_of(sample.stack)

@@ -1,10 +1,10 @@
-"""Laggard finds out why one implementation lags behind another.
+"""Explains why one implementation is slower than another.
 
 >>> import laggard
 >>> trace = laggard.load("trace.json.gz")            # any file that the command line reads
->>> polars.DataFrame(trace.kernels)                  # tables speak Arrow, without a copy
+>>> polars.DataFrame(trace.kernels)                  # tables export Arrow without copying
 >>> laggard.bench("sum(x)", "max(x)", setup="x = list(range(1000))")
->>> laggard.why(slow_way, fast_way).culprits
+>>> laggard.why(fast, slow).culprits
 >>> with laggard.record("run.lag"): work()
 """
 

@@ -1,4 +1,4 @@
-"""The command line: the program's own, and the verbs whose engines are Python packages."""
+"""The command line of the package: all verbs, including those implemented in Python."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from . import _laggard
 
 
 def main() -> int:
-    """Runs the command line with the words of this process."""
-    # The program answers Ctrl-C itself, and ends by it where Python would only take a note of it.
+    """Runs the command line with the arguments of this process."""
+    # With Python's handler, Ctrl-C would only set a flag while the extension runs.
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     def package(verb: str, flags: str) -> int:

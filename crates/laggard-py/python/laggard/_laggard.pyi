@@ -1,4 +1,4 @@
-"""The extension: evidence and its tables, and the command line."""
+"""The extension module: evidence, its tables, and the command line."""
 
 from collections.abc import Callable
 from os import PathLike
@@ -24,35 +24,35 @@ __version__: str
 
 @final
 class Table:
-    """A table of evidence: named columns that are made when they are asked for."""
+    """A table of evidence. Its columns are built on first use."""
 
     @property
     def name(self) -> str: ...
     @property
     def about(self) -> str:
-        """What a row is."""
+        """Description of a row."""
     @property
     def column_names(self) -> list[str]: ...
     @property
     def num_rows(self) -> int: ...
     @property
     def schema(self) -> list[tuple[str, str, str]]:
-        """Name, type and meaning of every column."""
+        """Name, type and description of each column."""
     @property
     def made(self) -> list[str]:
-        """Names of columns that somebody has asked for."""
+        """Names of the columns that have been built."""
     def select(self, names: list[str]) -> Table:
-        """The same table with these columns alone."""
+        """The table restricted to these columns."""
     def head(self, limit: int = 10) -> list[dict[str, Any]]:
-        """The first rows, as dictionaries."""
+        """The first rows as dictionaries."""
     def write_parquet(self, path: str | PathLike[str], metadata: dict[str, str] | None = None) -> int:
-        """Writes the rows as a Parquet file, which is whole or not there at all; gives its size."""
+        """Writes a Parquet file atomically and returns its size in bytes."""
     def to_arrow(self) -> Any:
-        """A `pyarrow.Table`, without a copy."""
+        """Converts to a `pyarrow.Table` without copying."""
     def to_polars(self) -> Any:
-        """A `polars.DataFrame`."""
+        """Converts to a `polars.DataFrame`."""
     def to_pandas(self) -> Any:
-        """A `pandas.DataFrame`; texts are categorical."""
+        """Converts to a `pandas.DataFrame` with strings as categoricals."""
     def __len__(self) -> int: ...
     def __repr__(self) -> str: ...
     def _repr_html_(self) -> str: ...
@@ -61,7 +61,7 @@ class Table:
 
 @final
 class Loaded:
-    """Evidence in memory."""
+    """Loaded evidence."""
 
     @property
     def kind(self) -> str: ...
@@ -79,34 +79,35 @@ class Loaded:
 
 @final
 class Recording:
-    """Samples of this process, until they are stopped."""
+    """A running recording of this process."""
 
     def stop(self) -> tuple[int, int, list[str]] | None:
-        """Ends the samples: how many there are, how many have whole stacks, and what else is to be said."""
+        """Stops sampling and writes the file. Returns the number of samples, the number with complete stacks, and
+        warnings; None in a forked child."""
 
 def main(words: list[str], package: Callable[[str, str], int]) -> int:
-    """Runs the command line; gives its exit code."""
+    """Runs the command line and returns its exit status."""
 
 def load(path: str, index: bool = True, threads: int | None = None, rules: str | None = None) -> Loaded:
     """Loads a file of any kind."""
 
 def schemas() -> list[tuple[str, Table]]:
-    """The tables that files of each kind have, without rows."""
+    """Empty tables of all kinds of evidence."""
 
 def bench(words: list[str]) -> Loaded:
-    """Times statements or commands against each other, as `laggard bench` does with these words."""
+    """Runs `laggard bench` with these arguments."""
 
 def bench_here(
     names: list[str], calls: list[Callable[[], object]], time: float, rounds: int | None, precision: float
 ) -> Loaded:
-    """Times callables against each other, in this process."""
+    """Benchmarks callables in this process."""
 
 def why_here(timed: Loaded, sampled: list[tuple[str, int]]) -> Loaded:
-    """Says why the second of two callables lags, from how they were timed and a recording of calls of each."""
+    """Explains why the second callable is slower, from timings and a recording of calls of each side."""
 
 def record(laggard: list[str], path: str, rate: float, clock: str, gil: bool, force: bool) -> Recording:
-    """Samples this process from now on into a file; `laggard` are the words that start laggard, which takes the
-    samples in a process beside this one."""
+    """Starts a recording of this process. `laggard` is the command line that starts laggard, which reads the samples
+    in a separate process."""
 
 def why(words: list[str]) -> Loaded:
-    """Says why the second of two sides lags, as `laggard why` does with these words."""
+    """Runs `laggard why` with these arguments."""

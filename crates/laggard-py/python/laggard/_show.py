@@ -1,4 +1,4 @@
-"""Tables for notebooks. Names in traces and profiles are hostile text: all of it is escaped."""
+"""Tables for notebooks. Names in traces and profiles are untrusted, so all text is escaped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST = 80
 
 
 def table(of: Table) -> str:
-    """The first rows of a table as HTML."""
+    """Renders the first rows of a table as HTML."""
 
     def cell(value: object) -> str:
         if value is None:

@@ -1,4 +1,4 @@
-"""Verbs of the command line that run in Python: `query` and `fleet`."""
+"""Runs the command-line verbs implemented in Python: `query` and `fleet`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from .errors import Error
 
-#: Exit codes, as of all verbs.
+#: Exit statuses, the same as for all other verbs.
 FAILED = 2
 INTERRUPTED = 130
 
 
 def run(verb: str, flags: dict[str, Any]) -> int:
-    """Runs a verb with the flags that the command line parsed; gives the exit code."""
+    """Runs a verb with parsed command-line flags and returns its exit status."""
     try:
         if verb == "query":
             from .query import cli as query
@@ -24,7 +24,8 @@ def run(verb: str, flags: dict[str, Any]) -> int:
 
         return cli.main(flags["args"], quiet=flags["quiet"], progress=flags["progress"])
     except BrokenPipeError:
-        # Whoever read our output has gone, which is no failure; nor is what is left in the buffer.
+        # The reader closed the pipe, which is not a failure. Redirecting stdout avoids a second
+        # error when Python flushes its buffer at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
@@ -39,7 +40,7 @@ def run(verb: str, flags: dict[str, Any]) -> int:
 
 
 def words(error: Error | OSError) -> str:
-    """What went wrong, without the number that the system has for it."""
+    """The error message without the errno."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"cannot use {error.filename}: {error.strerror}"
+        return f"cannot access {error.filename}: {error.strerror}"
     return str(error)

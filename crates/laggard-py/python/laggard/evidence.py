@@ -1,4 +1,4 @@
-"""Evidence: what a file holds, in memory, with its tables and what laggard says of it."""
+"""Evidence: a loaded file with its tables and reports."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def words(flags: dict[str, Any]) -> list[str]:
-    """Keyword arguments as flags of the command line: `top=5` is `--top=5`, `all=True` is `--all`."""
+    """Converts keyword arguments to command-line options: `top=5` to `--top=5`, `all=True` to `--all`."""
     given = []
     for name, value in flags.items():
         flag = "--" + name.strip("_").replace("_", "-")
@@ -48,14 +48,14 @@ def words(flags: dict[str, Any]) -> list[str]:
 
 @dataclass(frozen=True)
 class Fact:
-    """One number that supports a culprit."""
+    """One measured or derived value that supports a culprit."""
 
     what: str
     a: float | None
     b: float | None
     unit: str
     n: int | None
-    #: Whether it follows from other numbers and was not measured itself.
+    #: Whether the value was derived from others instead of measured.
     inferred: bool
 
 
@@ -63,12 +63,12 @@ class Fact:
 class Culprit:
     """A named cause of a lag."""
 
-    #: One of a closed vocabulary: `scalar-loop`, `copy`, `unfused`, …
+    #: One of a fixed set of names: `scalar-loop`, `copy`, `unfused`, …
     kind: str
-    #: The share of the lag that it explains, 0 to 1.
+    #: Share of the lag that it explains, from 0 to 1.
     explains: float
     gap_ns: float
-    #: Where: a function and line, or an operation.
+    #: The location: a function and line, or an operation.
     at: str
     advice: str
     facts: tuple[Fact, ...]
@@ -95,33 +95,33 @@ def _in_notebook(html: str) -> str:
 
 
 class Evidence:
-    """What a file holds. Tables are attributes; each speaks Arrow's PyCapsule interface."""
+    """A loaded file. Its tables are attributes and support Arrow's PyCapsule interface."""
 
     def __init__(self, loaded: _laggard.Loaded):
         self._loaded = loaded
 
     @property
     def kind(self) -> str:
-        """What it is: `trace`, `profile`, `calls`, `bench`, `counters`, `ffi` or `verdict`."""
+        """The kind of evidence: `trace`, `profile`, `calls`, `bench`, `counters`, `ffi` or `verdict`."""
         return self._loaded.kind
 
     @property
     def path(self) -> Path:
-        """The file it is from; what was just measured has a name in brackets."""
+        """The file; evidence that was just measured has a name in brackets."""
         return self._loaded.path
 
     @property
     def losses(self) -> list[str]:
-        """What of the file could not be read or had to be repaired, and what else should be known."""
+        """Lost, skipped or repaired parts of the file, and other warnings."""
         return self._loaded.losses
 
     @property
     def tables(self) -> dict[str, Table]:
-        """All tables by name. Their columns are made when something asks for them."""
+        """All tables by name. Columns are built on first use."""
         return {name: self._loaded.table(name) for name in self._loaded.table_names}
 
     def table(self, name: str) -> Table:
-        """One table by its name."""
+        """The table of this name. Raises `AttributeError` if it does not exist."""
         return self._loaded.table(name)
 
     def __getitem__(self, name: str) -> Table:
@@ -134,20 +134,22 @@ class Evidence:
         return iter(self._loaded.table_names)
 
     def report(self, format: str = "text", **flags: Any) -> str:
-        """What `laggard report` says: as text, json, csv, markdown or html. Flags are those of the
-        verb: `report(by="python", top=20)`, `report(phase="decode")`, `report(lib="openblas")`."""
+        """The output of `laggard report` as text, json, csv, markdown or html.
+
+        Keyword arguments are the options of the verb: `report(by="python", top=20)`,
+        `report(phase="decode")`, `report(lib="openblas")`."""
         return self._loaded.report(format, words(flags))
 
     def to_dict(self, **flags: Any) -> dict[str, Any]:
-        """The report as `laggard report --json` has it; its shape is versioned by `schema`."""
+        """The output of `laggard report --json`. The key `schema` has the version of its format."""
         return json.loads(self.report("json", **flags))  # type: ignore[no-any-return]
 
     def page(self) -> str:
-        """One HTML page to look around in, as `laggard view` makes it. It asks nothing of the network."""
+        """The interactive HTML page of `laggard view`. It makes no network requests."""
         return self._loaded.page()
 
     def compare(self, other: Evidence | str | os.PathLike[str]) -> Comparison:
-        """How `other` differs from this, which is the reference."""
+        """Compares `other` with this evidence, which is the reference."""
         return Comparison(self, other if isinstance(other, Evidence) else load(other))
 
     def _repr_html_(self) -> str:
@@ -161,66 +163,66 @@ class Evidence:
 
 
 class Trace(Evidence):
-    """A trace of the PyTorch profiler."""
+    """A PyTorch profiler trace."""
 
     @property
     def kernels(self) -> Table:
-        """Device work: kernels, copies, fills, linked to their launches."""
+        """Device operations (kernels, copies, fills), linked to their launches."""
         return self.table("kernels")
 
     @property
     def launches(self) -> Table:
-        """Calls of the runtime and driver."""
+        """Calls to the device runtime and driver."""
         return self.table("launches")
 
     @property
     def ops(self) -> Table:
-        """Operators of the framework, on the host."""
+        """Framework operators on the host."""
         return self.table("ops")
 
     @property
     def python(self) -> Table:
-        """Python functions and `nn.Module` calls."""
+        """Calls of Python functions and `nn.Module`s."""
         return self.table("python")
 
     @property
     def annotations(self) -> Table:
-        """Ranges marked by the user or by libraries."""
+        """Ranges annotated by the user or by libraries."""
         return self.table("annotations")
 
     @property
     def collectives(self) -> Table:
-        """This rank's parts in collective operations."""
+        """Collective operations on this rank."""
         return self.table("collectives")
 
     @property
     def steps(self) -> Table:
-        """Steps of a training loop, or iterations of a serving loop."""
+        """Training steps or serving iterations."""
         return self.table("steps")
 
     @property
     def gaps(self) -> Table:
-        """Stretches in which a device did nothing, and why."""
+        """Idle gaps of devices, with their causes."""
         return self.table("gaps")
 
     @property
     def devices(self) -> Table:
-        """Devices: busy, idle, exposed."""
+        """Devices, with their busy, idle and exposed time."""
         return self.table("devices")
 
     @property
     def memory(self) -> Table:
-        """Moments: marks, and memory taken or freed."""
+        """Instant events: allocations, frees and markers."""
         return self.table("memory")
 
     @property
     def run(self) -> Table:
-        """The whole trace, in one row."""
+        """The whole trace (one row)."""
         return self.table("run")
 
 
 class Profile(Evidence):
-    """Samples, of laggard or of another profiler."""
+    """Samples recorded by laggard or another profiler."""
 
     @property
     def samples(self) -> Table:
@@ -229,31 +231,31 @@ class Profile(Evidence):
 
     @property
     def functions(self) -> Table:
-        """Functions: what each took itself, and with what it called."""
+        """Functions, with their self and total weight."""
         return self.table("functions")
 
     @property
     def threads(self) -> Table:
-        """Threads that were seen."""
+        """Threads."""
         return self.table("threads")
 
     @property
     def modules(self) -> Table:
-        """Programs and libraries."""
+        """Executables and libraries."""
         return self.table("modules")
 
     @property
     def run(self) -> Table:
-        """The whole recording, in one row."""
+        """The whole recording (one row)."""
         return self.table("run")
 
 
 class Calls(Evidence):
-    """Traced calls."""
+    """A call trace."""
 
     @property
     def calls(self) -> Table:
-        """Calls by function, place and thread."""
+        """Calls by function, call site and thread."""
         return self.table("calls")
 
     @property
@@ -268,22 +270,23 @@ class Calls(Evidence):
 
 
 class Bench(Evidence):
-    """Sides timed against each other."""
+    """Benchmark results: timings of sides."""
 
     @property
     def batches(self) -> Table:
-        """Every batch as it was measured."""
+        """All timed batches."""
         return self.table("batches")
 
     @property
     def series(self) -> Table:
-        """What is known of each side in each case."""
+        """Each side in each case, with its statistics."""
         return self.table("series")
 
     @property
     def comparisons(self) -> list[dict[str, Any]]:
-        """How every other side compares with the first, case by case: ratio, gap, verdict, n. Ratio and
-        gap are none where too little was measured to tell."""
+        """Each side compared with the first, by case: ratio, gap, verdict, n.
+
+        Ratio and gap are `None` if there are too few measurements."""
         cases = self.to_dict()["cases"]
         return [
             {"case": case["name"], "parameters": dict(case["parameters"]), **found}
@@ -292,12 +295,12 @@ class Bench(Evidence):
         ]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Keeps it as JSON that `laggard report` and `laggard compare` read."""
+        """Writes the benchmark as JSON, for `laggard report` and `laggard compare`."""
         Path(path).write_text(self.report("json"), encoding="utf-8")
 
 
 class Counters(Evidence):
-    """Counters of `perf stat`."""
+    """`perf stat` counters."""
 
     @property
     def counters(self) -> Table:
@@ -306,11 +309,11 @@ class Counters(Evidence):
 
 
 class Ffi(Evidence):
-    """A run of the FFI suite."""
+    """A result of `laggard ffi`."""
 
 
 class Verdict(Evidence):
-    """Why one side lags behind another."""
+    """The outcome of `laggard why`: the causes of the lag of B behind A."""
 
     @property
     def _json(self) -> dict[str, Any]:
@@ -318,17 +321,17 @@ class Verdict(Evidence):
 
     @property
     def lags(self) -> bool:
-        """Whether B lags behind A, beyond what noise explains."""
+        """Whether B is significantly slower than A."""
         return bool(self._json["lags"])
 
     @property
     def ratio(self) -> float:
-        """Time of B over time of A."""
+        """Time of B divided by time of A."""
         return float(self._json["ratio"]["middle"])
 
     @property
     def culprits(self) -> list[Culprit]:
-        """What makes B lag, largest first. Empty where nothing lags."""
+        """The causes of the lag, largest first. Empty if B does not lag."""
         return [_culprit(found) for found in self._json["culprits"]]
 
     @property
@@ -338,43 +341,44 @@ class Verdict(Evidence):
 
     @property
     def batches(self) -> Table:
-        """Every batch as it was measured."""
+        """All timed batches."""
         return self.table("batches")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Keeps it as JSON, with all its evidence: `laggard why --from FILE` judges it again."""
+        """Writes the verdict and its evidence as JSON. `laggard why --from FILE` evaluates it again."""
         Path(path).write_text(self.report("json"), encoding="utf-8")
 
 
 class Comparison:
-    """How B differs from A, which is the reference."""
+    """A comparison of B with A, the reference."""
 
     def __init__(self, a: Evidence, b: Evidence):
         self.a = a
         self.b = b
-        self.report("text")  # what cannot be compared is said now
+        self.report("text")  # raises now if the two cannot be compared
 
     def report(self, format: str = "text", **flags: Any) -> str:
-        """What `laggard compare` says: as text, json, csv, markdown or html. Flags are those of the
-        verb: `report(by="kernel")`, `report(layers=True)`."""
+        """The output of `laggard compare` as text, json, csv, markdown or html.
+
+        Keyword arguments are the options of the verb: `report(by="kernel")`, `report(layers=True)`."""
         return self.a._loaded.compare(self.b._loaded, format, words(flags))[0]
 
     def to_dict(self, **flags: Any) -> dict[str, Any]:
-        """The comparison as `laggard compare --json` has it."""
+        """The output of `laggard compare --json`."""
         return json.loads(self.report("json", **flags))  # type: ignore[no-any-return]
 
     def trips(self, fail_above: str | float, **flags: Any) -> bool:
-        """Whether B is slower than A by more than this, `"5%"` or `0.05`, and noise does not explain it."""
+        """Whether B is significantly slower than A, by more than `fail_above` (`"5%"` or `0.05`)."""
         limit = fail_above if isinstance(fail_above, str) else f"{fail_above * 100}%"
         return self.a._loaded.compare(self.b._loaded, "text", words({"fail_above": limit, **flags}))[1]
 
     @property
     def culprits(self) -> list[Culprit]:
-        """What makes B lag, largest first; traces alone are judged."""
+        """The causes of the lag, largest first. Empty unless both sides are traces."""
         return [_culprit(found) for found in self.to_dict().get("culprits", [])]
 
     def page(self) -> str:
-        """One HTML page of both, as `laggard view A B` makes it."""
+        """The HTML page of `laggard view A B`."""
         return self.a._loaded.page_against(self.b._loaded)
 
     def _repr_html_(self) -> str:
@@ -384,7 +388,7 @@ class Comparison:
         return self.report()
 
     def __repr__(self) -> str:
-        return f"<laggard.Comparison {str(self.b.path)!r} against {str(self.a.path)!r}>"
+        return f"<laggard.Comparison of {str(self.b.path)!r} with {str(self.a.path)!r}>"
 
 
 _KINDS: dict[str, type[Evidence]] = {
@@ -399,7 +403,7 @@ _KINDS: dict[str, type[Evidence]] = {
 
 
 def of(loaded: _laggard.Loaded) -> Any:
-    """Evidence of the right type."""
+    """Wraps loaded evidence in the class of its kind."""
     return _KINDS[loaded.kind](loaded)
 
 
@@ -410,9 +414,10 @@ def load(
     threads: int | None = None,
     rules: str | os.PathLike[str] | None = None,
 ) -> Any:
-    """Loads a file of any kind: a trace, a profile, calls, a bench, counters, a verdict.
+    """Loads a trace, profile, call trace, benchmark, perf stat counters, FFI result or verdict.
 
-    What it is, its content says. Of a trace the first load writes an index that makes later ones
-    instant, unless `index=False`; `rules` is a file that classifies kernels before the built-in rules.
+    The kind is detected from the content. The first load of a trace writes an index for fast
+    loading, unless `index=False`. `rules` is a file of kernel classification rules, which are tried
+    before the built-in rules.
     """
     return of(_laggard.load(os.fspath(path), index, threads, os.fspath(rules) if rules is not None else None))

@@ -1,4 +1,4 @@
-"""Timing sides against each other, and asking why one lags."""
+"""Benchmarking sides, and explaining why one is slower."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def bench(
     tolerance: float | None = None,
     **flags: Any,
 ) -> Bench:
-    """Times sides against each other, alternating in random order. The first is the reference.
+    """Times sides in random alternation. The first side is the reference.
 
-    Statements run in a process of their own each, of this interpreter unless `python=` (or
-    `a_python=`, `b_python=`) names another; other flags are those of `laggard bench`, as
-    `param="n=10,100"`. Callables take no arguments and run here, where their state is; `gc` is off
-    meanwhile. `time` is seconds for all, `precision` the width of the ratio's interval at which it is
-    enough. Results are compared first, unless `check=False`.
+    Each statement runs in its own process with this interpreter, or with the one given by `python=`,
+    `a_python=` or `b_python=`. Other keyword arguments are options of `laggard bench`, such as
+    `param="n=10,100"`. Callables take no arguments and run in this process with `gc` disabled.
+    `time` is the total time in seconds. Timing stops earlier when the confidence interval of the
+    ratio is narrower than `precision`. Results are compared first, unless `check=False`.
     """
     if not sides:
-        raise UsageError("give a side to time", "laggard.bench('sum(x)', 'max(x)', setup='x = [1, 2]')")
+        raise UsageError("give at least one side to time", "laggard.bench('sum(x)', 'max(x)', setup='x = [1, 2]')")
     if all(callable(side) for side in sides):
         _no_flags(setup, flags)
         return _here(sides, time, precision, rounds, check, tolerance)
@@ -54,10 +54,10 @@ def why(
     tolerance: float | None = None,
     **flags: Any,
 ) -> Verdict:
-    """Says why `b` takes longer than `a`: times both, samples both, looks at their code, names culprits.
+    """Explains why `b` is slower than `a`: times and samples both sides and inspects their code.
 
-    Statements run in processes of their own, and their calls into libraries are traced too; flags are
-    those of `laggard why`. Callables run here.
+    Statements run in separate processes, and their library calls are traced too. Other keyword
+    arguments are options of `laggard why`. Callables run in this process.
     """
     if callable(a) and callable(b):
         _no_flags(setup, flags)
@@ -70,9 +70,9 @@ def why(
 def _statements(
     sides: tuple[Side, ...], setup: str, check: bool, tolerance: float | None, flags: dict[str, Any]
 ) -> list[str]:
-    """Sides and flags as words of the command line."""
+    """Converts sides and flags to command-line arguments."""
     if not all(isinstance(side, str) for side in sides):
-        raise UsageError("sides are statements, or callables; not some of each")
+        raise UsageError("sides must be either all statements or all callables")
     flags = {"python": None if flags.get("commands") else sys.executable, **flags}
     flags |= {"setup": setup or None, "no_check": not check, "tolerance": tolerance}
     return [*words(flags), "--", *map(str, sides)]
@@ -81,7 +81,7 @@ def _statements(
 def _no_flags(setup: str, flags: dict[str, Any]) -> None:
     if setup or flags:
         name = "setup" if setup else next(iter(flags))
-        raise UsageError(f"{name} is for statements; these are callables", "do it before, in this process")
+        raise UsageError(f"{name} applies to statements, not to callables", "run it in this process before the call")
 
 
 def _here(
@@ -99,13 +99,13 @@ def _here(
 
 
 def name_of(call: Callable[[], object]) -> str:
-    """What a callable is called, for people."""
+    """The display name of a callable."""
     name = getattr(call, "__qualname__", None) or getattr(getattr(call, "func", None), "__qualname__", None)
     return f"{name}()" if name else repr(call)
 
 
 def _check(sides: list[Any], check: bool, tolerance: float | None) -> None:
-    """Calls every side once, and compares what they give with what the first gives."""
+    """Calls each side once and compares the results with that of the first side."""
     first, *others = (side() for side in sides)
     for letter, other in zip("BCDEFGHIJKLMNOPQRSTUVWXYZ", others):
         if check and not _same(first, other, tolerance):
@@ -120,7 +120,7 @@ def _short(value: object) -> str:
     return text if len(text) <= 200 else text[:199] + "…"
 
 
-#: Largest relative difference of numbers that are no whole ones.
+#: Maximum relative difference of floating-point results.
 _TOLERANCE = 1e-6
 
 
@@ -141,7 +141,7 @@ def _same(a: Any, b: Any, tolerance: float | None) -> bool:
             bound = tolerance if tolerance is not None else (1e-3 if short else _TOLERANCE)
             return bool(numpy.allclose(a, b, rtol=bound, atol=bound, equal_nan=True))
         return bool(numpy.array_equal(a, b))
-    # What has no equality of its own cannot be compared.
+    # Objects without `__eq__` cannot be compared.
     if any(getattr(type(value), "__eq__") is object.__eq__ for value in (a, b)):
         return True
     return bool(a == b)

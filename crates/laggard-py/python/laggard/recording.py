@@ -1,4 +1,4 @@
-"""Sampling a block of this very process."""
+"""Recording a block of code in this process."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ __all__ = ["record"]
 
 
 class record:
-    """Samples the block below into a file: native and Python frames in one stack, all threads.
+    """Samples all threads during a block and writes a recording with native and Python frames.
 
     >>> with laggard.record("run.lag") as recording:
     ...     work()
     >>> recording.profile.functions
 
-    The suffix says the form, as of `laggard record`; only a `.lag` can be loaded again. `clock` is
-    `"cpu"`, or `"wall"`, which sees threads that wait; `gil=True` keeps samples whose thread held the
-    GIL. What cannot be had safely raises `RecordError` with the reason, before the block runs. The
-    samples are taken by a process beside this one; a process has one recording at a time.
+    The suffix of the file selects the format, as for `laggard record`; only `.lag` files can be
+    loaded again. `clock` is `"cpu"` or `"wall"`, which also samples waiting threads. `gil=True`
+    keeps only samples of threads that held the GIL. If the block cannot be sampled safely,
+    `RecordError` is raised before it runs. A separate process reads the samples. A process can have
+    only one recording at a time.
     """
 
     def __init__(
@@ -47,13 +48,13 @@ class record:
         self.path = Path(path)
         self._wanted = (os.fspath(self.path), float(rate), clock, gil, force)
         self._recording: _laggard.Recording | None = None
-        #: Samples that were taken, and those whose stack is whole; known after the block.
+        #: Number of samples, and of samples with a complete stack; set when the block ends.
         self.samples = 0
         self.complete = 0
 
     def __enter__(self) -> record:
         if self._recording is not None:
-            raise RecordError("this recording is running already")
+            raise RecordError("this recording is already running")
         self._recording = _laggard.record([sys.executable, "-m", "laggard"], *self._wanted)
         return self
 
@@ -64,26 +65,26 @@ class record:
         if recording is None:
             return
         ended = recording.stop()
-        if ended is None:  # in a process that was forked off
+        if ended is None:  # in a forked child
             return
-        self.samples, self.complete, said = ended
-        for warning in said:
+        self.samples, self.complete, messages = ended
+        for warning in messages:
             warnings.warn(f"laggard.record: {warning}", stacklevel=2)
 
     @property
     def profile(self) -> Profile:
-        """What was recorded."""
+        """The recorded profile, loaded from the file."""
         return evidence.load(self.path)  # type: ignore[no-any-return]
 
 
-#: Samples a second where few seconds have to tell much.
+#: Sampling rate, high because each side is sampled for a few seconds only.
 _RATE = 1999.0
-#: Of all time: for timing, and for sampling each side.
+#: Shares of the total time for timing both sides and for sampling each side.
 _TIMING, _SAMPLING = 0.5, 0.25
 
 
 def why_here(a: Callable[[], object], b: Callable[[], object], time: float, check: Callable[[], None]) -> Verdict:
-    """Says why `b` takes longer than `a`, both in this process: timed, then sampled one after the other."""
+    """Explains why `b` is slower than `a`. Both run in this process: they are timed, then sampled in turn."""
     from .measure import bench
 
     check()
@@ -99,7 +100,7 @@ def why_here(a: Callable[[], object], b: Callable[[], object], time: float, chec
 
 
 def _repeat(call: Callable[[], object], seconds: float) -> int:
-    """Calls for so long; says how often."""
+    """Calls repeatedly for `seconds` and returns the number of calls."""
     end = clock.perf_counter() + seconds
     calls = 0
     while calls == 0 or clock.perf_counter() < end:

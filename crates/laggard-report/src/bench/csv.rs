@@ -1,4 +1,4 @@
-//! A bench as one table: a row for every side of every case.
+//! A benchmark as CSV.
 
 use super::tables::{Median, of_case};
 use super::{BenchReport, cpu, faults};
@@ -37,7 +37,7 @@ const COLUMNS: [&str; 29] = [
     "verdict",
 ];
 
-/// CSV, a row for every side of every case. What compares is empty in rows of the first side.
+/// CSV with one row per side and case. Comparison columns are empty for the first side.
 pub fn csv(report: &BenchReport) -> String {
     let mut table = Table::new(COLUMNS.map(Column::text));
     for (at, case) in report.timings.cases.iter().enumerate() {
@@ -91,14 +91,14 @@ pub(crate) fn three(of: Option<Interval>) -> [String; 3] {
     [of.map(|of| of.middle), of.map(|of| of.low), of.map(|of| of.high)].map(number_or_none)
 }
 
-/// Digits enough for any clock, and no more.
+/// At most six decimals, without trailing zeros; empty if missing or not finite.
 pub(crate) fn number_or_none(value: Option<f64>) -> String {
     let Some(value) = value.filter(|value| value.is_finite()) else { return String::new() };
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A probability, however small.
+/// A p-value, in scientific notation below 0.001.
 pub(crate) fn chance(p: f64) -> String {
     if p < 1e-3 { format!("{p:.3e}") } else { number_or_none(Some(p)) }
 }

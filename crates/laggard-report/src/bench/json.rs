@@ -1,4 +1,4 @@
-//! The evidence of a bench and what was found in it, for programs and to be read again.
+//! JSON of a benchmark: timings and comparisons. `laggard-formats` reads the timings back.
 
 use super::BenchReport;
 use super::tables::of_case;
@@ -13,17 +13,17 @@ use serde::Serialize;
 
 #[derive(Serialize)]
 struct Shape<'a> {
-    /// Name and version of this shape.
+    /// Name and version of the schema.
     schema: &'static str,
     command: &'a [String],
-    /// Who measured, with its version.
+    /// Name and version of the tool that measured.
     tool: &'a str,
     started_unix: f64,
     facts: Vec<Pair<'a>>,
     /// The first is the reference.
     sides: Vec<Side<'a>>,
     cases: Vec<CaseShape<'a>>,
-    /// Cases without figures.
+    /// Cases without measurements.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unmeasured: Vec<UnmeasuredShape<'a>>,
     warnings: &'a [String],
@@ -49,14 +49,14 @@ struct CaseShape<'a> {
     parameters: Vec<Pair<'a>>,
     /// In the order of sides.
     series: Vec<SeriesShape<'a>>,
-    /// Every side but the first against the first; found anew when the file is read.
+    /// Comparisons of every side with the first; recomputed when the file is read.
     comparisons: Vec<Comparison<'a>>,
 }
 
 #[derive(Serialize)]
 struct UnmeasuredShape<'a> {
     case: &'a str,
-    /// `skipped` (a side cannot do it) or `failed`.
+    /// `skipped` (not supported by a side) or `failed`.
     outcome: &'static str,
     why: &'a str,
 }
@@ -66,27 +66,27 @@ struct Comparison<'a> {
     /// The reference.
     a: &'a str,
     b: &'a str,
-    /// How many rounds both have.
+    /// Number of rounds that both sides have.
     n: u64,
     /// `slower`, `faster`, `same` (no detectable difference) or `unknown` (too few rounds).
     verdict: &'static str,
-    /// Time of a call of B over that of A.
+    /// Time per call of B divided by time per call of A.
     ratio: Option<Range>,
-    /// Time of a call of B minus that of A.
+    /// Time per call of B minus time per call of A.
     gap_ns: Option<Range>,
     cpu_ratio: Option<Range>,
-    /// How likely so large a difference is by chance; belongs to the interval of the ratio.
+    /// p-value of the ratio, consistent with its confidence interval.
     p: f64,
-    /// The same, corrected over all comparisons. The verdict follows it.
+    /// p-value corrected for multiple comparisons; decides the verdict.
     adjusted_p: f64,
-    /// By the ranks of wall times, as if rounds were independent.
+    /// Mann-Whitney U test of wall times, which assumes independent rounds.
     mann_whitney_p: Option<f64>,
     cliffs_delta: Option<f64>,
-    /// Whether the ratio is that of `medians`, or the median of the ratios of `rounds`.
+    /// `medians`: ratio of medians. `rounds`: median of the ratios by round.
     taken_from: &'static str,
 }
 
-/// What is odd about samples.
+/// An anomaly of a series.
 #[derive(Serialize)]
 struct NoticeShape {
     /// `outliers`, `drift`, `two-heaps`, `noisy`, `preempted` or `off-cpu`.
@@ -94,7 +94,7 @@ struct NoticeShape {
     text: String,
 }
 
-/// A value, and the range that holds it with 95 % confidence.
+/// A value with its 95 % confidence interval.
 #[derive(Serialize)]
 pub(crate) struct Range {
     middle: f64,
@@ -108,7 +108,7 @@ impl From<Interval> for Range {
     }
 }
 
-/// The word for a verdict.
+/// The id of a verdict.
 pub(crate) fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Slower => "slower",
@@ -121,19 +121,19 @@ pub(crate) fn word(verdict: Verdict) -> &'static str {
 #[derive(Serialize)]
 struct SeriesShape<'a> {
     side: &'a str,
-    /// What was run, where every case has its own.
+    /// Statement or command, if it differs by case.
     #[serde(skip_serializing_if = "str::is_empty")]
     runs: &'a str,
-    /// What of the side is so in this case alone.
+    /// Facts about the side in this case only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     facts: Vec<Pair<'a>>,
-    /// Wall time of a call.
+    /// Wall time per call.
     wall_ns: Spread,
-    /// CPU time of a call, of all threads; null when it was not measured.
+    /// CPU time per call of all threads; null if not measured.
     cpu_ns: Option<Spread>,
-    /// Page faults of a call; null when none was counted.
+    /// Page faults per call; null if none were counted.
     page_faults: Option<f64>,
-    /// Null, as threads, when it is not known.
+    /// Null if unknown, as is `threads`.
     peak_memory_bytes: Option<u64>,
     threads: Option<u32>,
     counters: Vec<Counter<'a>>,
@@ -149,7 +149,7 @@ struct Counter<'a> {
     source: &'a str,
 }
 
-/// Where values of batches lie.
+/// Distribution of values over batches.
 #[derive(Serialize)]
 struct Spread {
     n: u64,
@@ -159,11 +159,11 @@ struct Spread {
     p75: f64,
     max: f64,
     mean: f64,
-    /// Median of the distances from the median.
+    /// Median absolute deviation.
     mad: f64,
 }
 
-/// Batches by column; one that is all 0 is not there.
+/// Batches by column; columns that contain only 0 are omitted.
 #[derive(Serialize)]
 struct Columns {
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -188,12 +188,12 @@ struct Columns {
     preemptions: Vec<u64>,
 }
 
-#[allow(clippy::ptr_arg)] // what serde calls
+#[allow(clippy::ptr_arg)] // signature required by serde
 fn is_zero(column: &Vec<u64>) -> bool {
     column.iter().all(|&value| value == 0)
 }
 
-/// JSON of the schema `laggard.bench/1`. `laggard-formats` reads the evidence in it again.
+/// JSON of schema `laggard.bench/1`.
 pub fn json(report: &BenchReport) -> String {
     let timings = report.timings;
     pretty_columns(&Shape {

@@ -1,7 +1,7 @@
-//! A bench: the verdict of every case first, then what each side took.
+//! Benchmark report: the verdict of every case, followed by the times of each side.
 //!
-//! You give the evidence and what was found in it by [`laggard_core::compare::timings`]. The JSON is
-//! the bench file: `laggard-formats` reads the evidence in it again.
+//! Input is timings and the comparisons of [`laggard_core::compare::timings`]. The JSON is the
+//! benchmark file that `laggard-formats` reads.
 
 pub(crate) mod csv;
 pub(crate) mod json;
@@ -28,28 +28,28 @@ use laggard_core::compare::timings::CaseComparison;
 use laggard_core::model::timings::{Batch, Series, Timings};
 use laggard_core::stats::summary::Summary;
 
-/// What a bench is shown from.
+/// Input of the report.
 #[derive(Clone, Copy, Debug)]
 pub struct BenchReport<'a> {
-    /// The evidence.
+    /// The timings.
     pub timings: &'a Timings,
-    /// What was found: every side but the first against the first, in every case.
+    /// Comparisons of every side with the first, in every case.
     pub comparisons: &'a [CaseComparison],
-    /// Cases a table shows; None is all.
+    /// Maximum number of cases in a table; `None` for all.
     pub top: Option<usize>,
 }
 
-/// The bench for a terminal.
+/// The report as terminal text.
 pub fn text(report: &BenchReport, style: &Style) -> String {
     document(report).text(style)
 }
 
-/// The same sections in Markdown.
+/// The report as Markdown.
 pub fn markdown(report: &BenchReport) -> String {
     document(report).markdown()
 }
 
-/// The same as sections of a page.
+/// The report as HTML sections.
 pub fn html(report: &BenchReport) -> String {
     document(report).html()
 }
@@ -77,20 +77,20 @@ fn document(report: &BenchReport) -> Document {
     document
 }
 
-/// The one line that counts.
+/// The main result in one line.
 fn lead(report: &BenchReport) -> String {
     let timings = report.timings;
     match (report.comparisons, &timings.cases[..]) {
         (_, []) => "nothing was measured".to_owned(),
         ([found], [_]) => words::sentence(timings, found),
         ([], [case]) => tables::alone(case),
-        ([], cases) => format!("{} of one side", plural(cases.len() as u64, "case")),
+        ([], cases) => format!("{}, one side", plural(cases.len() as u64, "case")),
         (all, [_]) => {
             let side = |found: &CaseComparison| {
                 format!("{} {}", name(timings, found.side), words::short(found))
             };
             let sides: Vec<String> = all.iter().map(side).collect();
-            format!("against {}: {}", name(timings, 0), sides.join(", "))
+            format!("compared with {}: {}", name(timings, 0), sides.join(", "))
         }
         (all, _) => summed_up(timings, all),
     }
@@ -100,9 +100,9 @@ fn name(timings: &Timings, side: usize) -> &str {
     timings.sides.get(side).map_or("?", |side| side.name.as_str())
 }
 
-/// `B against A in 3 cases: slower in 1, faster in 1, no detectable difference in 1`.
+/// `B compared with A (3 cases): slower in 1, faster in 1, no detectable difference in 1`.
 fn summed_up(timings: &Timings, all: &[CaseComparison]) -> String {
-    let who = if timings.sides.len() == 2 { name(timings, 1) } else { "the others" };
+    let who = if timings.sides.len() == 2 { name(timings, 1) } else { "other sides" };
     let what = if timings.sides.len() == 2 { "case" } else { "comparison" };
     let count = |word: &str| all.iter().filter(|found| json::word(found.verdict) == word).count();
     let parts: Vec<String> = [
@@ -117,10 +117,10 @@ fn summed_up(timings: &Timings, all: &[CaseComparison]) -> String {
     .map(|(n, words)| format!("{words} in {n}"))
     .collect();
     let cases = plural(all.len() as u64, what);
-    format!("{who} against {} in {cases}: {}", name(timings, 0), parts.join(", "))
+    format!("{who} compared with {} ({cases}): {}", name(timings, 0), parts.join(", "))
 }
 
-/// Cases without figures, and why.
+/// Cases without measurements, with the reason.
 fn unmeasured(report: &BenchReport, document: &mut Document) {
     let all: Vec<String> = report
         .timings
@@ -155,7 +155,7 @@ fn notices(report: &BenchReport, document: &mut Document) {
         }
     }
     if !all.is_empty() {
-        document.heading("Noticed");
+        document.heading("Quality");
         for notice in crate::rows::kept(&all, report.top.map(|top| 2 * top)) {
             document.line(notice);
         }
@@ -174,10 +174,10 @@ fn sides(timings: &Timings, document: &mut Document) {
 }
 
 fn about(timings: &Timings, document: &mut Document) {
-    document.heading("Measured");
+    document.heading("Measurement");
     document.facts([
-        ("by", timings.tool.clone()),
-        ("on", crate::number::moment(timings.started_unix)),
+        ("tool", timings.tool.clone()),
+        ("date", crate::number::moment(timings.started_unix)),
         ("command", escape::fit(&command(&timings.command), LONGEST_COMMAND)),
         ("machine", facts(&timings.facts)),
     ]);
@@ -188,13 +188,13 @@ fn facts(facts: &[(String, String)]) -> String {
     facts.iter().map(fact).collect::<Vec<_>>().join("; ")
 }
 
-/// CPU time of calls, where it was measured.
+/// CPU time per call; `None` if not measured.
 fn cpu(series: &Series) -> Option<Summary> {
     let cpu = series.cpu();
     cpu.iter().any(|&ns| ns > 0.0).then(|| Summary::of(&cpu))
 }
 
-/// Page faults of a call in the mean over all batches, where any were counted.
+/// Mean page faults per call over all batches; `None` if none were counted.
 fn faults(series: &Series) -> Option<f64> {
     let sum = |of: fn(&Batch) -> u64| -> f64 {
         series.batches.iter().map(|batch| of(batch) as f64).sum()

@@ -1,21 +1,21 @@
-//! A plot in plain characters: time a call over a parameter.
+//! Text plot of time per call over a parameter.
 
 use crate::number::{Quantity, count, significant};
 
 const ROWS: usize = 12;
 const COLUMNS: usize = 60;
-/// An axis whose values span this factor is logarithmic.
+/// An axis is logarithmic if its values span at least this factor.
 const SPAN_FOR_LOG: f64 = 10.0;
-/// Stands where points of several sides fall together.
+/// Mark for overlapping points of several sides.
 const TOGETHER: char = '*';
 
-/// One side: its mark, and its points by the parameter, in nanoseconds.
+/// One side: its mark and its points (parameter, nanoseconds).
 pub(super) struct Curve {
     pub(super) mark: char,
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// The lines of a plot; none where there are not two points beside each other.
+/// Lines of the plot; empty if the parameter has fewer than two values.
 pub(super) fn plot(curves: &[Curve], parameter: &str) -> Vec<String> {
     let all = || curves.iter().flat_map(|curve| curve.points.iter().copied());
     let (Some(x), Some(y)) =
@@ -56,15 +56,15 @@ pub(super) fn plot(curves: &[Curve], parameter: &str) -> Vec<String> {
     let space = COLUMNS.saturating_sub(low.chars().count() + high.chars().count());
     lines.push(format!("{:widest$}  {low}{parameter:^space$}{high}", ""));
     let scales = match (x.is_log, y.is_log) {
-        (true, true) => "both axes are logarithmic",
-        (true, false) => "the axis of the parameter is logarithmic",
-        (false, true) => "the axis of time is logarithmic",
+        (true, true) => "both axes logarithmic",
+        (true, false) => "x axis logarithmic",
+        (false, true) => "y axis logarithmic",
         (false, false) => "",
     };
     let marks: Vec<String> = curves.iter().map(|curve| curve.mark.to_string()).collect();
-    let mut legend = vec!["time a call".to_owned()];
+    let mut legend = vec!["time per call".to_owned()];
     if curves.len() > 1 {
-        legend.push(format!("{TOGETHER} is {} together", marks.join(" and ")));
+        legend.push(format!("{TOGETHER}: {} overlap", marks.join(" and ")));
     }
     if !scales.is_empty() {
         legend.push(scales.to_owned());
@@ -73,7 +73,7 @@ pub(super) fn plot(curves: &[Curve], parameter: &str) -> Vec<String> {
     lines
 }
 
-/// A value of the parameter: whole numbers are whole.
+/// Label of a parameter value; whole numbers are printed exactly.
 fn tick(value: f64) -> String {
     match value {
         _ if value.fract() == 0.0 && (0.0..1e15).contains(&value) => count(value as u64),
@@ -81,7 +81,7 @@ fn tick(value: f64) -> String {
     }
 }
 
-/// The range of an axis.
+/// Limits and scale of an axis.
 struct Axis {
     low: f64,
     high: f64,
@@ -100,15 +100,15 @@ impl Axis {
         if self.is_log { value.ln() } else { value }
     }
 
-    /// The cell of a value, of `cells`.
+    /// Index of the cell for a value.
     fn place(&self, value: f64, cells: usize) -> usize {
         let (low, high) = (self.scale(self.low), self.scale(self.high));
         let share = if high > low { (self.scale(value) - low) / (high - low) } else { 0.5 };
-        // What is no number lands at 0.
+        // NaN maps to cell 0.
         ((share * (cells - 1) as f64).round() as usize).min(cells - 1)
     }
 
-    /// The value in the middle of a cell.
+    /// Value at the centre of a cell.
     fn value(&self, cell: usize, cells: usize) -> f64 {
         let share = cell as f64 / (cells - 1) as f64;
         let (low, high) = (self.scale(self.low), self.scale(self.high));
@@ -122,13 +122,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_plotted_is_not() {
+    fn too_few_points_are_not_plotted() {
         let curve = |points: &[(f64, f64)]| vec![Curve { mark: 'A', points: points.to_vec() }];
         assert!(plot(&[], "n").is_empty());
         assert!(plot(&curve(&[]), "n").is_empty());
         assert!(plot(&curve(&[(1.0, 5.0)]), "n").is_empty());
         assert!(plot(&curve(&[(f64::NAN, f64::NAN)]), "n").is_empty());
-        // Values at the ends of what numbers can say do not panic.
+        // Extreme values do not panic.
         let ends = [(f64::MIN, 0.0), (f64::MAX, f64::MAX), (0.0, -1.0)];
         assert!(!plot(&curve(&ends), "n").is_empty());
     }

@@ -1,4 +1,4 @@
-//! Which cases are one scan of a parameter, and their plots.
+//! Detection and plots of parameter scans.
 
 use super::plot::{Curve, plot};
 use super::words::labelled;
@@ -7,18 +7,18 @@ use crate::escape;
 use laggard_core::model::timings::{Case, Timings};
 use laggard_core::stats::summary::Summary;
 
-/// Fewer values of a parameter are read from the table at once.
+/// Scans with fewer values are not plotted; the table is enough.
 const FEWEST_VALUES: usize = 3;
 
-/// Cases that differ in one parameter only, which is a number in all of them.
+/// Cases that differ only in one numeric parameter.
 struct Scan<'a> {
     parameter: &'a str,
-    /// What the cases share: name and other parameters.
+    /// Shared name and other parameters of the cases.
     rest: String,
     cases: Vec<(f64, &'a Case)>,
 }
 
-/// A plot of every scan.
+/// Adds a plot of every scan.
 pub(super) fn plots(timings: &Timings, document: &mut Document) {
     for scan in scans(&timings.cases) {
         let marks = marks(timings);
@@ -31,8 +31,8 @@ pub(super) fn plots(timings: &Timings, document: &mut Document) {
         if lines.is_empty() {
             continue;
         }
-        let of = if scan.rest.is_empty() { String::new() } else { format!(" of {}", scan.rest) };
-        document.heading(format!("Time a call{of} by {}", scan.parameter));
+        let of = if scan.rest.is_empty() { String::new() } else { format!(" ({})", scan.rest) };
+        document.heading(format!("Time per call by {}{of}", scan.parameter));
         document.verbatim(lines);
     }
 }
@@ -45,7 +45,7 @@ fn points(scan: &Scan, side: usize) -> Vec<(f64, f64)> {
     scan.cases.iter().filter_map(point).collect()
 }
 
-/// A letter a side: the first of its name where that tells them apart.
+/// One character per side: the first of its name if unique, otherwise a letter by position.
 fn marks(timings: &Timings) -> Vec<char> {
     let first = |name: &str| name.chars().next().filter(char::is_ascii_alphanumeric);
     let named: Option<Vec<char>> = timings.sides.iter().map(|side| first(&side.name)).collect();

@@ -1,4 +1,4 @@
-//! The tables of a bench: cases side by side, and what each side took.
+//! Tables of a benchmark report: comparisons by case, and times of each side.
 
 use super::{BenchReport, words};
 use crate::document::Document;
@@ -9,15 +9,15 @@ use laggard_core::compare::timings::CaseComparison;
 use laggard_core::model::timings::{Case, Series};
 use laggard_core::stats::summary::{Summary, bootstrap_median_interval};
 
-/// How often the median is drawn again for its range.
+/// Bootstrap resamples for the confidence interval of the median.
 const RESAMPLES: usize = 2000;
-/// The same file gives the same range.
+/// Fixed seed, so that the same file gives the same interval.
 const SEED: u64 = 1;
 
-/// The median of a series and the range that holds it.
+/// The median of a series with its confidence interval.
 pub(super) struct Median {
     pub(super) all: Summary,
-    /// None where one sample is all there is.
+    /// 95 % confidence interval; `None` for a single sample.
     pub(super) range: Option<(f64, f64)>,
 }
 
@@ -29,24 +29,24 @@ impl Median {
     }
 }
 
-/// What one side takes, where there is none to compare it with.
+/// Time per call of a single side.
 pub(super) fn alone(case: &Case) -> String {
     let Some(series) = case.series.first() else { return "nothing was measured".to_owned() };
     let Median { all, range } = Median::of(series);
     let time = |ns: f64| Quantity::Time.show(ns);
     match range {
         Some((low, high)) => format!(
-            "a call takes {} (95 % {} to {}, n = {})",
+            "median {} per call (95 % CI {} to {}, n = {})",
             time(all.median),
             time(low),
             time(high),
             plural(all.n as u64, "round")
         ),
-        None => format!("a call takes {} (single sample)", time(all.median)),
+        None => format!("{} per call (single sample)", time(all.median)),
     }
 }
 
-/// Cases, a row each; with more than two sides a row for every pair.
+/// One row per case; with more than two sides, one row per comparison.
 pub(super) fn cases(report: &BenchReport, document: &mut Document) {
     document.heading("Cases");
     let timings = report.timings;
@@ -62,13 +62,13 @@ pub(super) fn cases(report: &BenchReport, document: &mut Document) {
     let mut columns = vec![Column::text("case"), Column::number(name(0), unit.name)];
     if pairs {
         columns.push(Column::text("side"));
-        columns.push(Column::number("its time", unit.name));
+        columns.push(Column::number("time", unit.name));
     } else {
         columns.push(Column::number(name(1), unit.name));
     }
     columns.extend([
         Column::number("ratio", ""),
-        Column::range("95 %", ""),
+        Column::range("95 % CI", ""),
         Column::text("verdict"),
     ]);
     let mut table = Table::new(columns);
@@ -93,10 +93,10 @@ pub(super) fn cases(report: &BenchReport, document: &mut Document) {
     document.table(table);
     more(&timings.cases, report.top, document);
     if !labels.shared().is_empty() {
-        document.minor(format!("all with {}", labels.shared()));
+        document.minor(format!("all cases: {}", labels.shared()));
     }
     if !report.comparisons.is_empty() {
-        document.minor(format!("medians of a call; ratio: the side's over {}'s", name(0)));
+        document.minor(format!("median time per call; ratio: relative to {}", name(0)));
     }
 }
 
@@ -107,7 +107,7 @@ pub(super) fn of_case<'a>(
     report.comparisons.iter().filter(move |found| found.case == case)
 }
 
-/// What each side took in each case.
+/// Times of each side in each case.
 pub(super) fn measured(report: &BenchReport, document: &mut Document) {
     let timings = report.timings;
     let shown = kept(&timings.cases, report.top);
@@ -119,9 +119,9 @@ pub(super) fn measured(report: &BenchReport, document: &mut Document) {
     if all.is_empty() {
         return;
     }
-    document.heading("A call");
+    document.heading("Time per call");
     let labels = words::Labels::of(&timings.cases);
-    // Of many cases, the table above has the ranges that matter.
+    // With several cases, the table above contains the confidence intervals.
     let is_all = timings.cases.len() == 1 || report.comparisons.is_empty();
     let unit = Quantity::Time.unit(all.iter().map(|(.., median)| median.all.median));
     let memory = Quantity::Bytes.unit(all.iter().map(|(_, _, of, _)| of.peak_memory as f64));
@@ -137,8 +137,8 @@ pub(super) fn measured(report: &BenchReport, document: &mut Document) {
         Column::text("case"),
         Column::text("side"),
         Column::number("median", unit.name),
-        Column::range("95 %", unit.name),
-        Column::range("middle half", unit.name),
+        Column::range("95 % CI", unit.name),
+        Column::range("quartiles", unit.name),
         Column::number("CPU", unit.name),
         Column::number("page faults", "n"),
         Column::number("peak memory", memory.name),
@@ -183,6 +183,6 @@ pub(super) fn measured(report: &BenchReport, document: &mut Document) {
     document.table(table);
     more(&timings.cases, report.top, document);
     if report.comparisons.is_empty() && !labels.shared().is_empty() {
-        document.minor(format!("all with {}", labels.shared()));
+        document.minor(format!("all cases: {}", labels.shared()));
     }
 }

@@ -1,4 +1,4 @@
-//! Results whose medians are known, in every form.
+//! Reports of results with known medians, in every format.
 
 use super::{BenchReport, csv, json, markdown, text, words};
 use crate::table::Style;
@@ -44,7 +44,7 @@ fn allocations_have_a_column() {
 }
 
 #[test]
-fn several_cases_are_one_table() {
+fn several_cases_share_one_table() {
     let timings = bench::three_cases();
     assert_snapshot!("three_cases_text", shown(&timings));
     assert_snapshot!("three_cases_markdown", with(&timings, markdown));
@@ -57,7 +57,7 @@ fn a_scan_is_plotted() {
 }
 
 #[test]
-fn one_side_and_three() {
+fn one_side_and_three_sides() {
     assert_snapshot!("one_side_text", shown(&bench::one_side()));
     let mut three = bench::two_sides();
     let mut side = three.sides[1].clone();
@@ -69,7 +69,7 @@ fn one_side_and_three() {
 }
 
 #[test]
-fn nothing_and_a_single_sample() {
+fn empty_results_and_single_samples() {
     assert_eq!(shown(&Timings::default()).lines().next(), Some("nothing was measured"));
     let mut single = bench::two_sides();
     for series in &mut single.cases[0].series {
@@ -79,12 +79,12 @@ fn nothing_and_a_single_sample() {
     single.sides.truncate(1);
     single.cases[0].series.truncate(1);
     let text = shown(&single);
-    assert!(text.starts_with("a call takes ") && text.contains("single sample"), "{text}");
+    assert!(text.contains(" per call (single sample)\n"), "{text}");
 }
 
-/// A benchmark's name must not repaint a terminal or make a row of its own.
+/// A benchmark name must not control the terminal or fake a table row.
 #[test]
-fn names_are_no_markup() {
+fn names_are_escaped() {
     let timings = bench::hostile();
     let (text, markdown) = (shown(&timings), with(&timings, markdown));
     for shown in [&text, &markdown] {
@@ -96,11 +96,11 @@ fn names_are_no_markup() {
 }
 
 #[test]
-fn a_wide_interval_is_no_sign_of_equality() {
+fn a_wide_interval_is_not_reported_as_equality() {
     let say = |within: f64| {
         let ratio = Interval { middle: 1.0, low: 1.0 - within, high: 1.0 + within };
         words::sentence_of(["A", "B"], Verdict::NoDetectableDifference { within }, Some(ratio), 40)
     };
     assert!(say(0.02).starts_with("no detectable difference between A and B (±2"));
-    assert!(say(0.4).starts_with("too noisy to tell A and B apart (±40"), "{}", say(0.4));
+    assert!(say(0.4).starts_with("measurement too noisy to compare A and B (±40"), "{}", say(0.4));
 }

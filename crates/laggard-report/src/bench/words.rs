@@ -1,4 +1,4 @@
-//! What a bench says in words: names of cases, verdicts, intervals.
+//! Wording of benchmark reports: case labels, verdicts, intervals and notices.
 
 use crate::number::{Quantity, percent, plural, significant};
 use laggard_core::compare::notice::Notice;
@@ -6,19 +6,19 @@ use laggard_core::compare::timings::{CaseComparison, Verdict};
 use laggard_core::model::timings::{Case, Timings};
 use laggard_core::stats::ratio::Interval;
 
-/// Ratios nearer to 1 than this are said in percent.
+/// Smaller ratios are shown in percent.
 const SMALL: f64 = 1.1;
-/// Smaller changes round to nothing.
+/// Smaller changes round to 0.0 %.
 const SMALLEST: f64 = 0.0005;
 
-/// What a case is called: its name and its parameters; empty when it has neither.
+/// Label of a case: its name and parameters; empty if it has neither.
 pub fn label(case: &Case) -> String {
     labelled(&case.name, &case.parameters)
 }
 
-/// What cases are called beside each other: what all of them share is said once.
+/// Labels of several cases, without the parameters that all cases share.
 pub(crate) struct Labels {
-    /// Parameters that all cases have alike.
+    /// Parameters with the same value in all cases.
     common: Vec<(String, String)>,
 }
 
@@ -37,7 +37,7 @@ impl Labels {
         labelled(&case.name, &own)
     }
 
-    /// What is left out of labels; empty when nothing is.
+    /// The shared parameters; empty if there are none.
     pub(crate) fn shared(&self) -> String {
         labelled("", &self.common)
     }
@@ -49,16 +49,16 @@ pub(crate) fn labelled(name: &str, parameters: &[(String, String)]) -> String {
     parts.chain(parameters).collect::<Vec<_>>().join(" ")
 }
 
-/// `B is 1.58x slower than A per call (95 % 1.55 to 1.61, n = 400 rounds)`.
+/// `B is 1.58x slower than A per call (95 % CI 1.55 to 1.61, n = 400 rounds)`.
 pub(crate) fn sentence(timings: &Timings, found: &CaseComparison) -> String {
     let name = |side: usize| timings.sides.get(side).map_or("?", |side| side.name.as_str());
     sentence_of([name(0), name(found.side)], found.verdict, found.wall, found.n)
 }
 
-/// A difference of this share of A that cannot be ruled out is no sign of equality.
+/// If a difference larger than this share of A cannot be ruled out, the measurement is too noisy.
 const TOO_NOISY: f64 = 0.1;
 
-/// The same for these names.
+/// The same for the given side names.
 pub(crate) fn sentence_of(
     [a, b]: [&str; 2],
     verdict: Verdict,
@@ -71,11 +71,12 @@ pub(crate) fn sentence_of(
     match verdict {
         Verdict::Slower | Verdict::Faster => {
             let (size, word, range) = difference(ratio);
-            format!("{b} is {size} {word} than {a} per call (95 % {range}, n = {n})")
+            format!("{b} is {size} {word} than {a} per call (95 % CI {range}, n = {n})")
         }
         Verdict::NoDetectableDifference { within } if within > TOO_NOISY => {
             format!(
-                "too noisy to tell {a} and {b} apart ({}, n = {n}): more --time or a quieter machine may",
+                "measurement too noisy to compare {a} and {b} ({}, n = {n}): increase --time or \
+                 use a quieter machine",
                 plus_minus(within)
             )
         }
@@ -89,7 +90,7 @@ pub(crate) fn sentence_of(
     }
 }
 
-/// The verdict in a few words, for a table.
+/// Short form of the verdict for tables.
 pub(super) fn short(found: &CaseComparison) -> String {
     match (found.verdict, found.wall) {
         (Verdict::Slower | Verdict::Faster, Some(ratio)) => {
@@ -97,7 +98,7 @@ pub(super) fn short(found: &CaseComparison) -> String {
             format!("{size} {word}")
         }
         (Verdict::NoDetectableDifference { within }, _) if within > TOO_NOISY => {
-            format!("too noisy to tell ({})", plus_minus(within))
+            format!("too noisy ({})", plus_minus(within))
         }
         (Verdict::NoDetectableDifference { within }, _) => {
             format!("no difference ({})", plus_minus(within))
@@ -106,47 +107,48 @@ pub(super) fn short(found: &CaseComparison) -> String {
     }
 }
 
-/// What was noticed in a series, as a statement about `side`.
+/// A notice about the series of `side`.
 pub(crate) fn notice(side: &str, notice: Notice) -> String {
     let time = |ns: f64| Quantity::Time.show(ns);
     match notice {
         Notice::Outliers { count, share } => format!(
-            "{side}: {} far from the others ({} %); medians are not moved by them",
-            plural(count as u64, "batch").replace("batchs", "batches"),
+            "{side}: {} ({} %); medians are not affected",
+            plural(count as u64, "outlier batch").replace("batchs", "batches"),
             percent(share)
         ),
         Notice::Drift { share } => {
             let word = if share > 0.0 { "slower" } else { "faster" };
             format!(
-                "{side}: calls got {} % {word} from the first round to the last; the machine was \
-                 not steady, or the side was not warm",
+                "{side}: calls became {} % {word} from the first to the last round; the machine \
+                 was unstable or the warm-up was too short",
                 percent(share.abs())
             )
         }
         Notice::TwoHeaps { low_ns, high_ns, share_high } => format!(
-            "{side}: batches are of two kinds, around {} and around {} ({} % of them); one median \
-             describes neither",
+            "{side}: bimodal distribution with modes at {} and {} ({} % of batches); the median \
+             represents neither",
             time(low_ns),
             time(high_ns),
             percent(share_high)
         ),
         Notice::Noisy { spread } => format!(
-            "{side}: batches differ by {} % as a rule, outliers aside; a quieter machine would tell \
-             smaller differences",
+            "{side}: batches vary by {} % (robust standard deviation); use a quieter machine to \
+             detect smaller differences",
             percent(spread)
         ),
         Notice::Preempted { per_second } => format!(
-            "{side}: other programs took its processor away {} times a second",
+            "{side}: preempted by other programs {} times per second",
             significant(per_second)
         ),
         Notice::OffCpu { share } => format!(
-            "{side}: no thread was on a processor for {} % of the time; it waited, or others had them",
+            "{side}: no thread was running for {} % of the time; it waited, or other programs \
+             used the CPUs",
             percent(share)
         ),
     }
 }
 
-/// The word for a kind of notice.
+/// The id of a notice, as in JSON.
 pub(crate) fn kind(notice: Notice) -> &'static str {
     match notice {
         Notice::Outliers { .. } => "outliers",
@@ -158,8 +160,7 @@ pub(crate) fn kind(notice: Notice) -> &'static str {
     }
 }
 
-/// The size of a difference, its word, and the range that holds it: `1.58x`, `slower`,
-/// `1.55 to 1.61`.
+/// Size, direction and confidence interval of a difference: `1.58x`, `slower`, `1.55 to 1.61`.
 pub(crate) fn difference(ratio: Interval) -> (String, &'static str, String) {
     let is_slower = ratio.middle >= 1.0;
     let word = if is_slower { "slower" } else { "faster" };
@@ -177,7 +178,7 @@ pub(crate) fn difference(ratio: Interval) -> (String, &'static str, String) {
     (format!("{}x", significant(middle)), word, range)
 }
 
-/// A ratio as a change in percent, with its sign: `+2.1`.
+/// A ratio as a signed change in percent: `+2.1`.
 pub(crate) fn change(ratio: f64) -> String {
     let sign = match ratio - 1.0 {
         change if change.abs() < SMALLEST => return "0.0".to_owned(),
@@ -187,20 +188,20 @@ pub(crate) fn change(ratio: f64) -> String {
     format!("{sign}{}", percent((ratio - 1.0).abs()))
 }
 
-/// How far from 1 a ratio may be, a tenth of a percent at least: `±0.8 %`.
+/// Maximum distance of a ratio from 1, at least 0.1 %: `±0.8 %`.
 pub(crate) fn plus_minus(within: f64) -> String {
     if !within.is_finite() {
-        return "how large it may be is not known".to_owned();
+        return "precision unknown".to_owned();
     }
     format!("±{} %", percent(within.max(2.0 * SMALLEST)))
 }
 
-/// A ratio for a table, where a thousandth may matter.
+/// A ratio for a table, with three decimals below 10.
 pub(crate) fn ratio(value: f64) -> String {
     if value.abs() < 10.0 { format!("{value:.3}") } else { significant(value) }
 }
 
-/// The range of a ratio for a table.
+/// The confidence interval of a ratio for a table.
 pub(crate) fn range(of: Interval) -> String {
     format!("{} to {}", ratio(of.low), ratio(of.high))
 }

@@ -1,4 +1,4 @@
-//! What was run, what was traced, and how far the record can be trusted.
+//! Sections about the program, the call trace and its quality.
 
 use super::{CallsReport, time, whole};
 use crate::document::Document;
@@ -8,8 +8,8 @@ use crate::profile::about::{LONGEST_COMMAND, command};
 use laggard_core::calls::{By, Measure, totals};
 use std::collections::BTreeSet;
 
-/// Functions left alone that are named unless all are asked for.
-const MOST_LEFT: usize = 5;
+/// Maximum number of untraced functions listed without `-v`.
+const MOST_UNTRACED: usize = 5;
 
 pub(super) fn about(report: &CallsReport, document: &mut Document) {
     let about = &report.view.calls.profile.about;
@@ -19,7 +19,7 @@ pub(super) fn about(report: &CallsReport, document: &mut Document) {
     document.facts([
         ("command", escape::fit(&command(&about.command), LONGEST_COMMAND)),
         (
-            "exit code",
+            "exit status",
             about
                 .exit_code
                 .filter(|&code| code != 0)
@@ -29,8 +29,8 @@ pub(super) fn about(report: &CallsReport, document: &mut Document) {
         ("calls", calls(report)),
         ("time", timed(report)),
         ("instructions", weighed(report)),
-        ("traced", if by.is_empty() { String::new() } else { format!("by {}", by.join(", ")) }),
-        ("shown", narrowed(report).unwrap_or_default()),
+        ("traced by", by.join(", ")),
+        ("filter", filter(report).unwrap_or_default()),
     ]);
 }
 
@@ -47,14 +47,14 @@ fn weighed(report: &CallsReport) -> String {
     let own = report.view.whole.own_instructions;
     let own = own.filter(|_| report.view.measure == Measure::Instructions);
     own.map_or_else(String::new, |own| {
-        format!("{} of these functions themselves", instructions(own))
+        format!("{} in traced functions, without callees", instructions(own))
     })
 }
 
-/// What the tables are of, where that is all there is to say.
+/// Adds the filter, if there is one.
 pub(super) fn shown(report: &CallsReport, document: &mut Document) {
-    if let Some(narrowed) = narrowed(report) {
-        document.facts([("shown", narrowed)]);
+    if let Some(filter) = filter(report) {
+        document.facts([("filter", filter)]);
     }
 }
 
@@ -68,16 +68,16 @@ fn calls(report: &CallsReport) -> String {
         format!("{} libraries", count(libraries))
     };
     format!(
-        "{} of {} in {libraries}, from {}, on {}",
+        "{} to {} in {libraries}, from {}, on {}",
         count(view.whole.count),
         plural(totals(view, By::Function).rows.len() as u64, "function"),
-        plural(places.len() as u64, "place"),
+        plural(places.len() as u64, "call site"),
         plural(totals(view, By::Thread).rows.len() as u64, "thread"),
     )
 }
 
-/// What the view is narrowed to.
-fn narrowed(report: &CallsReport) -> Option<String> {
+/// Description of the filter with the share of matching calls.
+fn filter(report: &CallsReport) -> Option<String> {
     let filter = report.filter;
     let named = [
         ("library", &filter.library),
@@ -115,8 +115,8 @@ pub(super) fn quality(report: &CallsReport, document: &mut Document) {
             some(
                 unfinished,
                 format!(
-                    "{} did not return (an exception, a jump, or still running at the end): \
-                     counted, not timed",
+                    "{} did not return (exception, longjmp, or still running at exit): counted, \
+                     not timed",
                     plural(unfinished, "call")
                 ),
             ),
@@ -125,18 +125,18 @@ pub(super) fn quality(report: &CallsReport, document: &mut Document) {
             "too deep",
             some(
                 q.too_deep,
-                format!("{} nested too deep: counted, not timed", plural(q.too_deep, "call")),
+                format!("{} nested too deeply: counted, not timed", plural(q.too_deep, "call")),
             ),
         ),
         (
             "table full",
             some(
                 q.table_full,
-                format!("{} counted by function, not by place", plural(q.table_full, "call")),
+                format!("{} counted by function, not by call site", plural(q.table_full, "call")),
             ),
         ),
-        ("left alone", left_alone(report)),
-        ("cost", cost(report, all)),
+        ("not traced", not_traced(report)),
+        ("overhead", overhead(report, all)),
     ];
     let warnings = &calls.profile.quality.warnings;
     if warnings.is_empty() && facts.iter().all(|(_, value)| value.is_empty()) {
@@ -149,22 +149,22 @@ pub(super) fn quality(report: &CallsReport, document: &mut Document) {
     }
 }
 
-fn left_alone(report: &CallsReport) -> String {
+fn not_traced(report: &CallsReport) -> String {
     let left = &report.view.calls.quality.not_wrapped;
     if left.is_empty() {
         return String::new();
     }
-    let most = if report.is_verbose { usize::MAX } else { MOST_LEFT };
+    let most = if report.is_verbose { usize::MAX } else { MOST_UNTRACED };
     let mut named: Vec<String> =
         left.iter().take(most).map(|(name, why)| format!("{name} ({why})")).collect();
     if left.len() > named.len() {
-        named.push(format!("{} more (-v names them)", left.len() - named.len()));
+        named.push(format!("{} more (-v lists them)", left.len() - named.len()));
     }
     let which = plural(left.len() as u64, "function");
-    format!("{which} that cannot be traced: {}", named.join(", "))
+    format!("{which}: {}", named.join(", "))
 }
 
-fn cost(report: &CallsReport, all: u64) -> String {
+fn overhead(report: &CallsReport, all: u64) -> String {
     let calls = report.view.calls;
     let each = calls.quality.cost_ns;
     if each <= 0.0 {
@@ -173,7 +173,7 @@ fn cost(report: &CallsReport, all: u64) -> String {
     let sum = each * all as f64;
     let of = share(sum, calls.profile.about.duration_ns as f64);
     format!(
-        "{} a call, measured at the start: about {} for {}, {} % of wall time if one thread made them all",
+        "{} per call, measured at start: about {} for {}, {} % of wall time if all on one thread",
         Quantity::Time.show(each),
         Quantity::Time.show(sum),
         plural(all, "call"),

@@ -1,4 +1,4 @@
-//! What calls amount to, as columns: in times, in instructions, or in calls alone.
+//! Columns of call tables: times, instructions, or number of calls only.
 
 use super::time;
 use crate::document::Document;
@@ -6,13 +6,13 @@ use crate::number::{Quantity, Unit, count, percent};
 use crate::table::Column;
 use laggard_core::calls::{By, Measure, Quantile, Row, ShareOf, Tally, Totals};
 
-/// The columns of a table of calls, from its share to its counts.
+/// Numeric columns of a call table.
 pub(super) struct Columns<'a> {
     totals: &'a Totals,
-    /// Whether the calls of a row are of one function: only then do single calls, or what they
-    /// amount to with the calls below, say something.
+    /// Whether the rows are functions. Only then do durations of single calls and totals with callees
+    /// make sense.
     single: bool,
-    /// Whether traced calls make others.
+    /// Whether traced calls are nested.
     nested: bool,
     unit: Unit,
 }
@@ -43,13 +43,13 @@ impl<'a> Columns<'a> {
                 Column::number("total", if self.single { self.unit.name } else { "" }),
             ]),
             Measure::Instructions => all.extend([
-                Column::number("own", self.unit.name),
+                Column::number("self", self.unit.name),
                 Column::number("inclusive", self.unit.name),
                 Column::range("per call", ""),
             ]),
             Measure::Calls => {}
         }
-        all.extend([Column::number("calls", "n"), Column::number("open", "n")]);
+        all.extend([Column::number("calls", "n"), Column::number("unfinished", "n")]);
         if self.totals.measure == Measure::Time {
             all.extend(["min", "median", "p99", "max"].map(|name| Column::range(name, "")));
         }
@@ -81,7 +81,7 @@ impl<'a> Columns<'a> {
         if self.totals.measure == Measure::Time {
             let of_calls = |ns: Option<u64>| single(ns).map_or_else(blank, time);
             let quantile = |found: Option<Quantile>| of_calls(found.map(|found| found.ns));
-            // Of calls by place the table would be too wide.
+            // Omitted for call sites to limit the width of the table.
             let extreme = |ns| if self.totals.by == By::Caller { blank() } else { of_calls(ns) };
             all.extend([
                 extreme(tally.min_ns),
@@ -93,12 +93,12 @@ impl<'a> Columns<'a> {
         all
     }
 
-    /// What the columns mean.
+    /// Adds explanations of the columns.
     pub(super) fn remarks(&self, document: &mut Document) {
         let whole = super::whole(&self.totals.whole, self.totals.measure);
         document.minor(match self.totals.share_of() {
             ShareOf::SelfTime => format!("share of self time, {whole}"),
-            ShareOf::OwnInstructions => format!("share of own instructions, {whole}"),
+            ShareOf::OwnInstructions => format!("share of self instructions, {whole}"),
             ShareOf::Instructions => "share of inclusive instructions".to_owned(),
             ShareOf::Calls => {
                 format!("share of calls, {} in all", count(self.totals.whole.count))
@@ -106,19 +106,18 @@ impl<'a> Columns<'a> {
         });
         if self.totals.measure == Measure::Instructions && self.single {
             document.minor(if self.totals.by == By::Caller {
-                "instructions; inclusive and per call: with whatever was called"
+                "instructions; inclusive and per call: with callees"
             } else {
-                "instructions; own: of the function itself; inclusive and per call: with whatever \
-                 it called"
+                "instructions; self: without callees; inclusive and per call: with callees"
             });
         }
         if self.nested {
-            document.minor("self: without traced calls below; total: with them");
+            document.minor("self: without traced callees; total: with them");
         }
         if self.totals.rows.iter().any(|row| row.tally.unfinished > 0) {
             document.minor(match self.totals.measure {
-                Measure::Time => "open: calls that did not return, which have no time",
-                _ => "open: calls that did not return",
+                Measure::Time => "unfinished: calls that did not return and have no duration",
+                _ => "unfinished: calls that did not return",
             });
         }
         if self.single && self.totals.measure == Measure::Time {
@@ -127,7 +126,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Instructions of one call: `12.3 k`, or `123` of few.
+/// Instructions per call: `12.3 k`, `123`.
 pub(crate) fn per_call(instructions: f64) -> String {
     if instructions < 999.5 {
         return crate::number::significant(instructions);
@@ -135,20 +134,20 @@ pub(crate) fn per_call(instructions: f64) -> String {
     Quantity::Instructions.show(instructions)
 }
 
-/// How far medians may be off.
+/// Accuracy of the quantiles.
 fn accuracy(rows: &[Row]) -> String {
     let quantiles = rows.iter().flat_map(|row| [row.tally.median(), row.tally.quantile(0.99)]);
     let worst = quantiles
         .flatten()
-        // Below this the clock's own step is the larger part.
+        // The clock resolution dominates for shorter durations.
         .filter(|quantile| quantile.ns >= 100)
         .map(|quantile| quantile.error())
         .fold(0.0, f64::max);
     if worst == 0.0 {
-        return "min, median, p99 and max of single calls".to_owned();
+        return "min, median, p99 and max per call".to_owned();
     }
     format!(
-        "median and p99 of single calls: the middle of a class of durations, ±{} % or better",
+        "median and p99 per call: centres of histogram buckets, accurate to ±{} %",
         percent(worst)
     )
 }

@@ -1,8 +1,8 @@
 //! JSON of calls, schema `laggard.calls/1`.
 //!
-//! Times are in nanoseconds, shares from 0 to 1 of what `whole` has. What was not measured is null:
-//! `measure` says what was. A quantile has the bounds of its class. Rows are bounded by those asked
-//! for.
+//! Times are in nanoseconds, shares are fractions of `whole`. Values that were not measured are null; see
+//! `measure`. A quantile has the bounds of its histogram bucket. Tables are limited to the requested
+//! number of rows.
 
 use super::{CallsReport, Shown};
 use crate::profile::json::About;
@@ -85,37 +85,37 @@ pub(super) fn json(report: &CallsReport) -> String {
     })
 }
 
-/// The whole of it.
+/// The document.
 #[derive(Serialize)]
 struct Calls<'a> {
-    /// Name and version of this shape.
+    /// Name and version of the schema.
     schema: &'static str,
     /// The file.
     file: &'a str,
-    /// What was run, and how.
+    /// The traced program.
     about: About<'a>,
-    /// What of the file could not be read.
+    /// Parts of the file that could not be read.
     losses: &'a [String],
-    /// What the calls are narrowed to.
+    /// Filter of the calls.
     filter: FilterShape<'a>,
-    /// The function that callers, callees or a histogram were asked of.
+    /// Function of the requested callers, callees or histogram.
     of: Option<Of<'a>>,
-    /// What was measured of calls: `time`, `instructions`, or `calls` alone.
+    /// What was measured: `time`, `instructions`, or only `calls`.
     measure: &'static str,
-    /// All calls that are kept.
+    /// All matching calls.
     whole: TallyShape,
-    /// How far it can be trusted; of all calls.
+    /// Quality of the call trace, over all calls.
     quality: Quality<'a>,
-    /// By what the rows are.
+    /// Tables by grouping.
     tables: BTreeMap<&'static str, Table<'a>>,
-    /// Null unless it was asked for.
+    /// Null unless requested.
     tree: Option<Tree<'a>>,
-    /// Null where they were not asked for.
+    /// Null unless requested.
     arguments: Option<ArgumentTable<'a>>,
-    /// Lines of Python, estimated; null where they were not asked for.
+    /// Estimated Python lines; null unless requested.
     python_lines: Option<Vec<PythonLineShape<'a>>>,
     python_lines_rest_on: Option<RestOn>,
-    /// Null unless it was asked for.
+    /// Null unless requested.
     histogram: Option<Histogram>,
 }
 
@@ -146,13 +146,13 @@ struct Of<'a> {
 
 #[derive(Serialize)]
 struct Quality<'a> {
-    /// Calls counted and not timed.
+    /// Calls that were counted but not timed.
     too_deep: u64,
-    /// Calls counted by function, not by place.
+    /// Calls counted by function, not by call site.
     table_full: u64,
-    /// Functions left alone.
+    /// Functions that were not traced.
     not_wrapped: Vec<NotWrapped<'a>>,
-    /// What one traced call costs.
+    /// Overhead per traced call.
     cost_ns: f64,
     warnings: &'a [String],
 }
@@ -163,39 +163,39 @@ struct NotWrapped<'a> {
     reason: &'a str,
 }
 
-/// What some calls amount to.
+/// Statistics of a set of calls.
 #[derive(Serialize)]
 pub(crate) struct TallyShape {
-    /// Calls begun.
+    /// Number of calls started.
     calls: u64,
-    /// Calls that did not return.
+    /// Number of calls that did not return.
     unfinished: u64,
-    /// Calls whose duration is known.
+    /// Number of calls with a known duration.
     timed: u64,
-    /// Of the calls of the whole.
+    /// Share of all calls.
     calls_share: f64,
-    /// With traced calls below; null, as the two that follow, unless times were measured.
+    /// Total time. This and the next two are null unless times were measured.
     total_ns: Option<u64>,
-    /// Without them.
+    /// Self time, without traced callees.
     self_ns: Option<u64>,
     self_share: Option<f64>,
-    /// Null, as what follows, when no call was timed.
+    /// This and the following durations are null if no call was timed.
     min_ns: Option<u64>,
     median: Option<Quantile>,
     p99: Option<Quantile>,
     max_ns: Option<u64>,
     mean_ns: Option<f64>,
-    /// With whatever was called; null, as what follows, unless instructions were counted.
+    /// Instructions with callees. This and the following are null unless instructions were counted.
     instructions: Option<u64>,
     instructions_per_call: Option<f64>,
-    /// Of the functions themselves; null where only some of a function's calls are meant.
+    /// Self instructions; null if the set has only some of a function's calls.
     own_instructions: Option<u64>,
     own_instructions_share: Option<f64>,
 }
 
 #[derive(Serialize)]
 struct Quantile {
-    /// The middle of the class.
+    /// Centre of the bucket.
     ns: u64,
     low_ns: u64,
     high_ns: u64,
@@ -233,18 +233,18 @@ impl TallyShape {
 
 #[derive(Serialize)]
 struct Table<'a> {
-    /// Rows in all.
+    /// Total number of rows.
     distinct: u64,
     rows: Vec<Row<'a>>,
 }
 
 #[derive(Serialize)]
 struct Row<'a> {
-    /// Library, function or thread; by caller, the function that is called.
+    /// Library, function or thread; by caller, the called function.
     name: &'a str,
     /// Library of a function, process of a thread.
     of: &'a str,
-    /// Of rows by caller.
+    /// Only for rows by caller.
     #[serde(skip_serializing_if = "Option::is_none")]
     caller: Option<CallerShape<'a>>,
     #[serde(flatten)]
@@ -255,7 +255,7 @@ struct Row<'a> {
 struct CallerShape<'a> {
     library: &'a str,
     function: &'a str,
-    /// Source file and line; empty when not known.
+    /// Source file and line; empty if unknown.
     place: &'a str,
 }
 
@@ -283,15 +283,15 @@ impl<'a> Table<'a> {
 
 #[derive(Serialize)]
 struct Tree<'a> {
-    /// Nodes in all.
+    /// Total number of nodes.
     distinct: u64,
-    /// In the order of reading.
+    /// In depth-first order.
     nodes: Vec<Node<'a>>,
 }
 
 #[derive(Serialize)]
 struct Node<'a> {
-    /// 0 for a calling library, 1 for a function of it, 2 for what it calls.
+    /// 0 for a calling library, 1 for a calling function, 2 for a called function.
     depth: usize,
     name: &'a str,
     library: &'a str,
@@ -312,7 +312,7 @@ impl<'a> Node<'a> {
 
 #[derive(Serialize)]
 struct ArgumentTable<'a> {
-    /// Rows in all.
+    /// Total number of rows.
     distinct: u64,
     rows: Vec<ArgumentShape<'a>>,
 }
@@ -341,17 +341,17 @@ impl<'a> ArgumentShape<'a> {
 
 #[derive(Serialize)]
 struct PythonLineShape<'a> {
-    /// File and line of the innermost Python frame above the call.
+    /// File and line of the innermost Python caller.
     place: &'a str,
     /// Its Python function.
     caller: &'a str,
-    /// The function that is called.
+    /// The called function.
     function: &'a str,
     library: &'a str,
     estimated_calls: f64,
-    /// Of the calls of the function.
+    /// Share of the calls to the function.
     share: f64,
-    /// Kept stacks that it rests on.
+    /// Number of recorded stacks behind the estimate.
     stacks: u64,
 }
 
@@ -370,14 +370,14 @@ impl<'a> From<&'a PythonLine> for PythonLineShape<'a> {
     }
 }
 
-/// What lines of Python are estimated from.
+/// Estimated Python lines.
 #[derive(Serialize)]
 struct RestOn {
-    /// Rows in all.
+    /// Total number of rows.
     distinct: u64,
-    /// Kept stacks.
+    /// Number of recorded stacks.
     stacks: u64,
-    /// Calls of functions that no stack was kept of.
+    /// Calls to functions without recorded stacks.
     unknown_calls: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The report about one record of calls.
+//! Report of a call trace.
 
 mod about;
 pub(crate) mod columns;
@@ -15,67 +15,67 @@ use laggard_core::calls::{
     Arguments, By, Filter, Measure, PythonLines, Tally, Totals, TreeRow, View,
 };
 
-/// What a report about calls is made of.
+/// Input of the report.
 #[derive(Clone, Copy, Debug)]
 pub struct CallsReport<'a> {
-    /// The file, as the user named it.
+    /// Path as given by the user.
     pub path: &'a str,
     /// The calls to show.
     pub view: &'a View<'a>,
-    /// Why these.
+    /// Filter that selected them.
     pub filter: &'a Filter,
-    /// What of the file could not be read, a statement each.
+    /// Parts of the file that could not be read, one sentence each.
     pub losses: &'a [String],
-    /// What to show of them.
+    /// Content of the report.
     pub shown: &'a Shown,
-    /// Rows a table shows; None is all.
+    /// Maximum number of rows in a table; `None` for all.
     pub top: Option<usize>,
-    /// Whether to name everything that was left alone.
+    /// Whether to list all functions that were not traced.
     pub is_verbose: bool,
 }
 
-/// What to show of calls.
+/// Content of the report.
 #[derive(Clone, Debug)]
 pub enum Shown {
-    /// Everything: what the run was, these tables, lines of Python and the values of arguments.
+    /// Full report with these tables, Python lines and argument values.
     Whole(Vec<Totals>, PythonLines, Vec<Arguments>),
     /// One table.
     Table(Totals),
-    /// Who calls a function: places, exactly, and lines of Python, as far as kept stacks tell.
+    /// Callers of a function: exact call sites, and Python lines estimated from recorded stacks.
     Callers(String, Totals, PythonLines),
-    /// What a function calls.
+    /// Callees of a function.
     Callees(String, Totals),
-    /// Callers with what they call.
+    /// Call tree.
     Tree(Vec<TreeRow>),
-    /// Lines of Python.
+    /// Python lines.
     PythonLines(PythonLines),
-    /// Values of arguments.
+    /// Argument values.
     Arguments(Vec<Arguments>),
-    /// How long calls of a function took.
+    /// Histogram of call durations of a function.
     Histogram(String, Tally),
 }
 
-/// The report for a terminal.
+/// The report as terminal text.
 pub fn text(report: &CallsReport, style: &Style) -> String {
     document(report).text(style)
 }
 
-/// The same sections in Markdown.
+/// The report as Markdown.
 pub fn markdown(report: &CallsReport) -> String {
     document(report).markdown()
 }
 
-/// The same as sections of a page.
+/// The report as HTML sections.
 pub fn html(report: &CallsReport) -> String {
     document(report).html()
 }
 
-/// JSON of the schema `laggard.calls/1`.
+/// JSON of schema `laggard.calls/1`.
 pub fn json(report: &CallsReport) -> String {
     json::json(report)
 }
 
-/// One table as CSV: the one asked for, else that of functions.
+/// The requested table as CSV; by default the table of functions.
 pub fn csv(report: &CallsReport) -> String {
     match report.shown {
         Shown::Whole(all, ..) => {
@@ -116,10 +116,10 @@ fn document(report: &CallsReport) -> Document {
             tables::table(tables::title(table.by), table, report, &mut document);
         }
         Shown::Callers(function, table, lines) => {
-            let title = format!("Calls by callers of {function}");
+            let title = format!("Callers of {function}");
             tables::table(&title, table, report, &mut document);
             if !lines.rows.is_empty() {
-                let title = format!("Calls of {function} by Python line");
+                let title = format!("Calls to {function} by Python line");
                 python::table(&title, lines, report, &mut document);
             }
         }
@@ -127,7 +127,7 @@ fn document(report: &CallsReport) -> Document {
             python::table("Calls by Python line", lines, report, &mut document);
         }
         Shown::Callees(function, table) => {
-            let title = format!("Calls by what {function} calls");
+            let title = format!("Callees of {function}");
             tables::table(&title, table, report, &mut document);
         }
         Shown::Tree(rows) => tables::tree(rows, report, &mut document),
@@ -142,7 +142,7 @@ fn document(report: &CallsReport) -> Document {
     document
 }
 
-/// `83.0 ms in 1,200 calls`: what shares are of.
+/// `83.0 ms in 1,200 calls`: the base of shares.
 fn whole(tally: &Tally, measure: Measure) -> String {
     let calls = plural(tally.count, "call");
     match (measure, tally.own_instructions) {

@@ -1,4 +1,4 @@
-//! Lines of Python with what they call, estimated from kept stacks.
+//! Python lines with their calls, estimated from recorded stacks.
 
 use super::CallsReport;
 use super::tables::{in_library, only, short};
@@ -8,7 +8,7 @@ use crate::rows::{kept, more};
 use crate::table::{Column, Table};
 use laggard_core::calls::PythonLines;
 
-/// Lines of Python and the functions they call.
+/// Table of Python lines and the functions they call.
 pub(super) fn table(
     title: &str,
     lines: &PythonLines,
@@ -18,8 +18,9 @@ pub(super) fn table(
     document.heading(title);
     let shown = kept(&lines.rows, report.top);
     if shown.is_empty() {
-        document
-            .line("no kept stack has Python in it: trace with --stacks N, a smaller N for more");
+        document.line(
+            "no recorded stack has Python frames: trace with --stacks N (smaller N: more stacks)",
+        );
         return;
     }
     let library = only(shown.iter().map(|row| row.library.as_str()));
@@ -28,7 +29,7 @@ pub(super) fn table(
         Column::number("share", "%"),
         Column::number("stacks", "n"),
         Column::text("line"),
-        Column::text("in"),
+        Column::text("caller"),
         Column::text("library"),
         Column::text("function"),
     ]);
@@ -47,13 +48,12 @@ pub(super) fn table(
     more(&lines.rows, report.top, document);
     in_library("all in", library, document);
     document.minor(format!(
-        "calls are estimated from {}; share of the calls of the function, which are exact; few \
-         stacks say little",
-        plural(lines.stacks, "kept stack")
+        "calls: estimated from {}, imprecise for few stacks; share: of all calls to the function",
+        plural(lines.stacks, "recorded stack")
     ));
     if lines.unknown_calls > 0 {
         document.minor(format!(
-            "{} of functions without a kept stack",
+            "{} to functions without a recorded stack",
             plural(lines.unknown_calls, "call")
         ));
     }

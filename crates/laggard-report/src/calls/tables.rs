@@ -11,9 +11,9 @@ use laggard_core::calls::{
 };
 use std::collections::BTreeMap;
 
-/// Columns of the longest bar.
+/// Width of the longest bar.
 const BAR: f64 = 40.0;
-/// Classes that are shown one by one; more are put together by octaves unless all are asked for.
+/// Maximum number of histogram buckets; more are merged by octave unless all rows are requested.
 const MOST_CLASSES: usize = 40;
 
 pub(super) fn title(by: By) -> &'static str {
@@ -25,7 +25,7 @@ pub(super) fn title(by: By) -> &'static str {
     }
 }
 
-/// One table, with what its shares are of.
+/// A table with the base of its shares.
 pub(super) fn table(title: &str, totals: &Totals, report: &CallsReport, document: &mut Document) {
     document.heading(title);
     let rows = kept(&totals.rows, report.top);
@@ -66,21 +66,20 @@ pub(super) fn table(title: &str, totals: &Totals, report: &CallsReport, document
     columns.remarks(document);
 }
 
-/// Function, then source line where it is known.
+/// Library, and function with its source line if known.
 fn place(caller: &Caller) -> (String, String) {
     let function = if caller.place.is_empty() {
         caller.function.clone()
     } else {
         format!("{} ({})", caller.function, caller.place)
     };
-    // What has no name has its library in it.
+    // Unnamed functions contain their library.
     let from =
         if caller.function.starts_with('[') { String::new() } else { short(&caller.library) };
     (from, function)
 }
 
-/// A library as it is known: without the tag of an extension module, the version of a library, and
-/// the hash that wheels put into the names of theirs.
+/// Library name without the tag of an extension module, the version, and the hash that wheels add.
 pub(crate) fn short(library: &str) -> String {
     let end =
         [".cpython-", ".abi3.", ".so"].into_iter().filter_map(|mark| library.find(mark)).min();
@@ -93,7 +92,7 @@ pub(crate) fn short(library: &str) -> String {
     }
 }
 
-/// The library that all rows are of.
+/// The library that all rows share.
 pub(crate) fn only<'a>(mut libraries: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let first = libraries.next()?;
     libraries.all(|library| library == first).then_some(first)
@@ -118,9 +117,9 @@ fn rest(totals: &Totals, shown: usize, document: &mut Document) {
     document.minor(format!("({}: {} %)", plural(hidden.len() as u64, "more row"), percent(part)));
 }
 
-/// Callers with what they call.
+/// Table of the call tree.
 pub(super) fn tree(rows: &[TreeRow], report: &CallsReport, document: &mut Document) {
-    document.heading("Calls as a tree of callers and what they call");
+    document.heading("Call tree");
     let shown = kept(rows, report.top);
     if shown.is_empty() {
         document.line("no calls");
@@ -129,7 +128,7 @@ pub(super) fn tree(rows: &[TreeRow], report: &CallsReport, document: &mut Docume
     let View { measure, whole: all, .. } = report.view;
     let amount = |row: &TreeRow| match measure {
         Measure::Time => Some(row.tally.self_ns),
-        // What a whole library calls may call each other.
+        // Calls of a whole library may be nested in each other.
         Measure::Instructions if row.depth > 0 => row.tally.instructions,
         _ => None,
     };
@@ -164,16 +163,16 @@ pub(super) fn tree(rows: &[TreeRow], report: &CallsReport, document: &mut Docume
         _ => format!("share of calls, {} in all", count(all.count)),
     });
     if *measure == Measure::Instructions {
-        document.minor("inclusive: instructions with whatever was called");
+        document.minor("inclusive: instructions with callees");
     }
 }
 
-/// Values that functions were called with.
+/// Table of argument values.
 pub(super) fn arguments(rows: &[Arguments], report: &CallsReport, document: &mut Document) {
     document.heading("Calls by arguments");
     let shown = kept(rows, report.top);
     if shown.is_empty() {
-        document.line("no arguments were kept: trace with --args N");
+        document.line("no arguments were recorded: trace with --args N");
         return;
     }
     let total = Quantity::Time.unit(shown.iter().map(|row| row.total_ns as f64));
@@ -198,11 +197,11 @@ pub(super) fn arguments(rows: &[Arguments], report: &CallsReport, document: &mut
     document.table(table);
     more(rows, report.top, document);
     in_library("all in", only, document);
-    let held = "values are what the registers held: an argument that is no integer shows as one, \
-                and a narrow one may have bits above it";
+    let values = "values are register contents: non-integer arguments show as integers, and the \
+                  upper bits of narrow ones are undefined";
     document.minor(match is_timed {
-        true => format!("{held}; a mean can be one slow call"),
-        false => held.to_owned(),
+        true => format!("{values}; one slow call can dominate a mean"),
+        false => values.to_owned(),
     });
 }
 
@@ -216,7 +215,7 @@ impl Mean for Arguments {
     }
 }
 
-/// Numbers beyond 32 bits are most likely addresses.
+/// Formats numbers beyond 32 bits in hexadecimal, since they are probably addresses.
 fn values(row: &Arguments) -> Vec<String> {
     let value = |&value: &i64| match i32::try_from(value) {
         Ok(small) => small.to_string(),
@@ -226,14 +225,14 @@ fn values(row: &Arguments) -> Vec<String> {
     row.values.iter().map(value).collect()
 }
 
-/// How long the calls of a function took.
+/// Histogram of call durations.
 pub(super) fn histogram(
     function: &str,
     tally: &Tally,
     report: &CallsReport,
     document: &mut Document,
 ) {
-    document.heading(format!("Calls of {function} by duration"));
+    document.heading(format!("Calls to {function} by duration"));
     let timed = tally.timed();
     if timed == 0 {
         document.line(match report.view.measure {
@@ -263,7 +262,7 @@ pub(super) fn histogram(
     }
     document.table(table);
     if by_octaves {
-        document.minor("(classes put together by octaves; --all shows each)");
+        document.minor("(buckets merged by octave; --all shows each)");
     }
     let show = |ns: Option<u64>| ns.map_or_else(String::new, time);
     let quantile = |q: f64| show(tally.quantile(q).map(|found| found.ns));
@@ -281,7 +280,7 @@ pub(super) fn histogram(
     }
 }
 
-/// Classes of the same power of two as one.
+/// Merges buckets within the same power of two.
 fn octaves(classes: &[Class]) -> Vec<Class> {
     let mut all: BTreeMap<u32, Class> = BTreeMap::new();
     for class in classes {
@@ -294,7 +293,7 @@ fn octaves(classes: &[Class]) -> Vec<Class> {
     all.into_values().collect()
 }
 
-/// Names of the columns of a tally in CSV.
+/// CSV columns of a tally.
 pub(crate) const TALLY: [&str; 12] = [
     "calls",
     "unfinished",
@@ -310,7 +309,7 @@ pub(crate) const TALLY: [&str; 12] = [
     "own_instructions",
 ];
 
-/// The cells below them; those of times are empty where there are none.
+/// CSV cells of a tally; cells of times are empty if times were not measured.
 pub(crate) fn cells(tally: &Tally, whole: &Tally, measure: Measure) -> [String; 12] {
     let is_timed = measure == Measure::Time;
     let some = |ns: Option<u64>| ns.map_or_else(String::new, |ns| ns.to_string());

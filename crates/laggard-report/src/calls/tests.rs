@@ -1,4 +1,4 @@
-//! Reports on calls that are made up, with a hostile name among them.
+//! Reports of synthetic call traces that contain a hostile name.
 
 use super::{CallsReport, Shown, csv, json, markdown, text};
 use crate::table::Style;
@@ -13,7 +13,7 @@ fn with(
     shown: impl Fn(&View) -> Shown,
     show: impl Fn(&CallsReport) -> String,
 ) -> String {
-    let view = View::new(calls, filter).expect("the filter fits");
+    let view = View::new(calls, filter).expect("filter matches");
     show(&CallsReport {
         path: "run.lag",
         view: &view,
@@ -35,7 +35,7 @@ fn all(view: &View) -> Shown {
 }
 
 fn callers(view: &View, function: &str) -> Shown {
-    let of = view.calls_of(function).expect("it is there");
+    let of = view.calls_of(function).expect("function exists");
     Shown::Callers(function.into(), totals(&of, By::Caller), python_lines(&of))
 }
 
@@ -57,7 +57,7 @@ fn other_views() {
         with(&calls, &filter, shown, plain) + &with(&calls, &filter, shown, csv)
     };
     fn dgemm<'a>(view: &View<'a>) -> View<'a> {
-        view.calls_of("cblas_dgemm64_").expect("it is there")
+        view.calls_of("cblas_dgemm64_").expect("function exists")
     }
     let all = [
         both(&|view| Shown::Tree(tree(view))),
@@ -69,7 +69,7 @@ fn other_views() {
 }
 
 #[test]
-fn hostile_names_stay_harmless() {
+fn hostile_names_are_escaped() {
     let calls = products();
     for form in [plain, markdown] {
         let text = with(&calls, &Filter::default(), |v| Shown::Table(totals(v, By::Thread)), form);
@@ -78,7 +78,7 @@ fn hostile_names_stay_harmless() {
 }
 
 #[test]
-fn libraries_are_known_by_their_short_names() {
+fn library_names_are_shortened() {
     for (library, expected) in [
         ("libscipy_openblas64_-32a4b2a6.so", "libscipy_openblas64_"),
         ("_multiarray_umath.cpython-311-x86_64-linux-gnu.so", "_multiarray_umath"),
@@ -92,37 +92,37 @@ fn libraries_are_known_by_their_short_names() {
 }
 
 #[test]
-fn nothing_is_said_to_be_nothing() {
+fn empty_traces_report_no_calls() {
     let calls = Calls::default();
     let text = with(&calls, &Filter::default(), all, plain);
     assert!(text.contains("no calls"), "{text}");
 }
 
 #[test]
-fn many_classes_are_put_together() {
+fn many_buckets_are_merged_by_octave() {
     let durations: Vec<(u64, u64)> = (10..70).map(|i| (1u64 << (i / 2), i)).collect();
     let calls = CallSketch::default().calls("app!main", "libx.so!f", &durations, 1.0).done();
     let shown = |view: &View| Shown::Histogram("f".into(), view.whole.clone());
     let lines = with(&calls, &Filter::default(), shown, plain);
-    assert!(!lines.contains("octaves"), "classes of one octave are one: {lines}");
+    assert!(!lines.contains("octave"), "one bucket per octave is not merged: {lines}");
     let durations: Vec<(u64, u64)> = (10..500).map(|i| (i * i, 1)).collect();
     let calls = CallSketch::default().calls("app!main", "libx.so!f", &durations, 1.0).done();
     assert_snapshot!("octaves", with(&calls, &Filter::default(), shown, plain));
 }
 
-/// Words and units of time, which a report on calls that have none must not use.
+/// Asserts that a report of calls without times contains no words and units of time.
 fn assert_timeless(text: &str) {
-    // How long the program ran is known all the same.
+    // The duration of the program is always known.
     let lines = text.lines().filter(|line| !line.trim_start().starts_with("duration"));
     for line in lines {
-        for word in [" ns", "µs", " ms", " self", "total", "median", "p99", "mean"] {
+        for word in [" ns", "µs", " ms", " self time", "total", "median", "p99", "mean"] {
             assert!(!line.contains(word), "{word:?} in {line:?}");
         }
     }
 }
 
 #[test]
-fn instructions_stand_where_there_are_no_times() {
+fn instructions_replace_times() {
     let calls = inside(10_000);
     let plainly = |shown: &dyn Fn(&View) -> Shown| {
         let text = with(&calls, &Filter::default(), shown, plain);
@@ -141,7 +141,7 @@ fn instructions_stand_where_there_are_no_times() {
 }
 
 #[test]
-fn calls_alone_have_shares_of_calls() {
+fn counts_have_shares_of_calls() {
     let calls = counts();
     let text = with(&calls, &Filter::default(), all, plain);
     assert_timeless(&text);
@@ -153,7 +153,7 @@ fn calls_alone_have_shares_of_calls() {
 }
 
 #[test]
-fn lines_of_python_are_said_to_be_estimated() {
+fn python_lines_are_marked_as_estimates() {
     let calls = products_from_python();
     let show = |shown: &dyn Fn(&View) -> Shown, form: fn(&CallsReport) -> String| {
         with(&calls, &Filter::default(), shown, form)
@@ -165,5 +165,5 @@ fn lines_of_python_are_said_to_be_estimated() {
     assert_snapshot!("python_lines_csv", show(&lines, csv));
     assert!(show(&all, plain).contains("Calls by Python line"));
     let none = with(&products(), &Filter::default(), lines, plain);
-    assert!(none.contains("no kept stack has Python in it"), "{none}");
+    assert!(none.contains("no recorded stack has Python frames"), "{none}");
 }

@@ -1,4 +1,4 @@
-//! How files were built.
+//! Build facts of files: compiler, flags, symbols, debug info, dependencies.
 
 use super::{executed, part_of, short};
 use crate::document::Document;
@@ -6,9 +6,9 @@ use crate::number::{bytes, count, percent, plural};
 use crate::table::{Column, Table};
 use laggard_core::model::code::{Code, CodeFile, Debug, DebugLevel, Mix, Needed, Producer, Role};
 
-/// Files that have a column each; more have a row each.
+/// Up to this many files get one column each; more get one row each.
 const MOST_COLUMNS: usize = 3;
-/// Compilers that are named.
+/// Maximum number of compilers listed.
 const MOST_PRODUCERS: usize = 4;
 
 /// The facts of one file.
@@ -17,7 +17,7 @@ pub(super) fn facts(file: &CodeFile, document: &mut Document) {
     document.facts(all(file));
 }
 
-/// Several files in one table.
+/// Compares several files in one table.
 pub(super) fn side_by_side(files: &[CodeFile], document: &mut Document) {
     document.heading("Files");
     if files.is_empty() {
@@ -34,7 +34,7 @@ pub(super) fn side_by_side(files: &[CodeFile], document: &mut Document) {
             }
         }
         document.table(table);
-        document.minor(format!("frame pointers: of functions that call others; {REMARK}"));
+        document.minor(format!("{FRAME_POINTERS}; {REMARK}"));
     } else {
         rows(files, document);
     }
@@ -76,13 +76,14 @@ fn rows(files: &[CodeFile], document: &mut Document) {
         ]);
     }
     document.table(table);
-    document.minor(format!("frame pointers: of functions that call others; {REMARK}"));
+    document.minor(format!("{FRAME_POINTERS}; {REMARK}"));
 }
 
-/// What the columns of shares mean.
-pub(super) const REMARK: &str = "vector: instructions on several elements at once; math: of arithmetic on floats, what is on several at once";
+const FRAME_POINTERS: &str = "frame pointers: share of non-leaf functions";
+/// Explains the columns `vector` and `math`.
+pub(super) const REMARK: &str = "vector: share of vector (SIMD) instructions; math: share of floating-point arithmetic done by them";
 
-/// All facts in a fixed order; those that are not there are empty.
+/// All facts in a fixed order; missing ones are empty.
 fn all(file: &CodeFile) -> Vec<(&'static str, String)> {
     let build = &file.build;
     let mut needed: Vec<String> = build.needed.iter().map(needed).collect();
@@ -100,14 +101,14 @@ fn all(file: &CodeFile) -> Vec<(&'static str, String)> {
             format!("{} for {}, {}", file.kind.words(), file.machine, bytes(file.size as i64)),
         ),
         ("code", code(file)),
-        ("vectors", vectors(&mix)),
+        ("vector code", vectors(&mix)),
         ("executed", ran(file)),
         ("symbols", symbols(file)),
         ("debug info", debug(&build.debug)),
-        ("compiled by", compiled(file)),
+        ("compiler", compiled(file)),
         ("frame pointers", pointers(file)),
         ("unwind tables", unwind(file)),
-        ("brings", brings.collect::<Vec<_>>().join(", ")),
+        ("contains", brings.collect::<Vec<_>>().join(", ")),
         ("needs", needed.join(", ")),
         ("rpath", option(&build.rpath)),
         ("runpath", option(&build.runpath)),
@@ -116,7 +117,7 @@ fn all(file: &CodeFile) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Facts in a few words each, for columns.
+/// Short facts for columns.
 fn brief(file: &CodeFile) -> Vec<(&'static str, String)> {
     let build = &file.build;
     let mix = file.mix();
@@ -151,8 +152,8 @@ fn brief(file: &CodeFile) -> Vec<(&'static str, String)> {
         ("code", bytes(file.code_bytes() as i64)),
         ("functions", count(file.functions.len() as u64)),
         ("instructions", count(mix.instructions())),
-        ("vector", share(mix.packed_share())),
-        ("math on vectors", share(mix.packed_math_share())),
+        ("vector code", share(mix.packed_share())),
+        ("vector math", share(mix.packed_math_share())),
         ("widest vector", mix.widest_vector().map_or_else(String::new, |n| format!("{n} bits"))),
         ("samples", file.executed.as_ref().map_or_else(String::new, |seen| count(seen.here))),
         ("symbols", if build.symbols.is_stripped() { "stripped" } else { "full" }.to_owned()),
@@ -167,7 +168,7 @@ fn brief(file: &CodeFile) -> Vec<(&'static str, String)> {
         ("allocator", of(Role::Allocator)),
         ("GPU", of(Role::Gpu)),
         ("relro", build.relro.word().to_owned()),
-        ("binding", if build.bind_now { "at load" } else { "at the first call" }.to_owned()),
+        ("binding", if build.bind_now { "at load" } else { "lazy" }.to_owned()),
     ]
 }
 
@@ -177,14 +178,14 @@ fn code(file: &CodeFile) -> String {
         0 => String::new(),
         n => format!(", {}", plural(n, "instruction")),
     };
-    format!("{} in {functions}{instructions}", bytes(file.code_bytes() as i64))
+    format!("{}, {functions}{instructions}", bytes(file.code_bytes() as i64))
 }
 
 fn vectors(mix: &Mix) -> String {
     let Some(share) = mix.packed_share() else { return String::new() };
     let width = mix.widest_vector().map_or_else(String::new, |bits| format!(", up to {bits} bits"));
     let math = mix.packed_math_share().map_or_else(String::new, |share| {
-        format!("; {} % of arithmetic on floats", percent(share))
+        format!(", {} % of floating-point arithmetic", percent(share))
     });
     format!("{} % of instructions{math}{width}", percent(share))
 }
@@ -194,22 +195,22 @@ fn ran(file: &CodeFile) -> String {
     let mut text = part_of(executed_here.here, executed_here.samples, "sample");
     let mix = executed(file);
     if let Some(share) = mix.packed_share() {
-        text += &format!("; {} % of what they saw on vectors", percent(share));
+        text += &format!("; {} % of executed instructions are vector code", percent(share));
     }
     if executed_here.astray > 0 {
-        text += &format!("; {} at no known instruction", count(executed_here.astray));
+        text += &format!("; {} not at an instruction", count(executed_here.astray));
     }
     text
 }
 
 fn symbols(file: &CodeFile) -> String {
     let symbols = &file.build.symbols;
-    let dynamic = format!("{} for the loader", count(symbols.dynamic));
+    let dynamic = format!("{} dynamic", count(symbols.dynamic));
     if !symbols.is_stripped() {
-        return format!("full table of {}, {dynamic}", count(symbols.full));
+        return format!("{} in the full table, {dynamic}", count(symbols.full));
     }
     match &symbols.elsewhere {
-        Some(place) => format!("stripped, {dynamic}; more in {place}"),
+        Some(place) => format!("stripped, {dynamic}; others in {place}"),
         None => format!("stripped, {dynamic}"),
     }
 }
@@ -250,7 +251,7 @@ fn producer(producer: &Producer) -> String {
     }
 }
 
-/// Flags that change how fast code is or how well it can be looked into.
+/// Whether a flag affects speed or debug info.
 fn matters(flag: &str) -> bool {
     const NO: [&str; 6] =
         ["-fPIC", "-fpic", "-fPIE", "-fpie", "-fstack-protector", "-fasynchronous-unwind-tables"];
@@ -267,8 +268,8 @@ fn pointers(file: &CodeFile) -> String {
     match pointers.callers {
         0 => all,
         callers => {
-            let word = part_of(pointers.callers_with, callers, "function");
-            format!("{word} that call others; {all} in all")
+            let word = part_of(pointers.callers_with, callers, "non-leaf function");
+            format!("{word}; {all} overall")
         }
     }
 }
@@ -286,20 +287,20 @@ fn unwind(file: &CodeFile) -> String {
 }
 
 fn binding(file: &CodeFile) -> String {
-    let when = if file.build.bind_now { "at load" } else { "at the first call" };
-    format!("functions {when}; relro {}", file.build.relro.word())
+    let when = if file.build.bind_now { "at load" } else { "lazy" };
+    format!("{when}; relro {}", file.build.relro.word())
 }
 
 fn needed(needed: &Needed) -> String {
     match needed.known {
-        // Their names say it already.
+        // "libm.so.6 (math: libm)" would repeat the name.
         Some(known) if known.role == Role::Math && known.name == "libm" => needed.name.clone(),
         Some(known) => format!("{} ({}: {})", needed.name, known.role.word(), known.name),
         None => needed.name.clone(),
     }
 }
 
-/// For those who show single functions of several files.
+/// Whether functions need a column with their file.
 pub(super) fn has_several(code: &Code) -> bool {
     code.files.len() > 1
 }

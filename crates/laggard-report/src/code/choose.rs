@@ -1,28 +1,28 @@
-//! Which functions are shown, and in what order.
+//! Selects and sorts the functions to list.
 
 use laggard_core::model::code::{Code, Function, Mix};
 use std::cmp::Ordering;
 
-/// Which functions are shown, and in what order.
+/// Which functions to list, and in what order.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// Patterns of names, of which one must fit; all functions when there are none.
+    /// Glob patterns; a function is listed if any matches its name. Empty lists all functions.
     pub patterns: Vec<String>,
-    /// The order.
+    /// Sort order.
     pub sort: Sort,
-    /// How many; None is all.
+    /// Maximum number of functions; `None` lists all.
     pub top: Option<usize>,
 }
 
-/// An order of functions.
+/// Sort order of functions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
-    /// The largest first.
+    /// Largest first.
     #[default]
     Size,
-    /// Those with the greatest share of vector instructions first; of equal ones the largest.
+    /// Highest share of vector instructions first, then largest.
     Vector,
-    /// Those with the most samples first, and no others.
+    /// Most samples first; functions without samples are omitted.
     Samples,
     /// By name.
     Name,
@@ -30,20 +30,20 @@ pub enum Sort {
     Address,
 }
 
-/// A function to show.
+/// A function to list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Number of its file.
+    /// Index of its file.
     pub file: usize,
-    /// Its number there.
+    /// Its index in that file.
     pub function: usize,
-    /// Samples in it, when there is a profile.
+    /// Samples in it; `None` without a profile.
     pub samples: Option<u64>,
-    /// What was executed of it, when there is a profile.
+    /// Executed instructions by class; `None` without a profile or samples.
     pub executed: Option<Mix>,
 }
 
-/// All functions that fit, in order; linkage stubs only when a pattern asks for them.
+/// All matching functions, sorted. Linkage stubs are included only if a pattern matches them.
 pub fn choose(code: &Code, choice: &Choice) -> Vec<Row> {
     let fits = |function: &Function| match &*choice.patterns {
         [] => !function.is_stub,
@@ -94,7 +94,7 @@ fn order(code: &Code, sort: Sort, a: &Row, b: &Row) -> Ordering {
     }
 }
 
-/// Whether a name fits a pattern, in which `*` stands for anything and `?` for one character.
+/// Whether a glob pattern matches a name: `*` matches any text, `?` one character.
 pub fn glob(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());
@@ -109,7 +109,7 @@ pub fn glob(pattern: &str, name: &str) -> bool {
             Some('?') => (p, n) = (p + 1, n + 1),
             Some(c) if *c == name[n] => (p, n) = (p + 1, n + 1),
             _ => match retry {
-                // The last star takes one character more.
+                // Let the last star match one more character.
                 Some((after, taken)) => {
                     retry = Some((after, taken + 1));
                     (p, n) = (after, taken + 1);

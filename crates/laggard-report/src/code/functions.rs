@@ -1,4 +1,4 @@
-//! Functions and what they consist of.
+//! The table of functions with their instruction mix.
 
 use super::build::{REMARK, has_several};
 use super::choose::{Row, Sort, choose};
@@ -9,7 +9,7 @@ use crate::rows::{kept, more};
 use crate::table::{Column, Table};
 use laggard_core::model::code::{Class, Hot, Mark, Mix};
 
-/// The functions that were chosen.
+/// Adds the table of selected functions.
 pub(super) fn show(report: &CodeReport, document: &mut Document) {
     let CodeReport { code, choice, .. } = *report;
     let rows = choose(code, choice);
@@ -25,8 +25,8 @@ pub(super) fn show(report: &CodeReport, document: &mut Document) {
     });
     if rows.is_empty() {
         document.line(match choice.sort {
-            Sort::Samples => "no sample of the profile is in these functions",
-            _ => "no function has such a name",
+            Sort::Samples => "the profile has no samples in these functions",
+            _ => "no function name matches",
         });
         return;
     }
@@ -51,7 +51,7 @@ pub(super) fn show(report: &CodeReport, document: &mut Document) {
     more(&rows, choice.top, document);
     let executed = match sampled {
         true => {
-            "; shares are of what was executed, the samples of a block shared by its instructions"
+            "; shares of executed instructions, with the samples of a block divided evenly among them"
         }
         false => "",
     };
@@ -93,7 +93,7 @@ fn cells(report: &CodeReport, row: &Row, sampled: bool) -> Vec<String> {
     cells
 }
 
-/// One row a function with all counts; those of executed instructions follow when there are any.
+/// One row per function with all counts, followed by counts of executed instructions.
 pub(super) fn csv(report: &CodeReport) -> String {
     let CodeReport { code, choice, .. } = *report;
     let rows = choose(code, choice);

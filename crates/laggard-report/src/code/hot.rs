@@ -1,14 +1,14 @@
-//! The loop of a listing where most samples are, for a page.
+//! The hottest loop of a disassembly, for an HTML page.
 
 use super::{function_name, short};
 use crate::escape::xml;
 use crate::number::{percent, share};
 use laggard_core::model::code::{AsmLine, Code, Listing};
 
-/// Instructions of a loop that are shown; of a function without loops, those around the hottest.
+/// Maximum number of instructions shown, around the hottest one.
 const MOST: usize = 160;
 
-/// The hottest loop of the hottest listing as an HTML table; empty when there is none.
+/// The hottest loop of the hottest listing as an HTML table; empty without listings.
 pub fn hot_loop(code: &Code) -> String {
     let samples_of =
         |listing: &&Listing| listing.lines.iter().map(|line| line.samples).sum::<u64>();
@@ -50,7 +50,7 @@ pub fn hot_loop(code: &Code) -> String {
     )
 }
 
-/// The hottest loop, or what is around the hottest instruction.
+/// The lines of the hottest loop, or the lines around the hottest instruction.
 fn shown(listing: &Listing) -> &[AsmLine] {
     let lines = &listing.lines;
     let Some(hottest) = (0..lines.len()).max_by_key(|&at| (lines[at].samples, usize::MAX - at))

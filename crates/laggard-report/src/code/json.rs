@@ -1,4 +1,4 @@
-//! Code for programs.
+//! The report as JSON.
 
 use super::choose::choose;
 use super::{CodeReport, executed};
@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 struct Shape<'a> {
     schema: &'static str,
     files: Vec<File<'a>>,
-    /// Those that were chosen, in the order asked for, from all files.
+    /// The selected functions of all files, sorted.
     functions: Vec<Function<'a>>,
-    /// How many were chosen, with those that `functions` leaves out.
+    /// Number of selected functions, including those omitted from `functions`.
     functions_chosen: u64,
-    /// Functions instruction by instruction, where that was asked for.
+    /// Disassembled functions, if requested.
     listings: Vec<Listing<'a>>,
 }
 
@@ -27,7 +27,7 @@ struct File<'a> {
     bytes: u64,
     machine: &'a str,
     kind: &'static str,
-    /// Why there are no instructions; null when there are.
+    /// Why the file was not disassembled; null if it was.
     not_disassembled: Option<&'a str>,
     functions: u64,
     code_bytes: u64,
@@ -110,17 +110,17 @@ struct Target<'a> {
     functions: u64,
     needs: &'a [&'static str],
     lacks: Option<&'a [&'static str]>,
-    /// Null when this machine's processor is not known.
+    /// Null if the CPU of this machine is unknown.
     runs_here: Option<bool>,
 }
 
-/// Instructions.
+/// Instruction counts.
 #[derive(Serialize)]
 struct Mix {
     instructions: u64,
-    /// The share that works on several elements at once, without padding.
+    /// Share of vector instructions, not counting padding.
     packed_share: Option<f64>,
-    /// The same of arithmetic on floats only.
+    /// Share of vector instructions in floating-point arithmetic.
     packed_math_share: Option<f64>,
     widest_vector_bits: Option<u32>,
     classes: BTreeMap<&'static str, u64>,
@@ -135,7 +135,8 @@ struct Executed {
     mix: Weighed,
 }
 
-/// What was executed, in samples: those of a block are shared evenly by its instructions.
+/// Executed instructions, in samples. The samples of a block are divided evenly among its
+/// instructions.
 #[derive(Serialize)]
 struct Weighed {
     packed_share: Option<f64>,
@@ -150,7 +151,7 @@ struct Function<'a> {
     file: usize,
     address: String,
     bytes: u64,
-    /// Null when only unwind tables know it.
+    /// Null if the function is known only from unwind tables.
     name: Option<&'a str>,
     frame_pointer: bool,
     mix: Mix,
@@ -194,7 +195,7 @@ struct Line<'a> {
     samples: Option<u64>,
 }
 
-/// JSON of the schema `laggard.code/1`. Addresses are texts, since numbers of JSON are not exact.
+/// JSON of the schema `laggard.code/1`. Addresses are strings, since JSON numbers lose precision.
 pub fn json(report: &CodeReport) -> String {
     let CodeReport { code, choice, .. } = *report;
     let rows = if code.listings.is_empty() { choose(code, choice) } else { vec![] };

@@ -1,4 +1,4 @@
-//! A function, instruction by instruction.
+//! The disassembly of a function.
 
 use super::{CodeReport, function_name, short};
 use crate::document::Document;
@@ -7,18 +7,18 @@ use crate::number::{count, percent, plural, share};
 use crate::table::{Column, Table};
 use laggard_core::model::code::{AsmLine, Listing, Loop, Mark};
 
-/// Columns that an instruction is padded to.
+/// Width of the instruction column.
 const INSTRUCTION: usize = 44;
-/// Bytes of the longest usual instruction, as two digits and a space each.
+/// Width of the bytes column: 11 bytes of two digits and a space.
 const BYTES: usize = 33;
 
-/// A listing with its loops.
+/// Adds a listing and its loops.
 pub(super) fn show(report: &CodeReport, listing: &Listing, document: &mut Document) {
     let code = report.code;
     let Some(file) = code.files.get(listing.file as usize) else { return };
     let Some(function) = file.functions.get(listing.function as usize) else { return };
     let name = function_name(code, function.name, function.address);
-    document.heading(format!("Code of {name} in {}", short(&file.path)));
+    document.heading(format!("Disassembly of {name} in {}", short(&file.path)));
     let samples: u64 = listing.lines.iter().map(|line| line.samples).sum();
     let mix = function.mix;
     let sampled = match listing.sampled {
@@ -36,7 +36,7 @@ pub(super) fn show(report: &CodeReport, listing: &Listing, document: &mut Docume
     ));
     if listing.lines.is_empty() {
         document.line(match &*file.not_disassembled {
-            "" => "its bytes are not in the file",
+            "" => "the file does not contain its code",
             why => why,
         });
         return;
@@ -133,7 +133,7 @@ fn lines(report: &CodeReport, listing: &Listing, samples: u64) -> Vec<String> {
     lines
 }
 
-/// The border of the innermost loop that an instruction is in; double where it is hot.
+/// The margin mark of the innermost loop around an instruction; double lines for the hottest.
 fn margin(listing: &Listing, line: &AsmLine) -> &'static str {
     let around =
         |found: &&Loop| found.innermost && (found.start..found.end).contains(&line.address);
@@ -151,7 +151,7 @@ fn margin(listing: &Listing, line: &AsmLine) -> &'static str {
     }
 }
 
-/// Where a jump leads: up, down, or to another function.
+/// The direction of a jump within the function, or the name of its target function.
 fn direction(report: &CodeReport, listing: &Listing, line: &AsmLine) -> String {
     let Some(target) = line.target else { return String::new() };
     let first = listing.lines.first().map_or(0, |line| line.address);
@@ -174,7 +174,7 @@ fn hex(line: &AsmLine) -> String {
     line.bytes.iter().map(|byte| format!("{byte:02x} ")).collect()
 }
 
-/// One row an instruction.
+/// One row per instruction.
 pub(super) fn csv(report: &CodeReport) -> String {
     let code = report.code;
     let columns = [

@@ -1,4 +1,4 @@
-//! How libraries are built and what their code consists of, as text, Markdown, CSV and JSON.
+//! Build facts and instruction mix of libraries, as text, Markdown, CSV and JSON.
 
 mod build;
 mod choose;
@@ -18,26 +18,26 @@ use crate::number::{count, percent, plural};
 use crate::table::{Column, Style, Table};
 use laggard_core::model::code::{Class, Code, CodeFile, Mark, Mix};
 
-/// What a report about code is made of.
+/// Input of a report about code.
 #[derive(Clone, Copy, Debug)]
 pub struct CodeReport<'a> {
     /// The files.
     pub code: &'a Code,
-    /// Which functions are shown, and in what order.
+    /// Which functions to list, and in what order.
     pub choice: &'a Choice,
-    /// What of it is shown.
+    /// Which sections to show.
     pub shown: Shown,
-    /// Whether listings show the bytes of instructions.
+    /// Whether listings show instruction bytes.
     pub bytes: bool,
 }
 
-/// What a report shows.
+/// Sections of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shown {
-    /// Facts about files, then functions.
+    /// Files, then functions.
     #[default]
     All,
-    /// No functions.
+    /// Only files.
     Files,
     /// Only functions.
     Functions,
@@ -48,12 +48,12 @@ pub fn text(report: &CodeReport, style: &Style) -> String {
     document(report).text(style)
 }
 
-/// The same sections in Markdown.
+/// The report as Markdown.
 pub fn markdown(report: &CodeReport) -> String {
     document(report).markdown()
 }
 
-/// One row a function, or an instruction where code was asked for, as CSV.
+/// CSV with one row per function, or one row per instruction if there are listings.
 pub fn csv(report: &CodeReport) -> String {
     match report.code.listings.is_empty() {
         true => functions::csv(report),
@@ -89,7 +89,7 @@ fn document(report: &CodeReport) -> Document {
         }
         if file.skipped_bytes > 0 {
             document.notice(format!(
-                "{name}: its functions overlap, {} bytes of them were not disassembled",
+                "{name}: {} bytes of overlapping functions were not disassembled",
                 count(file.skipped_bytes)
             ));
         }
@@ -103,7 +103,7 @@ fn one(file: &CodeFile, document: &mut Document) {
     targets(file, false, document);
 }
 
-/// What all instructions of a file are, and those that were executed.
+/// Adds the instruction mix of a file, static and executed.
 fn mix(file: &CodeFile, document: &mut Document) {
     let all = file.mix();
     if all.instructions() == 0 {
@@ -114,8 +114,8 @@ fn mix(file: &CodeFile, document: &mut Document) {
     let seen = executed.instructions();
     let mut table = Table::new([
         Column::text("class"),
-        Column::text("what"),
-        Column::number("in the file", "n"),
+        Column::text("description"),
+        Column::number("in file", "n"),
         Column::number("", "%"),
         Column::number("executed", "%"),
     ]);
@@ -144,11 +144,11 @@ fn mix(file: &CodeFile, document: &mut Document) {
     }
     document.table(table);
     document.minor(
-        "every instruction has one class, down to all; below it is what some of them do besides",
+        "rows above \"all\" are exclusive classes; rows below count properties of instructions",
     );
 }
 
-/// What samples saw of a whole file.
+/// Executed instructions of a whole file.
 fn executed(file: &CodeFile) -> Mix {
     let mut sum = Mix::default();
     let hot = file.executed.iter().flat_map(|executed| &executed.hot);
@@ -161,32 +161,32 @@ fn targets(file: &CodeFile, named: bool, document: &mut Document) {
         return;
     }
     let of = if named { format!(" of {}", short(&file.path)) } else { String::new() };
-    document.heading(format!("Code for processors{of}"));
+    document.heading(format!("CPU-specific code{of}"));
     let mut table = Table::new([
         Column::text("target"),
         Column::number("functions", "n"),
-        Column::text("runs here"),
-        Column::text("needs"),
+        Column::text("supported here"),
+        Column::text("requires"),
     ]);
     for target in &file.targets {
         let here = match &target.lacks {
             None => String::new(),
             Some(lacks) if lacks.is_empty() => "yes".to_owned(),
             Some(lacks) if lacks.len() == target.needs.len() => "no".to_owned(),
-            Some(lacks) => format!("no: lacks {}", lacks.join(", ")),
+            Some(lacks) => format!("no: {} missing", lacks.join(", ")),
         };
         table.push([target.name.clone(), count(target.functions), here, target.needs.join(" ")]);
     }
     document.table(table);
-    document.minor("by the names of functions; which one runs is the library's choice");
+    document.minor("detected from function names; the library selects a variant at run time");
 }
 
-/// The name of a file without its directories.
+/// File name without directories.
 fn short(path: &str) -> &str {
     path.rsplit('/').find(|part| !part.is_empty()).unwrap_or(path)
 }
 
-/// The name of a function, or where it is when it has none.
+/// Name of a function, or its address if it has no name.
 fn function_name(code: &Code, name: u32, address: u64) -> String {
     match code.texts.get(name) {
         "" => format!("{address:#x}"),

@@ -1,4 +1,4 @@
-//! A made-up library and what is said about it.
+//! Reports of a synthetic library.
 
 use super::*;
 use insta::assert_snapshot;
@@ -35,7 +35,7 @@ fn scalar() -> Mix {
     ])
 }
 
-/// A library with a fast function, a slow one and one whose name is an attack.
+/// A library with a fast function, a slow one, and one with control characters in its name.
 fn code() -> Code {
     let mut code = Code::default();
     let names = ["sgemm_kernel_HASWELL", "slow_dot", "evil\u{1b}[31m|`name`\n", ""];
@@ -112,7 +112,7 @@ fn code() -> Code {
     code
 }
 
-/// The same, seen by a profile.
+/// The same with a profile.
 fn sampled() -> Code {
     let mut code = code();
     let hot = |function, samples, counts: &[(Class, &[Mark], u64)]| Hot {
@@ -192,7 +192,7 @@ fn report<'a>(code: &'a Code, choice: &'a Choice) -> CodeReport<'a> {
 }
 
 #[test]
-fn a_library_is_told_in_every_form() {
+fn library_in_every_format() {
     let (code, choice) = (code(), Choice { top: Some(3), ..Choice::default() });
     let report = report(&code, &choice);
     assert_snapshot!("library_text", text(&report, &Style::default()));
@@ -202,7 +202,7 @@ fn a_library_is_told_in_every_form() {
 }
 
 #[test]
-fn a_profile_says_what_was_executed() {
+fn profile_adds_executed_instructions() {
     let (code, choice) = (sampled(), Choice { sort: Sort::Samples, ..Choice::default() });
     assert_snapshot!("sampled_text", text(&report(&code, &choice), &Style::default()));
     let top = Choice { sort: Sort::Samples, top: Some(1), ..Choice::default() };
@@ -223,12 +223,12 @@ fn a_listing_shows_loops_samples_and_lines() {
 }
 
 #[test]
-fn several_files_stand_side_by_side() {
+fn several_files_share_one_table() {
     let mut code = code();
     let mut other = CodeFile {
         path: "/x/libarm.so".into(),
         machine: "AArch64".into(),
-        not_disassembled: "code for AArch64 is not disassembled, only that for x86-64 is".into(),
+        not_disassembled: "cannot disassemble AArch64 code; only x86-64 is supported".into(),
         ..CodeFile::default()
     };
     other.functions = vec![Function { address: 16, size: 8, ..Function::default() }];
@@ -249,7 +249,7 @@ fn names_are_escaped() {
 }
 
 #[test]
-fn functions_are_chosen_by_name_and_order() {
+fn functions_are_selected_and_sorted() {
     let check = |patterns: &[&str], sort: Sort, expected: &[usize]| {
         let patterns = patterns.iter().map(|&pattern| pattern.to_owned()).collect();
         let rows = choose(&sampled(), &Choice { patterns, sort, top: None });
@@ -265,7 +265,7 @@ fn functions_are_chosen_by_name_and_order() {
 }
 
 #[test]
-fn stars_stand_for_anything() {
+fn glob_patterns() {
     for (pattern, name, fits) in [
         ("*", "", true),
         ("*", "anything", true),

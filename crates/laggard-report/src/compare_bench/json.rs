@@ -1,4 +1,4 @@
-//! The comparison of two benches for programs.
+//! JSON of the comparison of two benchmark files.
 
 use super::{CompareBench, Given, lead};
 use crate::bench::json::{Pair, Range, pairs, word};
@@ -9,20 +9,20 @@ use serde::Serialize;
 
 #[derive(Serialize)]
 struct Shape<'a> {
-    /// Name and version of this shape.
+    /// Name and version of the schema.
     schema: &'static str,
-    /// The most important in one line.
+    /// The main result in one line.
     verdict: String,
     /// The reference.
     before: File<'a>,
     after: File<'a>,
-    /// What changes: the `ratio` to the reference side, or without one the `time`.
+    /// What is compared: the `ratio` to the reference side, or the `time` if there is none.
     by: &'static str,
-    /// How much slower a case may become; null, as `tripped`, without a gate.
+    /// Maximum slowdown of a case; null without a gate, as is `tripped`.
     limit: Option<f64>,
     tripped: Option<bool>,
     changes: Vec<Row<'a>>,
-    /// Cases by their labels.
+    /// Labels of cases.
     only_before: Vec<String>,
     only_after: Vec<String>,
 }
@@ -40,11 +40,11 @@ struct File<'a> {
 struct Row<'a> {
     name: &'a str,
     parameters: Vec<Pair<'a>>,
-    /// The side whose ratio to the first, or whose time, it is.
+    /// The compared side.
     side: &'a str,
     /// `slower`, `faster`, `same` (no detectable change) or `unknown` (too few rounds).
     verdict: &'static str,
-    /// Whether it trips the gate.
+    /// Whether the slowdown exceeds the limit.
     too_slow: Option<bool>,
     median_before_ns: f64,
     median_after_ns: f64,
@@ -52,14 +52,14 @@ struct Row<'a> {
     rounds_after: u64,
     ratio_before: Option<Range>,
     ratio_after: Option<Range>,
-    /// After over before.
+    /// Value after divided by value before.
     change: Option<Range>,
     p: f64,
-    /// Corrected over all changes. The verdict follows it.
+    /// p-value corrected for multiple comparisons; decides the verdict.
     adjusted_p: f64,
 }
 
-/// JSON of the schema `laggard.compare-bench/1`.
+/// JSON of schema `laggard.compare-bench/1`.
 pub fn json(report: &CompareBench) -> String {
     let only = |given: &Given, places: &[Place]| {
         given.cases(places).into_iter().map(words::label).collect()

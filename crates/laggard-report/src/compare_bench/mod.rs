@@ -1,7 +1,7 @@
-//! Two benches of the same cases: how the ratio of the sides changed from the first to the second.
+//! Comparison of two benchmark files with the same cases: changes in the ratio between the sides.
 //!
-//! Without a reference side in both there is no ratio, and the times themselves are compared. Files
-//! are called *before* and *after* here, since A and B are the sides in each.
+//! If the files have no common reference side, times are compared instead of ratios. The files are
+//! called *before* and *after* because A and B are the sides in each file.
 
 mod json;
 #[cfg(test)]
@@ -23,29 +23,29 @@ use laggard_core::model::timings::{Case, Timings};
 use laggard_core::stats::ratio::Interval;
 use laggard_core::stats::summary::Summary;
 
-/// What a comparison of benches is shown from.
+/// Input of the report.
 #[derive(Clone, Copy, Debug)]
 pub struct CompareBench<'a> {
-    /// The reference.
+    /// The reference file.
     pub before: Given<'a>,
-    /// The one asked about.
+    /// The file compared with the reference.
     pub after: Given<'a>,
-    /// How it changed.
+    /// The changes.
     pub comparison: &'a RunsComparison,
-    /// How much slower a case may become, where there is a gate: 0.05 is 5 %.
+    /// Maximum slowdown of a case, if there is a gate: 0.05 is 5 %.
     pub limit: Option<f64>,
-    /// Rows a table shows; None is all.
+    /// Maximum number of rows in a table; `None` for all.
     pub top: Option<usize>,
 }
 
-/// One of the two.
+/// One of the two files.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
-    /// The file, as the user named it.
+    /// Path as given by the user.
     pub path: &'a str,
-    /// The evidence.
+    /// The timings.
     pub timings: &'a Timings,
-    /// What was found in it: its own sides against each other.
+    /// Comparisons between the sides of this file.
     pub comparisons: &'a [CaseComparison],
 }
 
@@ -65,7 +65,7 @@ impl<'a> Given<'a> {
         self.timings.sides.get(of.side).map_or("", |side| side.name.as_str())
     }
 
-    /// The cases of places, each once.
+    /// The distinct cases of places.
     fn cases(&self, places: &[Place]) -> Vec<&'a Case> {
         let mut numbers: Vec<usize> = places.iter().map(|place| place.case).collect();
         numbers.dedup();
@@ -78,7 +78,7 @@ impl<'a> CompareBench<'a> {
         self.after.timings.cases.get(change.after.case)
     }
 
-    /// Whether times are compared, where there is no common reference.
+    /// Whether times are compared because there is no common reference side.
     fn is_by_time(&self) -> bool {
         self.comparison.changes.iter().any(|change| change.compared == Compared::Times)
     }
@@ -87,7 +87,7 @@ impl<'a> CompareBench<'a> {
         self.limit.is_some_and(|limit| trips(change, limit))
     }
 
-    /// Cases that trip the gate, by their labels.
+    /// Labels of cases that exceed the limit.
     fn too_much(&self) -> Vec<String> {
         let labels = Labels::of(&self.after.timings.cases);
         let too_much = self.comparison.changes.iter().filter(|change| self.is_too_much(change));
@@ -95,22 +95,22 @@ impl<'a> CompareBench<'a> {
     }
 }
 
-/// The comparison for a terminal.
+/// The comparison as terminal text.
 pub fn text(report: &CompareBench, style: &Style) -> String {
     document(report).text(style)
 }
 
-/// The same sections in Markdown.
+/// The comparison as Markdown.
 pub fn markdown(report: &CompareBench) -> String {
     document(report).markdown()
 }
 
-/// The same as sections of a page.
+/// The comparison as HTML sections.
 pub fn html(report: &CompareBench) -> String {
     document(report).html()
 }
 
-/// What a gate says about a run, in one line.
+/// The result of a gate in one line.
 pub fn gate_line(gate: &Gate, now: &Timings) -> String {
     let labels = Labels::of(&now.cases);
     let tripped: Vec<String> = gate
@@ -124,13 +124,17 @@ pub fn gate_line(gate: &Gate, now: &Timings) -> String {
 fn verdict_of_gate(limit: f64, tripped: &[String], of: usize) -> String {
     let limit = percent(limit);
     if tripped.is_empty() {
-        return format!("no case of {of} got slower by more than {limit} %");
+        let cases = plural(of as u64, "case");
+        return format!("no case became slower by more than {limit} % ({cases} compared)");
     }
     let names: Vec<&str> =
         tripped.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
     let names = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
-    let cases = plural(tripped.len() as u64, "case");
-    format!("{cases} of {of} got slower by more than {limit} %{names}")
+    let tripped = tripped.len();
+    format!(
+        "{tripped} of {} became slower by more than {limit} %{names}",
+        plural(of as u64, "case")
+    )
 }
 
 fn document(report: &CompareBench) -> Document {
@@ -138,8 +142,8 @@ fn document(report: &CompareBench) -> Document {
     document.lead(lead(report));
     document.heading("Changes");
     changes(report, &mut document);
-    only("Only before", &report.before, &report.comparison.only_before, &mut document);
-    only("Only after", &report.after, &report.comparison.only_after, &mut document);
+    only("Cases only in before", &report.before, &report.comparison.only_before, &mut document);
+    only("Cases only in after", &report.after, &report.comparison.only_after, &mut document);
     document.heading("Files");
     let about = |given: &Given| {
         let parts = [
@@ -153,8 +157,8 @@ fn document(report: &CompareBench) -> Document {
     document.facts([("before", about(&report.before)), ("after", about(&report.after))]);
     if report.is_by_time() {
         document.minor(
-            "times are compared as they are, since the files have no reference side in common: \
-             trust them only of the same machine in the same state",
+            "times are compared directly, because the files have no common reference side; this is \
+             valid only for the same machine in the same state",
         );
     }
     let of = report.comparison.changes.len();
@@ -169,22 +173,23 @@ fn document(report: &CompareBench) -> Document {
     document
 }
 
-/// The one line that counts.
+/// The main result in one line.
 fn lead(report: &CompareBench) -> String {
     let all = &report.comparison.changes[..];
     let sides = &report.after.timings.sides;
     let first = sides.first().map_or("", |side| side.name.as_str());
-    let against = if report.is_by_time() { String::new() } else { format!(" against {first}") };
+    let relative =
+        if report.is_by_time() { String::new() } else { format!(" relative to {first}") };
     if let [found] = all {
         let n = plural(found.n as u64, "round");
-        let who = if report.is_by_time() { "a call" } else { report.after.side(found.after) };
+        let who = if report.is_by_time() { "calls" } else { report.after.side(found.after) };
         return match (found.verdict, found.change) {
             (Verdict::Slower | Verdict::Faster, Some(of)) => {
                 let (size, word, range) = difference(of);
-                format!("{who} got {size} {word}{against} (95 % {range}, n = {n})")
+                format!("{who} became {size} {word}{relative} (95 % CI {range}, n = {n})")
             }
             (Verdict::NoDetectableDifference { within }, _) => {
-                format!("no change is detectable ({}, n = {n})", plus_minus(within))
+                format!("no detectable change ({}, n = {n})", plus_minus(within))
             }
             _ => format!("the files cannot be compared: too few rounds ({})", found.n),
         };
@@ -194,10 +199,10 @@ fn lead(report: &CompareBench) -> String {
     }
     let count = |of: &str| all.iter().filter(|found| word(found.verdict) == of).count();
     let parts: Vec<String> = [
-        ("slower", format!("got slower{against}")),
-        ("faster", format!("got faster{against}")),
-        ("same", "without a detectable change".to_owned()),
-        ("unknown", "with too few rounds to tell".to_owned()),
+        ("slower", format!("slower{relative}")),
+        ("faster", format!("faster{relative}")),
+        ("same", "with no detectable change".to_owned()),
+        ("unknown", "with too few rounds".to_owned()),
     ]
     .into_iter()
     .map(|(verdict, words)| (count(verdict), words))
@@ -210,13 +215,13 @@ fn lead(report: &CompareBench) -> String {
 fn changes(report: &CompareBench, document: &mut Document) {
     let all = &report.comparison.changes;
     if all.is_empty() {
-        document.line("no case is in both files");
+        document.line("no common cases");
         return;
     }
     let CompareBench { before, after, .. } = report;
     let labels = Labels::of(&after.timings.cases);
     let by_time = report.is_by_time();
-    // A side goes without saying where there is only one to tell about.
+    // The side column is needed only if several sides are compared.
     let has_sides = after.timings.sides.len() > if by_time { 1 } else { 2 };
     let medians = all.iter().flat_map(|of| [before.summary(of.before), after.summary(of.after)]);
     let unit = Quantity::Time.unit(medians.map(|of| of.median));
@@ -227,7 +232,7 @@ fn changes(report: &CompareBench, document: &mut Document) {
         column("before"),
         column("after"),
         Column::number("change", "%"),
-        Column::range("95 %", "%"),
+        Column::range("95 % CI", "%"),
         Column::range("rounds", "n, n"),
         Column::text("verdict"),
     ]);
@@ -242,7 +247,7 @@ fn changes(report: &CompareBench, document: &mut Document) {
             Verdict::Slower if report.is_too_much(found) => "slower, above the limit".to_owned(),
             Verdict::Slower => "slower".to_owned(),
             Verdict::Faster => "faster".to_owned(),
-            Verdict::NoDetectableDifference { .. } => "no change detectable".to_owned(),
+            Verdict::NoDetectableDifference { .. } => "no detectable change".to_owned(),
             Verdict::TooFew => "too few rounds".to_owned(),
         };
         table.push([
@@ -259,12 +264,12 @@ fn changes(report: &CompareBench, document: &mut Document) {
     document.table(table);
     more(all, report.top, document);
     if !labels.shared().is_empty() {
-        document.minor(format!("all with {}", labels.shared()));
+        document.minor(format!("all cases: {}", labels.shared()));
     }
     if !by_time {
         let first = after.timings.sides.first().map_or("", |side| side.name.as_str());
         document.minor(format!(
-            "ratio: time of a call over {first}'s, in the same file; change: of that ratio"
+            "ratio: time per call relative to {first} in the same file; change: of this ratio"
         ));
     }
 }
@@ -277,7 +282,7 @@ fn only(title: &str, given: &Given, places: &[Place], document: &mut Document) {
     document.heading(title);
     for case in cases {
         let label = words::label(case);
-        document.line(if label.is_empty() { "the case without a name" } else { &label });
+        document.line(if label.is_empty() { "(unnamed case)" } else { &label });
     }
 }
 
@@ -305,7 +310,7 @@ const COLUMNS: [&str; 21] = [
     "adjusted_p",
 ];
 
-/// All changes as CSV; cases that only one file has are rows too.
+/// All changes as CSV, including rows for cases that only one file has.
 pub fn csv(report: &CompareBench) -> String {
     let named = |case: &Case| {
         let parameters: Vec<String> =

@@ -1,4 +1,4 @@
-//! The same cases at two times, with a change that is known.
+//! Comparison of two benchmarks with known changes.
 
 use super::{CompareBench, Given, csv, gate_line, json, markdown, text};
 use crate::table::Style;
@@ -26,7 +26,7 @@ fn with(
 }
 
 #[test]
-fn every_form() {
+fn all_formats() {
     let (a, b) = (bench::three_cases(), bench::three_cases_later());
     let limit = Some(0.05);
     assert_snapshot!("text", with(&a, &b, limit, |all| text(all, &Style::default())));
@@ -36,7 +36,7 @@ fn every_form() {
 }
 
 #[test]
-fn times_are_compared_where_there_is_no_ratio() {
+fn times_are_compared_without_a_reference_side() {
     let mut later = bench::one_side();
     for batch in &mut later.cases[0].series[0].batches {
         batch.wall_ns = batch.wall_ns * 11 / 10;
@@ -46,24 +46,27 @@ fn times_are_compared_where_there_is_no_ratio() {
 }
 
 #[test]
-fn nothing_in_common_and_no_change() {
+fn no_common_cases_and_no_change() {
     let show = |all: &CompareBench| text(all, &Style::default());
     let shown = with(&bench::scan(), &bench::three_cases(), None, show);
     assert!(shown.starts_with("the files have no case in common"), "{shown}");
     let shown = with(&bench::two_sides(), &bench::two_sides(), Some(0.05), show);
-    assert!(shown.starts_with("no change is detectable"), "{shown}");
-    assert!(shown.contains("gate: no case of 1 got slower by more than 5.0 %"), "{shown}");
+    assert!(shown.starts_with("no detectable change"), "{shown}");
+    assert!(
+        shown.contains("gate: no case became slower by more than 5.0 % (1 case compared)"),
+        "{shown}"
+    );
 }
 
-/// A gate must hold back what got slower, whatever the machine, and nothing else.
+/// The gate must fail only for cases that became slower relative to the reference side.
 #[test]
-fn a_gate_goes_by_ratio() {
+fn the_gate_compares_ratios() {
     let (a, b) = (bench::three_cases(), bench::three_cases_later());
     let tripped = |limit: f64| gate(&a, &b, limit, 1).is_tripped();
     assert!(tripped(0.05) && !tripped(0.15));
-    assert!(!gate(&b, &a, 0.05, 1).is_tripped(), "faster is no failure");
+    assert!(!gate(&b, &a, 0.05, 1).is_tripped(), "faster does not fail");
     assert_eq!(
         gate_line(&gate(&a, &b, 0.05, 1), &b),
-        "1 case of 2 got slower by more than 5.0 %: broadcast_add"
+        "1 of 2 cases became slower by more than 5.0 %: broadcast_add"
     );
 }

@@ -1,4 +1,4 @@
-//! Two records of calls side by side. A is the reference; gaps are B minus A, ratios B over A.
+//! Report of a comparison of call traces. A is the reference; differences are B minus A, ratios B / A.
 
 #[cfg(test)]
 mod tests;
@@ -18,41 +18,41 @@ use laggard_core::calls::{self, Comparison, Finding, Measure, Tally};
 use laggard_core::model::profile;
 use serde::Serialize;
 
-/// What a comparison of calls is shown from.
+/// Input of the report.
 #[derive(Clone, Copy, Debug)]
 pub struct CompareCalls<'a> {
-    /// The reference.
+    /// The reference side.
     pub a: Given<'a>,
-    /// The one asked about.
+    /// The compared side.
     pub b: Given<'a>,
-    /// What they differ in.
+    /// The comparison.
     pub comparison: &'a Comparison,
-    /// Rows a table shows; None is all.
+    /// Maximum number of rows in a table; `None` for all.
     pub top: Option<usize>,
 }
 
 /// One side.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
-    /// The file, as the user named it.
+    /// Path as given by the user.
     pub path: &'a str,
-    /// What was run.
+    /// The traced program.
     pub about: &'a profile::About,
-    /// What of the file could not be read, a statement each.
+    /// Parts of the file that could not be read, one sentence each.
     pub losses: &'a [String],
 }
 
-/// The comparison for a terminal.
+/// The comparison as terminal text.
 pub fn text(report: &CompareCalls, style: &Style) -> String {
     document(report).text(style)
 }
 
-/// The same sections in Markdown.
+/// The comparison as Markdown.
 pub fn markdown(report: &CompareCalls) -> String {
     document(report).markdown()
 }
 
-/// The same as sections of a page.
+/// The comparison as HTML sections.
 pub fn html(report: &CompareCalls) -> String {
     document(report).html()
 }
@@ -60,10 +60,10 @@ pub fn html(report: &CompareCalls) -> String {
 fn document(report: &CompareCalls) -> Document {
     let mut document = Document::default();
     let comparison = report.comparison;
-    document.heading("Calls of A and B");
+    document.heading("Calls in A and B");
     let side = |given: &Given, side: &calls::Side| {
         let calls = format!(
-            "{}: {}, {} of {}",
+            "{}: {}, {} to {}",
             given.path,
             escape::fit(&command(&given.about.command), LONGEST_COMMAND),
             plural(side.whole.count, "call"),
@@ -78,41 +78,40 @@ fn document(report: &CompareCalls) -> Document {
     document.facts([
         ("A", side(&report.a, &comparison.a)),
         ("B", side(&report.b, &comparison.b)),
-        ("gap", verdict(comparison)),
+        ("difference", verdict(comparison)),
         ("compared", mixed(comparison)),
     ]);
     findings(report, &mut document);
-    only("Only A calls", report, &mut document, |row| row.b.is_none(), |row| row.a.as_ref());
-    only("Only B calls", report, &mut document, |row| row.a.is_none(), |row| row.b.as_ref());
+    only("Only called by A", report, &mut document, |row| row.b.is_none(), |row| row.a.as_ref());
+    only("Only called by B", report, &mut document, |row| row.a.is_none(), |row| row.b.as_ref());
     moved(report, &mut document);
     document.blank();
     let gap = match comparison.measure {
-        Measure::Time => "total of B minus total of A",
-        Measure::Instructions => "own instructions of B minus those of A",
-        Measure::Calls => "calls of B minus those of A",
+        Measure::Time => "total time, B minus A",
+        Measure::Instructions => "self instructions, B minus A",
+        Measure::Calls => "calls, B minus A",
     };
     document.minor(format!(
-        "gap: {gap}; ratio: B over A; one run a side, so neither has an interval: trace again to \
-         see what repeats"
+        "diff.: {gap}; ratio: B / A; one call trace per side, no confidence intervals: trace again \
+         to check that differences repeat"
     ));
     for (name, given) in [("A", &report.a), ("B", &report.b)] {
         for loss in given.losses {
-            document.notice(format!("warning: of {name}: {loss}"));
+            document.notice(format!("warning: {name}: {loss}"));
         }
     }
     document
 }
 
-/// How far B lags, in words.
+/// The overall difference in words.
 fn verdict(comparison: &Comparison) -> String {
     let gap = comparison.gap();
     if gap == 0 {
-        return "no gap".to_owned();
+        return "no difference".to_owned();
     }
     let times = |what: &str| {
         let ratio = comparison.ratio();
-        ratio
-            .map_or_else(String::new, |ratio| format!(", {} times {what} of A", significant(ratio)))
+        ratio.map_or_else(String::new, |ratio| format!(", {}x {what} of A", significant(ratio)))
     };
     let size = u64::try_from(gap.unsigned_abs()).unwrap_or(u64::MAX);
     let more = if gap > 0 { "more" } else { "fewer" };
@@ -130,22 +129,22 @@ fn verdict(comparison: &Comparison) -> String {
     }
 }
 
-/// That only calls can be compared, and why.
+/// Reason why only the number of calls is compared; empty otherwise.
 fn mixed(comparison: &Comparison) -> String {
     let words = |measure: Option<Measure>| match measure {
         Some(Measure::Time) => "times",
         Some(Measure::Instructions) => "instructions",
-        _ => "counts alone",
+        _ => "only counts",
     };
     if !comparison.is_mixed() {
         return String::new();
     }
     let (a, b) = (words(comparison.a.measure), words(comparison.b.measure));
-    format!("by calls only: A has {a}, B has {b}")
+    format!("number of calls only, because A has {a} and B has {b}")
 }
 
 fn findings(report: &CompareCalls, document: &mut Document) {
-    document.heading("Functions by gap");
+    document.heading("Functions by difference");
     let both: Vec<&Finding> =
         report.comparison.rows.iter().filter(|row| row.a.is_some() && row.b.is_some()).collect();
     let rows = kept(&both, report.top);
@@ -156,7 +155,7 @@ fn findings(report: &CompareCalls, document: &mut Document) {
     let by = report.comparison.measure;
     let single = if by == Measure::Time { "median" } else { "per call" };
     let mut table = Table::new([
-        Column::range("gap", ""),
+        Column::range("diff.", ""),
         Column::number("ratio", ""),
         Column::range("A", ""),
         Column::range("B", ""),
@@ -200,7 +199,7 @@ fn findings(report: &CompareCalls, document: &mut Document) {
         document.minor(format!("all in {library}"));
     }
     if has_equal {
-        document.minor("=: the medians lie in classes of durations that touch: no difference seen");
+        document.minor("=: no difference, the medians are in the same or adjacent buckets");
     }
 }
 
@@ -220,7 +219,7 @@ fn only(
     let rows = kept(&all, report.top);
     let found = || rows.iter().filter_map(|row| Some((row, tally(row)?)));
     let mut table = Table::new([
-        Column::range("gap", ""),
+        Column::range("diff.", ""),
         Column::number("calls", "n"),
         Column::range(if by == Measure::Time { "median" } else { "per call" }, ""),
         Column::text("library"),
@@ -244,7 +243,7 @@ fn moved(report: &CompareCalls, document: &mut Document) {
     if all.is_empty() {
         return;
     }
-    document.heading("Same name, other library");
+    document.heading("Same function in different libraries");
     let mut table = Table::new([Column::text("function"), Column::text("A"), Column::text("B")]);
     for row in kept(all, report.top) {
         table.push([row.function.clone(), row.a.join(", "), row.b.join(", ")]);
@@ -253,7 +252,7 @@ fn moved(report: &CompareCalls, document: &mut Document) {
     more(all, report.top, document);
 }
 
-/// What one call amounts to: its median time, or its own instructions in the mean.
+/// Median time per call, or mean self instructions per call.
 fn of_one(tally: &Tally, by: Measure) -> String {
     let shown = match by {
         Measure::Time => tally.median().map(|median| time(median.ns)),
@@ -266,7 +265,7 @@ fn of_one(tally: &Tally, by: Measure) -> String {
     shown.unwrap_or_default()
 }
 
-/// What a function amounts to, where calls do not say it already.
+/// Amount of a function; empty if calls are compared.
 fn amount(tally: &Tally, by: Measure) -> String {
     let number = tally.amount(by).filter(|_| by != Measure::Calls);
     number.map_or_else(String::new, |number| show(number.into(), by))
@@ -317,7 +316,7 @@ pub fn csv(report: &CompareCalls) -> String {
         "own_instructions_b",
     ];
     let by = report.comparison.measure;
-    // What was not measured on both sides is empty.
+    // Empty unless measured on both sides.
     let gap = |row: &Finding, of: Measure| match by == of {
         true => row.gap(by).to_string(),
         false => String::new(),
@@ -363,8 +362,8 @@ fn only_in(row: &Finding) -> Option<&'static str> {
     }
 }
 
-/// JSON of the schema `laggard.compare-calls/1`. Times are in nanoseconds. Ratios and the order are by
-/// `measure`, and gaps in what is not compared are null.
+/// JSON of schema `laggard.compare-calls/1`. Times are in nanoseconds. Ratios and order are by `measure`;
+/// differences of other measures are null.
 pub fn json(report: &CompareCalls) -> String {
     let comparison = report.comparison;
     let side = |given: &Given<'_>, side: &calls::Side| Side {
@@ -411,7 +410,7 @@ pub fn json(report: &CompareCalls) -> String {
     })
 }
 
-/// A side that calls nothing took no time.
+/// A side without calls counts as timed, with zero time.
 fn shape(tally: &Tally, side: &calls::Side) -> TallyShape {
     TallyShape::new(tally, &side.whole, side.measure.unwrap_or(Measure::Time))
 }
@@ -422,29 +421,29 @@ fn clamp(ns: i128) -> i64 {
 
 #[derive(Serialize)]
 struct Shape<'a> {
-    /// Name and version of this shape.
+    /// Name and version of the schema.
     schema: &'static str,
-    /// The reference.
+    /// The reference side.
     a: Side,
     b: Side,
     about_a: About<'a>,
     about_b: About<'a>,
     losses_a: &'a [String],
     losses_b: &'a [String],
-    /// What is compared: `time`, `instructions` or `calls`; of records that were measured in
-    /// different ways, `calls`.
+    /// What is compared: `time`, `instructions` or `calls`; `calls` if the sides have different
+    /// measures.
     measure: &'static str,
-    /// Self time of B minus that of A.
+    /// Self time, B minus A.
     gap_ns: Option<i64>,
-    /// Own instructions of B minus those of A.
+    /// Self instructions, B minus A.
     gap_instructions: Option<i64>,
-    /// Calls of B minus those of A, where only those are compared.
+    /// Calls, B minus A; null unless calls are compared.
     gap_calls: Option<i64>,
-    /// The same of B over A.
+    /// B divided by A.
     ratio: Option<f64>,
-    /// Functions in all.
+    /// Total number of functions.
     distinct: u64,
-    /// Largest gap first.
+    /// By decreasing difference.
     rows: Vec<Row>,
     same_name_other_library: Vec<Moved<'a>>,
 }
@@ -453,7 +452,7 @@ struct Shape<'a> {
 struct Side {
     file: String,
     functions: u64,
-    /// What was measured; null where nothing was called.
+    /// What was measured; null without calls.
     measure: Option<&'static str>,
     whole: TallyShape,
 }
@@ -462,16 +461,16 @@ struct Side {
 struct Row {
     function: String,
     library: String,
-    /// `A` or `B`; null when both call it.
+    /// `A` or `B`; null if both call it.
     only_in: Option<&'static str>,
-    /// Total time of B minus that of A.
+    /// Total time, B minus A.
     gap_ns: Option<i64>,
-    /// Own instructions of B minus those of A.
+    /// Self instructions, B minus A.
     gap_instructions: Option<i64>,
     ratio: Option<f64>,
     count_ratio: Option<f64>,
     median_ratio: Option<f64>,
-    /// False when the medians lie in classes that touch.
+    /// False if the medians are in the same or adjacent buckets.
     medians_differ: Option<bool>,
     a: Option<TallyShape>,
     b: Option<TallyShape>,
@@ -480,7 +479,7 @@ struct Row {
 #[derive(Serialize)]
 struct Moved<'a> {
     function: &'a str,
-    /// Libraries that have it in A alone.
+    /// Libraries that contain it only in A.
     a: &'a [String],
     b: &'a [String],
 }

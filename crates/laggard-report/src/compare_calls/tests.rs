@@ -1,4 +1,4 @@
-//! The same program with two libraries for its products.
+//! Comparison of a program with two different BLAS libraries.
 
 use super::{CompareCalls, Given, csv, json, markdown, text};
 use crate::table::Style;
@@ -8,7 +8,7 @@ use laggard_core::model::calls::Calls;
 use laggard_samples::calls::{inside, products, products_elsewhere};
 
 #[test]
-fn every_form() {
+fn all_formats() {
     let (a, b) = (products(), products_elsewhere());
     let comparison = compare(&View::whole(&a), &View::whole(&b));
     let report = CompareCalls {
@@ -28,13 +28,13 @@ fn every_form() {
 }
 
 #[test]
-fn a_record_does_not_differ_from_itself() {
+fn identical_traces_have_no_difference() {
     let a = products();
     let comparison = compare(&View::whole(&a), &View::whole(&a));
     let given = Given { path: "a.lag", about: &a.profile.about, losses: &[] };
     let report = CompareCalls { a: given, b: given, comparison: &comparison, top: None };
     let text = text(&report, &Style::default());
-    assert!(text.contains("no gap") && !text.contains("Only"), "{text}");
+    assert!(text.contains("no difference") && !text.contains("Only"), "{text}");
 }
 
 fn with(a: &Calls, b: &Calls, show: impl Fn(&CompareCalls) -> String) -> String {
@@ -48,7 +48,7 @@ fn with(a: &Calls, b: &Calls, show: impl Fn(&CompareCalls) -> String) -> String 
 }
 
 #[test]
-fn instructions_are_compared_where_there_are_no_times() {
+fn instructions_are_compared_without_times() {
     let (a, b) = (inside(10_000), inside(20_000));
     assert_snapshot!("instructions_text", with(&a, &b, |all| text(all, &Style::default())));
     assert_snapshot!("instructions_json", with(&a, &b, json));
@@ -56,7 +56,7 @@ fn instructions_are_compared_where_there_are_no_times() {
 }
 
 #[test]
-fn what_was_measured_in_different_ways_is_compared_by_calls() {
+fn different_measures_are_compared_by_calls() {
     let (a, b) = (products(), inside(10_000));
     assert_snapshot!("mixed_text", with(&a, &b, |all| text(all, &Style::default())));
     assert_snapshot!("mixed_csv", with(&a, &b, csv));

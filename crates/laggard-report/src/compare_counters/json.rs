@@ -1,4 +1,4 @@
-//! The comparison of counters for programs.
+//! JSON of a comparison of counters.
 
 use super::{CompareCounters, Given, lead};
 use crate::bench::json::Range;
@@ -9,11 +9,11 @@ use serde::Serialize;
 
 #[derive(Serialize)]
 struct Shape<'a> {
-    /// Name and version of this shape.
+    /// Name and version of the schema.
     schema: &'static str,
-    /// The most important in one line.
+    /// The main result in one line.
     verdict: String,
-    /// The reference.
+    /// The reference side.
     a: File<'a>,
     b: File<'a>,
     counters: Vec<Row<Side>>,
@@ -33,12 +33,12 @@ struct File<'a> {
 struct Row<T> {
     name: String,
     unit: String,
-    /// Null when the side has none.
+    /// Null if the side does not have it.
     a: Option<T>,
     b: Option<T>,
-    /// B over A.
+    /// B divided by A.
     ratio: Option<f64>,
-    /// The range that holds the ratio with 95 % confidence; null without spreads.
+    /// 95 % confidence interval of the ratio; null without standard errors.
     interval: Option<Range>,
     /// B minus A.
     gap: Option<f64>,
@@ -51,7 +51,7 @@ struct Side {
     value: Option<f64>,
     /// `counted`, `not counted` or `not supported`.
     state: &'static str,
-    /// Share of time.
+    /// Share of time in which it was counted.
     counted: Option<f64>,
     spread: Option<f64>,
 }
@@ -63,7 +63,7 @@ impl From<&Counter> for Side {
     }
 }
 
-/// JSON of the schema `laggard.compare-counters/1`.
+/// JSON of schema `laggard.compare-counters/1`.
 pub fn json(report: &CompareCounters) -> String {
     let counters = report.comparison.counters.iter().filter_map(|row| {
         let either = row.a.as_ref().or(row.b.as_ref())?;

@@ -1,4 +1,4 @@
-//! Counters of two runs: what B counted beside what A did, and whether that is more than chance.
+//! Report of a comparison of performance counters.
 
 mod json;
 #[cfg(test)]
@@ -7,7 +7,7 @@ mod tests;
 pub use json::json;
 
 use crate::bench::words::{range, ratio};
-use crate::counters::{figure, figure_of, value};
+use crate::counters::{figure, figure_of, label, value};
 use crate::document::Document;
 use crate::number::plural;
 use crate::rows::{kept, more};
@@ -16,39 +16,39 @@ use laggard_core::compare::counters::{Compared, CountersComparison, RUNS_IF_NOT_
 use laggard_core::counters::Derived;
 use laggard_core::model::counters::{Counter, Counters};
 
-/// What a comparison of counters is shown from.
+/// Input of the report.
 #[derive(Clone, Copy, Debug)]
 pub struct CompareCounters<'a> {
-    /// The reference.
+    /// The reference side.
     pub a: Given<'a>,
-    /// The one asked about.
+    /// The compared side.
     pub b: Given<'a>,
-    /// How they differ: [`laggard_core::compare::counters::compare`].
+    /// Result of [`laggard_core::compare::counters::compare`].
     pub comparison: &'a CountersComparison,
-    /// Rows a table shows; None is all.
+    /// Maximum number of rows in a table; `None` for all.
     pub top: Option<usize>,
 }
 
-/// One of the two.
+/// One side.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
-    /// The file, as the user named it.
+    /// Path as given by the user.
     pub path: &'a str,
-    /// The evidence.
+    /// The counters.
     pub counters: &'a Counters,
 }
 
-/// The comparison for a terminal.
+/// The comparison as terminal text.
 pub fn text(report: &CompareCounters, style: &Style) -> String {
     document(report).text(style)
 }
 
-/// The same sections in Markdown.
+/// The comparison as Markdown.
 pub fn markdown(report: &CompareCounters) -> String {
     document(report).markdown()
 }
 
-/// The same as sections of a page.
+/// The comparison as HTML sections.
 pub fn html(report: &CompareCounters) -> String {
     document(report).html()
 }
@@ -58,7 +58,7 @@ fn document(report: &CompareCounters) -> Document {
     document.lead(lead(report));
     document.heading("Counters");
     counters(report, &mut document);
-    document.heading("What follows from them");
+    document.heading("Derived metrics");
     figures(report, &mut document);
     document.heading("Files");
     let about = |given: &Given| {
@@ -70,7 +70,8 @@ fn document(report: &CompareCounters) -> Document {
     document.facts([("A", about(&report.a)), ("B", about(&report.b))]);
     if is_guessed(report) {
         document.minor(format!(
-            "the files do not say how many runs their spreads are of: taken as {RUNS_IF_NOT_SAID}"
+            "the files do not contain the number of runs; confidence intervals assume \
+             {RUNS_IF_NOT_SAID}"
         ));
     }
     for (name, given) in [("A", &report.a), ("B", &report.b)] {
@@ -81,13 +82,13 @@ fn document(report: &CompareCounters) -> Document {
     document
 }
 
-/// Whether intervals rest on a number of runs that nobody said.
+/// Whether intervals use an assumed number of runs.
 fn is_guessed(report: &CompareCounters) -> bool {
-    let is_silent = [report.a, report.b].iter().any(|given| given.counters.runs.is_none());
-    is_silent && report.comparison.counters.iter().any(|row| row.interval.is_some())
+    let is_unknown = [report.a, report.b].iter().any(|given| given.counters.runs.is_none());
+    is_unknown && report.comparison.counters.iter().any(|row| row.interval.is_some())
 }
 
-/// The one line that counts.
+/// The main result in one line.
 fn lead(report: &CompareCounters) -> String {
     let all = &report.comparison.counters;
     let count = |word: &str| all.iter().filter(|row| row.verdict.word() == word).count();
@@ -95,7 +96,7 @@ fn lead(report: &CompareCounters) -> String {
         ("more", "more in"),
         ("less", "less in"),
         ("same", "no detectable difference in"),
-        ("single-sample", "no verdict, for want of repeated runs, in"),
+        ("single-sample", "no verdict without repeated runs in"),
     ]
     .into_iter()
     .map(|(word, words)| (count(word), words))
@@ -103,10 +104,10 @@ fn lead(report: &CompareCounters) -> String {
     .map(|(n, words)| format!("{words} {n}"))
     .collect();
     if parts.is_empty() {
-        return "the files have no counter in common that has a value in both".to_owned();
+        return "no counter has a value in both files".to_owned();
     }
     let compared = all.iter().filter(|row| row.verdict != Verdict::NotComparable).count();
-    format!("B against A in {}: {}", plural(compared as u64, "counter"), parts.join(", "))
+    format!("B compared with A ({}): {}", plural(compared as u64, "counter"), parts.join(", "))
 }
 
 fn counters(report: &CompareCounters, document: &mut Document) {
@@ -115,9 +116,9 @@ fn counters(report: &CompareCounters, document: &mut Document) {
         Column::text("event"),
         Column::number("A", ""),
         Column::number("B", ""),
-        Column::number("B over A", ""),
-        Column::range("95 %", ""),
-        Column::range("gap", ""),
+        Column::number("B / A", ""),
+        Column::range("95 % CI", ""),
+        Column::range("difference", ""),
         Column::text("verdict"),
     ]);
     for row in kept(all, report.top) {
@@ -137,20 +138,20 @@ fn counters(report: &CompareCounters, document: &mut Document) {
     more(all, report.top, document);
     if all.iter().any(|row| row.verdict == Verdict::SingleSample) {
         document.minor(
-            "one run tells nothing about the next: perf stat -r 10 gives the spread that a verdict \
-             needs",
+            "single runs have no verdict: use `perf stat -r 10` to measure the variation between \
+             runs",
         );
     }
 }
 
 fn figures(report: &CompareCounters, document: &mut Document) {
     let mut table = Table::new([
-        Column::text("figure"),
+        Column::text("metric"),
         Column::range("A", ""),
         Column::range("B", ""),
-        Column::number("B over A", ""),
-        Column::range("95 %", ""),
-        Column::range("gap", ""),
+        Column::number("B / A", ""),
+        Column::range("95 % CI", ""),
+        Column::range("difference", ""),
         Column::text("verdict"),
     ]);
     let mut missing: Vec<String> = vec![];
@@ -165,19 +166,23 @@ fn figures(report: &CompareCounters, document: &mut Document) {
             };
             missing.push(match (lacks(&row.a), lacks(&row.b)) {
                 (Some(a), Some(b)) if a == b => {
-                    format!("{}: not known, both lack {a}", either.name)
+                    format!("{}: not available, both sides lack {a}", label(either))
                 }
                 (a, b) => {
                     let sides = [("A", a), ("B", b)].into_iter();
                     let sides =
                         sides.filter_map(|(side, of)| Some(format!("{side} lacks {}", of?)));
-                    format!("{}: not known, {}", either.name, sides.collect::<Vec<_>>().join("; "))
+                    format!(
+                        "{}: not available, {}",
+                        label(either),
+                        sides.collect::<Vec<_>>().join("; ")
+                    )
                 }
             });
             continue;
         }
         table.push([
-            either.name.to_owned(),
+            label(either).to_owned(),
             of(&row.a),
             of(&row.b),
             row.ratio.map_or_else(String::new, ratio),
@@ -203,7 +208,7 @@ fn named(row: &Counter) -> String {
     }
 }
 
-/// A gap with its sign.
+/// A difference with its sign.
 fn signed(gap: f64, show: impl Fn(f64) -> String) -> String {
     let sign = match gap {
         _ if gap > 0.0 => "+",
@@ -217,7 +222,7 @@ fn verdict<T>(row: &Compared<T>, why: impl Fn(&T) -> &'static str) -> String {
     match row.verdict {
         Verdict::More => "more".to_owned(),
         Verdict::Less => "less".to_owned(),
-        // How large it may be yet stands beside it.
+        // The confidence interval is in another column.
         Verdict::NoDetectableDifference { .. } => "no difference".to_owned(),
         Verdict::SingleSample => "single sample".to_owned(),
         Verdict::NotComparable => match (&row.a, &row.b) {
@@ -246,7 +251,7 @@ const COLUMNS: [&str; 13] = [
     "verdict",
 ];
 
-/// All counters (`kind` is `counter`) and what follows from them (`derived`) as CSV.
+/// All counters (`kind` is `counter`) and derived metrics (`derived`) as CSV.
 pub fn csv(report: &CompareCounters) -> String {
     use crate::counters::number;
     fn numbers<T>(row: &Compared<T>, of: impl Fn(&T) -> [Option<f64>; 2]) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Two runs with a difference that is known.
+//! Comparison of counters with a known difference.
 
 use super::{CompareCounters, Given, csv, json, markdown, text};
 use crate::counters::tests::{row, sample};
@@ -17,7 +17,7 @@ fn shown(a: &Counters, b: &Counters) -> String {
     with(a, b, |all| text(all, &Style::default()))
 }
 
-/// A quarter more cycles for the same instructions, and an event of its own.
+/// A quarter more cycles for the same instructions, and an additional event.
 fn later() -> Counters {
     let mut later = sample();
     later.rows[1].reading = Reading::Value(8_000_000.0);
@@ -26,7 +26,7 @@ fn later() -> Counters {
 }
 
 #[test]
-fn every_form() {
+fn all_formats() {
     let (a, b) = (sample(), later());
     assert_snapshot!("text", shown(&a, &b));
     assert_snapshot!("markdown", with(&a, &b, markdown));
@@ -35,7 +35,7 @@ fn every_form() {
 }
 
 #[test]
-fn one_run_is_no_verdict() {
+fn single_runs_have_no_verdict() {
     let (mut a, mut b) = (sample(), later());
     for side in [&mut a, &mut b] {
         side.runs = None;
@@ -43,5 +43,5 @@ fn one_run_is_no_verdict() {
     }
     assert_snapshot!("single_text", shown(&a, &b));
     let other = Counters { rows: vec![row("page-faults", Some(7.0), "", 1.0)], ..sample() };
-    assert!(shown(&a, &other).starts_with("the files have no counter in common"));
+    assert!(shown(&a, &other).starts_with("no counter has a value in both files"));
 }

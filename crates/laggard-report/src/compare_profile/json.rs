@@ -1,7 +1,7 @@
 //! JSON of a comparison of profiles, schema `laggard.compare-profile/1`.
 //!
-//! Amounts are in `unit`, of a recording in the mean, or of a call. Rows are bounded by those asked
-//! for.
+//! Amounts are in `unit`, as means per recording or per call. Tables are limited to the requested number
+//! of rows.
 
 use super::tables::{aligned_word, only_word};
 use super::words::Words;
@@ -53,38 +53,38 @@ pub(super) fn json(report: &CompareProfile) -> String {
 
 #[derive(Serialize)]
 struct Shape<'a> {
-    /// Name and version of this shape.
+    /// Name and version of the schema.
     schema: &'static str,
-    /// The first line of the text.
+    /// The first line of the text report.
     verdict: String,
-    /// The reference.
+    /// The reference side.
     a: Side<'a>,
     b: Side<'a>,
-    /// What samples were narrowed to; empty when they were not.
+    /// Description of the filter; empty without a filter.
     narrowed: &'a str,
-    /// What amounts are scaled to: `time`, `weight`, `samples`, `share` or `call`.
+    /// Scale of amounts: `time`, `weight`, `samples`, `share` or `call`.
     scale: &'static str,
-    /// Calls in a recording of A and B, where amounts are of one.
+    /// Calls per recording of A and B, if amounts are per call.
     calls: Option<[f64; 2]>,
-    /// Of all amounts: `ns`, `bytes`, `count`, `samples` or `share` (from 0 to 1).
+    /// Unit of amounts: `ns`, `bytes`, `count`, `samples` or `share` (a fraction).
     unit: &'static str,
-    /// `recordings` where intervals are from how recordings differ, `sampling` where they know only
-    /// how many samples there are.
+    /// Source of intervals: `recordings` (variation between recordings) or `sampling` (sampling error
+    /// only).
     interval_from: &'static str,
     whole: Gap,
-    /// Rows in all.
+    /// Total number of rows.
     distinct_functions: u64,
     distinct_libraries: u64,
-    /// Largest gap of their own first.
+    /// Libraries by decreasing difference in self cost.
     libraries: Vec<Row<'a>>,
-    /// Functions, largest gap of self first.
+    /// Functions by decreasing difference in self cost.
     findings: Vec<Row<'a>>,
 }
 
 #[derive(Serialize)]
 struct Side<'a> {
     event: &'a str,
-    /// Functions it reaches.
+    /// Number of functions with samples.
     functions: u64,
     recordings: Vec<RecordingShape<'a>>,
 }
@@ -120,20 +120,20 @@ impl<'a> Side<'a> {
 #[derive(Serialize)]
 struct Row<'a> {
     name: &'a str,
-    /// Of a function; empty where there is none.
+    /// Library of a function; empty if it has none.
     library: &'a str,
-    /// `native`, `inlined`, `python`, `kernel`; null of a library.
+    /// `native`, `inlined`, `python`, `kernel`; null for libraries.
     kind: Option<&'static str>,
-    /// `A` or `B`; null when both reach it.
+    /// `A` or `B`; null if both sides have it.
     only_in: Option<&'static str>,
-    /// Where one side has it: how likely the other would show no sample of it by chance.
+    /// If only one side has it: probability that the other has no sample by chance.
     missed_by_chance: Option<f64>,
-    /// Why both sides' count as one: `name`, `library`, `file`, `clone`, `moved`.
+    /// Rule that matched the sides: `name`, `library`, `file`, `clone`, `moved`.
     aligned_by: Option<&'static str>,
-    /// What each side calls it.
+    /// Names on each side.
     names_a: Vec<NameShape<'a>>,
     names_b: Vec<NameShape<'a>>,
-    /// The other side's code for the same operation.
+    /// The other side's variant for another CPU.
     variant_of: Option<NameShape<'a>>,
     #[serde(rename = "self")]
     own: Gap,
@@ -189,20 +189,20 @@ struct Gap {
     b: f64,
     /// B minus A.
     gap: f64,
-    /// B over A; null when either has none.
+    /// B divided by A; null if either is 0.
     ratio: Option<f64>,
-    /// Of the gap of the wholes; null when there is none.
+    /// Share of the overall difference; null if that is 0.
     share_of_gap: Option<f64>,
-    /// Of the gap, with 95 % confidence; see `interval_from`.
+    /// 95 % confidence interval of the difference; see `interval_from`.
     interval: Option<[f64; 2]>,
-    /// Samples of all recordings.
+    /// Number of samples in all recordings.
     n_a: u64,
     n_b: u64,
-    /// Null of single recordings.
+    /// Null for single recordings.
     p: Option<f64>,
-    /// Corrected over all rows.
+    /// Corrected for multiple comparisons.
     adjusted_p: Option<f64>,
-    /// `slower`, `faster`, `same`, `too few samples`, `single sample`.
+    /// `slower`, `faster`, `not detectable`, `too few samples`, `single sample`.
     verdict: &'static str,
 }
 

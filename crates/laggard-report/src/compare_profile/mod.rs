@@ -1,4 +1,4 @@
-//! Profiles of two sides. A is the reference; gaps are B minus A, ratios B over A.
+//! Report of a comparison of profiles. A is the reference; differences are B minus A, ratios B / A.
 
 mod json;
 mod tables;
@@ -15,23 +15,23 @@ use laggard_core::compare::profile::{Finding, GapVerdict, ProfileComparison, Sca
 use laggard_core::model::profile::{About, Unit};
 use words::Words;
 
-/// Most of a name that stands in a sentence.
+/// Maximum width of a name in a sentence.
 const LONGEST_NAME: usize = 60;
 
-/// What a comparison of profiles is shown from.
+/// Input of the report.
 #[derive(Clone, Copy, Debug)]
 pub struct CompareProfile<'a> {
-    /// The reference.
+    /// The reference side.
     pub a: Given<'a>,
-    /// The one asked about.
+    /// The compared side.
     pub b: Given<'a>,
-    /// What they differ in.
+    /// The comparison.
     pub comparison: &'a ProfileComparison,
-    /// What samples were narrowed to, in words; empty when they were not.
+    /// Description of the filter; empty without a filter.
     pub narrowed: &'a str,
-    /// What to show of it.
+    /// Content of the report.
     pub shown: Shown,
-    /// Rows a table shows; None is all.
+    /// Maximum number of rows in a table; `None` for all.
     pub top: Option<usize>,
 }
 
@@ -40,26 +40,26 @@ pub struct CompareProfile<'a> {
 pub struct Given<'a> {
     /// Its recordings.
     pub recordings: &'a [Recording<'a>],
-    /// What their samples count.
+    /// Sampled event.
     pub event: &'a str,
-    /// What the weights of samples are.
+    /// Unit of sample weights.
     pub unit: Unit,
 }
 
 /// One recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Recording<'a> {
-    /// The file, as the user named it.
+    /// Path as given by the user.
     pub path: &'a str,
-    /// What was run.
+    /// The recorded program.
     pub about: &'a About,
-    /// What of the file could not be read, a statement each.
+    /// Parts of the file that could not be read, one sentence each.
     pub losses: &'a [String],
-    /// The share of its stacks that reach the program's first frame.
+    /// Share of complete stacks.
     pub whole_stacks: f64,
 }
 
-/// What to show of a comparison.
+/// Content of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// Everything.
@@ -68,31 +68,31 @@ pub enum Shown {
     Libraries,
     /// Functions of both sides and of one.
     Functions,
-    /// Functions that only A (0) or B (1) reaches.
+    /// Functions that only A (0) or only B (1) has.
     OnlyIn(usize),
 }
 
-/// The comparison for a terminal.
+/// The comparison as terminal text.
 pub fn text(report: &CompareProfile, style: &Style) -> String {
     document(report).text(style)
 }
 
-/// The same sections in Markdown.
+/// The comparison as Markdown.
 pub fn markdown(report: &CompareProfile) -> String {
     document(report).markdown()
 }
 
-/// The same as sections of a page.
+/// The comparison as HTML sections.
 pub fn html(report: &CompareProfile) -> String {
     document(report).html()
 }
 
-/// JSON of the schema `laggard.compare-profile/1`.
+/// JSON of schema `laggard.compare-profile/1`.
 pub fn json(report: &CompareProfile) -> String {
     json::json(report)
 }
 
-/// Functions as CSV, or libraries when those are asked for.
+/// Functions as CSV, or libraries if the report is about libraries.
 pub fn csv(report: &CompareProfile) -> String {
     tables::csv(report)
 }
@@ -107,7 +107,7 @@ fn document(report: &CompareProfile) -> Document {
     document.facts([
         ("A", side(report, 0)),
         ("B", side(report, 1)),
-        ("narrowed", report.narrowed.to_owned()),
+        ("filter", report.narrowed.to_owned()),
     ]);
     match report.shown {
         Shown::Whole => {
@@ -131,7 +131,7 @@ fn document(report: &CompareProfile) -> Document {
     for (name, given) in [("A", &report.a), ("B", &report.b)] {
         for recording in given.recordings {
             for loss in recording.losses {
-                document.notice(format!("warning: of {name}, {}: {loss}", recording.path));
+                document.notice(format!("warning: {name}, {}: {loss}", recording.path));
             }
         }
     }
@@ -141,9 +141,9 @@ fn document(report: &CompareProfile) -> Document {
     document
 }
 
-/// That callers are missing on one side more than on the other, so that totals mean little.
+/// Warning about different shares of truncated stacks, which make total times incomparable.
 fn cut_stacks(report: &CompareProfile) -> Option<String> {
-    /// Shares of whole stacks that are as good as equal.
+    /// Tolerated difference between the shares of complete stacks.
     const ALIKE: f64 = 0.1;
     let share = |given: &Given| {
         let all = given.recordings.iter().map(|recording| recording.whole_stacks);
@@ -152,67 +152,63 @@ fn cut_stacks(report: &CompareProfile) -> Option<String> {
     let (a, b) = (share(&report.a), share(&report.b));
     ((a - b).abs() > ALIKE).then(|| {
         format!(
-            "{} % of A's stacks reach the program's first frame, {} % of B's: time with callees is \
-             compared only where both do; self time is not touched by it",
+            "{} % of A's stacks and {} % of B's are complete: total times are too low where stacks \
+             are truncated; self times are not affected",
             percent(a),
             percent(b)
         )
     })
 }
 
-/// What a reader must know who reads no further.
+/// The main result in one sentence.
 fn verdict(report: &CompareProfile) -> String {
     let (whole, words) = (&report.comparison.whole, Words::of(report));
     let [a, b] = whole.amounts;
     if report.comparison.scale == Scale::Share {
         return format!(
-            "A and B by share of their own samples, since {}",
+            "A and B compared by share of samples{}: this does not show which side is slower",
             match report.a.event == report.b.event {
-                true if report.a.unit == Unit::Count => {
-                    "samples by themselves are no time: this does not say which is slower"
-                }
-                true => "that was asked for: this does not say which is slower",
-                false => "they count different things: this does not say which is slower",
+                true if report.a.unit == Unit::Count => ", because samples do not measure time",
+                true => "",
+                false => ", because they sampled different events",
             }
         );
     }
-    let against = format!("{} against {}", words.show(b), words.show(a));
+    let values = format!("{} vs {}", words.show(b), words.show(a));
     let what = words.what();
     let sure = match (whole.verdict, whole.interval) {
-        (GapVerdict::SingleSample, _) | (_, None) => {
-            "; single sample: one recording a side".to_owned()
-        }
+        (GapVerdict::SingleSample, _) | (_, None) => "; single recording, no verdict".to_owned(),
         (GapVerdict::NoDetectableDifference, Some(range)) => {
             let share = |value: f64| format!("{:+.1}", 100.0 * value / a);
             return format!(
-                "no detectable difference in {what}: {against} ({} to {} %, 95 %)",
+                "no detectable difference in {what}: {values} (95 % CI {} to {} %)",
                 share(range.low),
                 share(range.high)
             );
         }
         (_, Some(range)) => {
-            format!(" (95 %: {} to {})", words.signed(range.low), words.signed(range.high))
+            format!(" (95 % CI {} to {})", words.signed(range.low), words.signed(range.high))
         }
     };
     match whole.ratio() {
         _ if a == b => format!("B takes the same {what} as A: {}{sure}", words.show(b)),
         Some(ratio) => format!(
-            "B takes {}x the {what} of A: {against}, {} {}{sure}",
+            "B takes {}x the {what} of A: {values}, {} {}{sure}",
             significant(ratio),
             words.show((b - a).abs()),
             words.more(b - a)
         ),
-        None => format!("B and A take {what}: {against}{sure}"),
+        None => format!("{what} of B and A: {values}{sure}"),
     }
 }
 
-/// Where most of the gap is.
+/// The function with the largest difference.
 fn most(report: &CompareProfile) -> Option<String> {
     let comparison = report.comparison;
     let words = Words::of(report);
     let grows = comparison.whole.gap() >= 0.0;
     let pairs = tables::kernel_pairs(comparison);
-    // A kernel is seen against the one that it stands for.
+    // A CPU-specific variant is compared with its counterpart.
     let gap_of = |finding: &Finding| match pairs.iter().find(|pair| pair.has(finding)) {
         Some(pair) => pair.gap(),
         None => finding.own.gap(),
@@ -223,11 +219,11 @@ fn most(report: &CompareProfile) -> Option<String> {
         .iter()
         .filter(is_such)
         .max_by(|x, y| gap_of(x).abs().total_cmp(&gap_of(y).abs()))?;
-    let gap = words.signed(gap_of(found));
+    let (gap, cost) = (words.signed(gap_of(found)), words.cost());
     let name = |finding: &Finding| escape::fit(&comparison.function(finding).name, LONGEST_NAME);
     if let Some(pair) = pairs.iter().find(|pair| pair.has(found)) {
         return Some(format!(
-            "largest gap of self: {gap}, {} of B ({}) in place of {} of A ({})",
+            "largest difference in self {cost}: {gap}, {} in B ({}) instead of {} in A ({})",
             name(pair.b),
             words.show(pair.b.own.amounts[1]),
             name(pair.a),
@@ -237,14 +233,14 @@ fn most(report: &CompareProfile) -> Option<String> {
     let library = &comparison.function(found).library;
     let place = match library.is_empty() || library.starts_with('[') {
         true => String::new(),
-        false => format!(" of {library}"),
+        false => format!(" ({library})"),
     };
     let only = match found.only_in {
-        Some(0) => ", which only A reaches",
-        Some(_) => ", which only B reaches",
+        Some(0) => ", only in A",
+        Some(_) => ", only in B",
         None => "",
     };
-    Some(format!("largest gap of self: {gap} in {}{place}{only}", name(found)))
+    Some(format!("largest difference in self {cost}: {gap} in {}{place}{only}", name(found)))
 }
 
 fn side(report: &CompareProfile, side: usize) -> String {
@@ -253,7 +249,7 @@ fn side(report: &CompareProfile, side: usize) -> String {
     let samples: u64 = recorded.wholes.iter().map(|whole| whole.samples).sum();
     let first = given.recordings.first();
     let files = match given.recordings {
-        [] => "nothing".to_owned(),
+        [] => "no recordings".to_owned(),
         [one] => one.path.to_owned(),
         [first, .., last] => {
             let n = given.recordings.len() as u64;
@@ -275,18 +271,18 @@ fn side(report: &CompareProfile, side: usize) -> String {
 fn legend(report: &CompareProfile) -> String {
     let spread = match report.comparison.spread {
         Spread::Recordings => {
-            "±: 95 % over recordings; verdict: of rows with 0.5 % of all samples or more, corrected over \
-             them so that about 1 in 20 of those called different is not"
+            "±: half width of the 95 % CI over recordings; verdict: for rows with at least 0.5 % \
+             of all samples, with a false discovery rate of 5 %"
         }
         Spread::Sampling => {
-            "±: 95 %, of sampling only: another run may differ by more; for verdicts record each side \
-             several times, in turns, and give --a … --b …"
+            "±: half width of the 95 % CI of sampling only, without variation between runs; for \
+             verdicts record each side several times, interleaved, and use --a … --b …"
         }
     };
     let of = match report.comparison.scale {
-        Scale::Share => "; % of each side's own samples",
-        Scale::PerCall(_) => "; of one call",
+        Scale::Share => "; %: share of each side's samples",
+        Scale::PerCall(_) => "; per call",
         _ => "",
     };
-    format!("gap: B minus A; ratio: B over A{of}; {spread}")
+    format!("diff.: B minus A; ratio: B / A{of}; {spread}")
 }

@@ -13,7 +13,7 @@ use laggard_core::model::profile::FrameKind;
 use std::collections::BTreeMap;
 
 pub(super) fn libraries(report: &CompareProfile, document: &mut Document) {
-    document.heading("Libraries by gap of their own code");
+    document.heading(format!("Self {} by library", Words::of(report).cost()));
     let all = with_self(&report.comparison.libraries);
     gaps(
         report,
@@ -25,14 +25,14 @@ pub(super) fn libraries(report: &CompareProfile, document: &mut Document) {
     );
 }
 
-/// Those that were ever innermost.
+/// Findings with self samples.
 fn with_self(findings: &[Finding]) -> Vec<&Finding> {
     findings.iter().filter(|finding| finding.own.samples != [0, 0]).collect()
 }
 
-/// Functions by the gap of their self cost.
+/// Functions by difference in self cost.
 pub(super) fn own(report: &CompareProfile, document: &mut Document) {
-    document.heading("Functions by gap of self");
+    document.heading(format!("Self {} by function", Words::of(report).cost()));
     let all = with_self(&report.comparison.functions);
     gaps(
         report,
@@ -44,21 +44,22 @@ pub(super) fn own(report: &CompareProfile, document: &mut Document) {
     );
 }
 
-/// Functions by the gap of their total cost, which names callers. Of those that have the very same
-/// samples, as a chain of calls, one stands for all unless all are asked for.
+/// Functions by difference in total cost. Functions with identical samples, such as a chain of calls,
+/// are merged unless all rows are requested.
 pub(super) fn total(report: &CompareProfile, document: &mut Document) {
-    document.heading("Functions by gap of total, with what they call");
+    let cost = Words::of(report).cost();
+    document.heading(format!("Total {cost} by function (with callees)"));
     let mut all: Vec<&Finding> = vec![];
     let mut alike: BTreeMap<u32, u64> = BTreeMap::new();
     let is_python =
         |finding: &Finding| report.comparison.function(finding).kind == FrameKind::Python;
-    // What calls nothing is in the table of self.
+    // Functions without callees are in the self table.
     let callers = report.comparison.by_total().into_iter();
     for finding in callers.filter(|finding| finding.total.samples != finding.own.samples) {
         match all.last_mut() {
             Some(last) if report.top.is_some() && last.total.samples == finding.total.samples => {
                 let others = alike.remove(&last.number).unwrap_or(0) + 1;
-                // What people wrote in Python is what they look for.
+                // Prefer the Python function, which users know.
                 if is_python(finding) && !is_python(last) {
                     *last = finding;
                 }
@@ -76,13 +77,15 @@ pub(super) fn total(report: &CompareProfile, document: &mut Document) {
         |finding| {
             let (library, name) = function(report.comparison.function(finding));
             match alike.get(&finding.number) {
-                Some(others) => (library, format!("{name} (+{others} alike)")),
+                Some(others) => (library, format!("{name} (+{others} same)")),
                 None => (library, name),
             }
         },
     );
     if !alike.is_empty() {
-        document.minor("alike: with the very same samples, as who calls whom; --all lists them");
+        document.minor(
+            "same: functions with identical samples, such as a chain of calls; --all lists them",
+        );
     }
 }
 
@@ -96,7 +99,7 @@ fn gaps<'a>(
 ) {
     let rows = kept(all, report.top);
     if rows.is_empty() {
-        document.line("nothing");
+        document.line("no samples");
         return;
     }
     let words = Words::of(report);
@@ -106,7 +109,7 @@ fn gaps<'a>(
     });
     let unit = words.unit(amounts);
     let mut table = Table::new([
-        Column::number("gap", unit.name()),
+        Column::number("diff.", unit.name()),
         Column::number("±", unit.name()),
         Column::number("ratio", ""),
         Column::number("A", unit.name()),
@@ -155,12 +158,12 @@ fn verdict(report: &CompareProfile, finding: &Finding, gap: &Gap) -> &'static st
             _ => "only B",
         },
         (_, GapVerdict::TooFewSamples) => "",
-        (_, GapVerdict::NoDetectableDifference) => "not detectable",
+        (_, GapVerdict::NoDetectableDifference) => "no difference",
         _ => Words::of(report).more(gap.gap()),
     }
 }
 
-/// A function of A, and that of B which does the same for another processor.
+/// A function of A and its variant for another CPU in B.
 #[derive(Clone, Copy)]
 pub(super) struct KernelPair<'a> {
     pub(super) a: &'a Finding,
@@ -177,7 +180,7 @@ impl KernelPair<'_> {
     }
 }
 
-/// Functions that one side alone reaches and the other has another kernel for, largest gap first.
+/// Functions of one side with a variant for another CPU on the other side, by decreasing difference.
 pub(super) fn kernel_pairs(comparison: &ProfileComparison) -> Vec<KernelPair<'_>> {
     let only = |side: usize| comparison.functions.iter().filter(move |f| f.only_in == Some(side));
     let of_b: BTreeMap<u32, &Finding> = only(1).map(|finding| (finding.number, finding)).collect();
@@ -191,25 +194,25 @@ pub(super) fn kernel_pairs(comparison: &ProfileComparison) -> Vec<KernelPair<'_>
     pairs
 }
 
-/// The same as a table.
+/// Table of [`kernel_pairs`].
 pub(super) fn kernels(report: &CompareProfile, document: &mut Document) {
     let comparison = report.comparison;
     let pairs = kernel_pairs(comparison);
     if pairs.is_empty() {
         return;
     }
-    document.heading("Other code for the same operation");
+    document.heading("Variants for different CPUs");
     let rows = kept(&pairs, report.top);
     let unit = Words::of(report)
         .unit(rows.iter().flat_map(|pair| [pair.a.own.amounts[0], pair.b.own.amounts[1]]));
     let mut table = Table::new([
-        Column::number("gap", unit.name()),
+        Column::number("diff.", unit.name()),
         Column::number("ratio", ""),
         Column::number("A", unit.name()),
         Column::number("B", unit.name()),
         Column::range("samples", "n, n"),
-        Column::text("function of A"),
-        Column::text("function of B"),
+        Column::text("function in A"),
+        Column::text("function in B"),
     ]);
     for pair in rows {
         let KernelPair { a, b } = pair;
@@ -229,8 +232,8 @@ pub(super) fn kernels(report: &CompareProfile, document: &mut Document) {
     more(&pairs, report.top, document);
 }
 
-/// Functions that one side alone reaches. Those that the other may have too, with no sample in
-/// them, are only counted unless all are asked for.
+/// Functions that only one side has. Functions that the other side may have without a sample are only
+/// counted unless all rows are requested.
 pub(super) fn only_in(report: &CompareProfile, side: usize, document: &mut Document) {
     let name = ["A", "B"][side];
     let found = report.comparison.only_in(side);
@@ -238,7 +241,7 @@ pub(super) fn only_in(report: &CompareProfile, side: usize, document: &mut Docum
     if found.is_empty() {
         if is_asked {
             document.heading(format!("Only in {name}"));
-            document.line(format!("{name} reaches nothing that the other does not"));
+            document.line(format!("no function was sampled only in {name}"));
         }
         return;
     }
@@ -278,19 +281,19 @@ pub(super) fn only_in(report: &CompareProfile, side: usize, document: &mut Docum
     let unsure = found.len() - sure.len();
     if unsure > 0 {
         document.minor(format!(
-            "({} with so few samples that the other side may have {} too; --all lists them)",
+            "({} with too few samples to exclude chance; --all lists {})",
             plural(unsure as u64, "function"),
             if unsure == 1 { "it" } else { "them" }
         ));
     }
 }
 
-/// The name of a library, with that of B where it is another build.
+/// Name of a library, with B's name if it is another build.
 fn library(library: &Aligned) -> String {
     let [of_a, of_b] = &library.names;
     match (library.by, of_a.first(), of_b.first()) {
         (AlignedBy::Library, Some(a), Some(b)) => match (short(&a.name), short(&b.name)) {
-            (a, b) if a == b => format!("{a} (another build)"),
+            (a, b) if a == b => format!("{a} (different build)"),
             (a, b) => format!("{a} (B: {b})"),
         },
         _ => library.name.clone(),
@@ -306,13 +309,13 @@ fn function(function: &Aligned) -> (String, String) {
     (library, named(function))
 }
 
-/// The name of a function, with that of B where it is another.
+/// Name of a function, with B's name if it differs.
 fn named(aligned: &Aligned) -> String {
     let [of_a, of_b] = &aligned.names;
     let (Some(_), Some(b)) = (of_a.first(), of_b.first()) else { return aligned.name.clone() };
     let other = match aligned.by {
         AlignedBy::Moved => format!("in {}", b.library),
-        // Other builds are said once, in the table of libraries.
+        // The table of libraries shows different builds.
         AlignedBy::Name | AlignedBy::Library => return aligned.name.clone(),
         AlignedBy::File | AlignedBy::Clone => match of_b.iter().any(|b| b.name == aligned.name) {
             true => return aligned.name.clone(),
@@ -382,12 +385,12 @@ pub(super) fn csv(report: &CompareProfile) -> String {
     table.csv()
 }
 
-/// The side that alone has it.
+/// The only side that has it.
 pub(super) fn only_word(finding: &Finding) -> Option<&'static str> {
     finding.only_in.map(|side| ["A", "B"][side])
 }
 
-/// Why both sides have it; none when one does not.
+/// Rule that matched the sides; `None` if only one side has it.
 pub(super) fn aligned_word(aligned: &Aligned) -> Option<&'static str> {
     aligned.names.iter().all(|names| !names.is_empty()).then(|| aligned.by.word())
 }

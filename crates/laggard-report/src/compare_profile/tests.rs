@@ -1,4 +1,4 @@
-//! Sketched profiles: the same program with another OpenBLAS and a hostile name in it.
+//! Comparison of hand-written profiles with different OpenBLAS builds and a hostile name.
 
 use super::{CompareProfile, Given, Recording, Shown, csv, json, markdown, text};
 use crate::table::Style;
@@ -49,7 +49,7 @@ fn plain(report: &CompareProfile) -> String {
 }
 
 #[test]
-fn every_form() {
+fn all_formats() {
     let (a, b) = ([matrix_product()], [older_kernel(0)]);
     let sides: [&[Profile]; 2] = [&a, &b];
     assert_snapshot!("text", show(sides, None, Shown::Whole, plain));
@@ -102,7 +102,7 @@ fn several_recordings_have_verdicts() {
 }
 
 #[test]
-fn nothing_hostile_reaches_a_terminal() {
+fn hostile_names_are_escaped() {
     let (a, b) = ([matrix_product()], [older_kernel(0)]);
     for form in [plain, markdown as fn(&CompareProfile) -> String] {
         let shown = show([&a, &b], None, Shown::Whole, |report| {

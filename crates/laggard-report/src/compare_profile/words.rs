@@ -1,4 +1,4 @@
-//! What amounts of a comparison are called, and how they are written.
+//! Names and formatting of amounts.
 
 use super::CompareProfile;
 use crate::number::{self, Quantity, mean_count, with_sign};
@@ -6,7 +6,7 @@ use crate::profile::quantity;
 use laggard_core::compare::profile::Scale;
 use laggard_core::model::profile::Unit;
 
-/// How amounts of a comparison are written.
+/// Formatting of amounts.
 #[derive(Clone, Copy)]
 pub(super) struct Words<'a> {
     scale: Scale,
@@ -27,7 +27,7 @@ impl<'a> Words<'a> {
         Words { scale: report.comparison.scale, event: report.a.event, unit: report.a.unit }
     }
 
-    /// What is compared: `CPU time`, `cycles`, `samples`.
+    /// The compared quantity: `CPU time`, `cycles`, `samples`.
     pub(super) fn what(&self) -> String {
         let event = match self.event {
             "task-clock" | "cpu-clock" => "CPU time",
@@ -42,7 +42,15 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// One amount with its unit.
+    /// Generic name of the quantity after `self` and `total`: `time` or `cost`.
+    pub(super) fn cost(&self) -> &'static str {
+        match (self.unit, self.scale) {
+            (Unit::Nanos, Scale::Time | Scale::Weight | Scale::PerCall(_)) => "time",
+            _ => "cost",
+        }
+    }
+
+    /// An amount with its unit.
     pub(super) fn show(&self, amount: f64) -> String {
         match self.scale {
             Scale::Share => format!("{:.1} %", 100.0 * amount),
@@ -51,12 +59,12 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The same with its sign.
+    /// An amount with its sign and unit.
     pub(super) fn signed(&self, amount: f64) -> String {
         with_sign(amount, self.show(amount))
     }
 
-    /// In words, what a gap means.
+    /// Direction of a difference.
     pub(super) fn more(&self, gap: f64) -> &'static str {
         match (self.unit, gap > 0.0) {
             (Unit::Nanos, true) if self.scale != Scale::Samples => "slower",
@@ -66,7 +74,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The unit for a column of these.
+    /// Unit for a column of these amounts.
     pub(super) fn unit(&self, amounts: impl IntoIterator<Item = f64>) -> ColumnUnit {
         match self.scale {
             Scale::Share => ColumnUnit::Percent,
@@ -75,7 +83,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// As names of fields in CSV end: the unit of the numbers as they are.
+    /// Suffix of CSV columns: the unit of raw numbers.
     pub(super) fn field(&self) -> &'static str {
         match self.scale {
             Scale::Share => "share",

@@ -1,4 +1,4 @@
-//! A comparison of traces for a spreadsheet. Times are in nanoseconds, names as the traces have them.
+//! CSV of a trace comparison. Times are in nanoseconds; names are unchanged from the traces.
 
 use super::order::side_word;
 use super::{CompareTrace, Shown};
@@ -7,7 +7,7 @@ use crate::table::{Column, Table};
 use laggard_core::compare::trace::found::{Finding, KernelUse, Spread};
 use laggard_core::trace::By;
 
-/// Columns of a finding, behind what it is of.
+/// Columns of a finding, after its key columns.
 const FINDING: [&str; 37] = [
     "name",
     "class",
@@ -74,7 +74,7 @@ fn layers(report: &CompareTrace) -> String {
     table.csv()
 }
 
-/// Sequences of kernels are joined by `;`, as stacks are elsewhere.
+/// Kernels of a sequence are joined by `;`, as frames are in collapsed stacks.
 fn fusions(report: &CompareTrace) -> String {
     let columns = [
         "fused_by",
@@ -151,7 +151,7 @@ fn finding(row: &Finding) -> Vec<String> {
     .concat()
 }
 
-/// A number; empty where it is none.
+/// Formats a number; empty if it is not finite.
 fn number(value: f64) -> String {
     if value.is_finite() { value.to_string() } else { String::new() }
 }

@@ -1,8 +1,8 @@
-//! JSON of a comparison of traces, schema `laggard.compare-trace/1`.
+//! JSON of a trace comparison, schema `laggard.compare-trace/1`.
 //!
-//! Times are in nanoseconds, shares from 0 to 1, names as the traces have them; what is not known,
-//! or no number, is null. Rows of each table among `findings` are bounded when that was asked for;
-//! all else is whole.
+//! Times are in nanoseconds and shares from 0 to 1; names are unchanged from the traces. Unknown
+//! and non-finite values are null. The requested number of rows limits each table in `findings`;
+//! other lists are complete. A step (`lap` in keys) is the unit of work that a trace repeats.
 
 use super::order::side_word;
 use super::words::verdict;
@@ -58,42 +58,42 @@ pub(super) fn json(report: &CompareTrace) -> String {
 
 #[derive(Serialize)]
 struct Shape<'a> {
-    /// Name and version of this shape.
+    /// Schema name and version.
     schema: &'static str,
-    /// The first line of the text.
+    /// The first line of the text report.
     verdict: String,
     /// The reference.
     a: Side<'a>,
     b: Side<'a>,
-    /// The phase that device work is narrowed to; null for all.
+    /// The selected phase; null for all phases.
     phase: Option<&'a str>,
-    /// Device time of one lap.
+    /// Device time per step.
     whole: Row<'a>,
-    /// The same cut by what the device does.
+    /// Device time per step by activity and cause of idle time.
     time: Vec<Row<'a>>,
-    /// Rows of all tables, shown or not.
+    /// Number of rows of all tables before truncation.
     distinct_findings: u64,
-    /// The rows of all tables, or of the one asked for; by table, the largest gap first.
+    /// Rows of all tables, or of the selected table; by table, the largest difference first.
     findings: Vec<Tabled<'a>>,
-    /// What the host does for one lap.
+    /// Metrics of the host per step.
     host: Vec<Host<'a>>,
     layers: Layers<'a>,
-    /// Kernels in order, side by side.
+    /// Aligned kernels, in order.
     aligned: Vec<Segment<'a>>,
-    /// Sequences of one side that are fewer kernels on the other.
+    /// Kernel sequences that one side fuses.
     fusions: Vec<Fusion<'a>>,
-    /// Launches by coarse type.
+    /// Launches by kernel type.
     types: Vec<TypeCount<'a>>,
-    /// As those of `laggard.why/1`; none where there is no lag.
+    /// Same shape as in `laggard.why/1`; empty without a lag.
     culprits: Vec<culprits::Shape<'a>>,
-    /// The share of the lag that no culprit explains; null where there is none to explain.
+    /// Share of the lag that no culprit explains; null without a lag.
     not_explained: Option<f64>,
-    /// What B saves elsewhere in one lap.
+    /// Time per step that B saves elsewhere.
     saved_ns: f64,
-    /// What would have helped to explain it.
+    /// How to collect evidence that is missing.
     missing: Vec<&'static str>,
     warnings: Vec<Warning<'a>>,
-    /// Ranks of both sides; none where a side is a single trace.
+    /// Ranks of both sides; empty if both sides are single traces.
     ranks: Vec<Rank<'a>>,
 }
 
@@ -120,16 +120,17 @@ struct Side<'a> {
     traces: Vec<Trace<'a>>,
     /// `step`, `iteration`, `forward pass`, `graph replay`, `cycle`, `whole trace`.
     marker: &'static str,
-    /// Laps that count.
+    /// Measured steps.
     laps: u64,
-    /// The same by kind, where there are kinds.
+    /// Measured steps by kind, if steps have kinds.
     kinds: Vec<LapKind<'a>>,
-    /// Laps that do not count.
+    /// Excluded steps at the start.
     warm_up: u64,
+    /// Excluded steps that were recorded only in part.
     partial: u64,
-    /// Device work outside of laps.
+    /// Device operations outside steps.
     outside: CountTime,
-    /// From the first to the last device work.
+    /// From the first start to the last end of device operations.
     span_ns: i64,
     /// `transformer`, `state-space`, `hybrid`, `unknown`.
     architecture: &'static str,
@@ -147,7 +148,7 @@ struct CountTime {
     time_ns: i64,
 }
 
-/// As `about` and `totals` of `laggard.report.trace/1`, in short.
+/// An excerpt of `about` and `totals` of `laggard.report.trace/1`.
 #[derive(Serialize)]
 struct Trace<'a> {
     file: &'a str,
@@ -159,7 +160,7 @@ struct Trace<'a> {
 
 #[derive(Serialize)]
 struct Gpu<'a> {
-    /// Empty where unknown.
+    /// Empty if unknown.
     name: &'a str,
     count: u64,
 }
@@ -209,47 +210,48 @@ impl<'a> From<&'a TraceFacts> for Trace<'a> {
 /// A row of a table.
 #[derive(Serialize)]
 struct Tabled<'a> {
-    /// What the table is by: `class`, `phase`, `shape`, `kernel`, …
+    /// The key of the table: `class`, `phase`, `shape`, `kernel`, …
     by: &'static str,
     #[serde(flatten)]
     row: Row<'a>,
 }
 
-/// One thing on both sides.
+/// One row with both sides.
 #[derive(Serialize)]
 struct Row<'a> {
     name: &'a str,
-    /// Empty where it has none.
+    /// Empty if it has none.
     class: &'a str,
     a: Spent,
     b: Spent,
-    /// What B spends more in one lap.
+    /// Difference per step, B minus A.
     gap_ns: f64,
-    /// The range of that with 95 % confidence; null where there are too few samples.
+    /// 95 % CI of the difference; null if there are too few samples.
     gap_range: Option<[f64; 2]>,
-    /// B over A, of one lap; null where either is nothing.
+    /// B over A per step; null if either is zero.
     ratio: Option<f64>,
     ratio_range: Option<Range>,
-    /// What B spends more in all.
+    /// Difference of the total times, B minus A.
     total_gap_ns: i64,
-    /// Of the whole gap, signed.
+    /// Signed share of the whole difference.
     share: f64,
     /// `slower`, `faster`, `no detectable difference`, `single sample`, `only in A`, `only in B`.
     verdict: &'static str,
-    /// The largest difference that is left open, as a share of A; null where one was detected.
+    /// The largest difference that is not excluded, as a share of A; null if a difference was
+    /// detected.
     within: Option<f64>,
-    /// Where ranges come from: `laps`, `within one step`, `none`.
+    /// Source of the confidence intervals: `laps`, `within one step`, `none`.
     spread: &'static str,
-    /// How likely so large a gap is by chance, corrected over the table; null without a range.
+    /// p-value of the difference, corrected over the table; null without a confidence interval.
     p: Option<f64>,
-    /// Those behind it, the longest first.
+    /// Kernels of the row, most time first.
     kernels: Both<Vec<KernelUse<'a>>>,
-    /// The CPU operator that launched most of it; empty where not known.
+    /// The CPU operator that launched most of the time; empty if unknown.
     ops: Both<&'a str>,
-    /// The Python line that did.
+    /// The Python line that launched most of the time; empty if unknown.
     lines: Both<&'a str>,
     flops_per_s: Both<Option<f64>>,
-    /// Share of the device's peak.
+    /// Share of the device's peak rate.
     peak_share: Both<Option<f64>>,
     /// Grid and block of most launches of a kernel.
     geometry: Both<&'a str>,
@@ -257,15 +259,17 @@ struct Row<'a> {
 
 #[derive(Serialize)]
 struct Spent {
-    /// Pieces and their time, in and outside of laps.
+    /// Device operations inside and outside steps.
     count: u64,
+    /// Time of all device operations.
     total_ns: i64,
-    /// Pieces and time of one lap.
+    /// Device operations per step.
     lap_count: f64,
+    /// Time per step.
     lap_ns: f64,
-    /// Of one piece.
+    /// Time per device operation.
     mean_ns: f64,
-    /// Laps, or within one lap pieces, that ranges come from.
+    /// Sample size of the confidence intervals: steps, or operations within one step.
     n: u64,
 }
 
@@ -343,7 +347,7 @@ struct Host<'a> {
     name: &'a str,
     /// `ns`, `count` or `share`.
     unit: &'static str,
-    /// Null where a trace does not say.
+    /// Null if the trace lacks the data.
     a: Option<f64>,
     b: Option<f64>,
     n: Both<u64>,
@@ -375,16 +379,16 @@ impl<'a> From<&'a found::HostFinding> for Host<'a> {
 
 #[derive(Serialize)]
 struct Layers<'a> {
-    /// How they were found, in words.
+    /// How layers were found.
     found_by: Both<String>,
     counts: Both<u64>,
-    /// In the order of the model.
+    /// In model order.
     rows: Vec<Layer<'a>>,
 }
 
 #[derive(Serialize)]
 struct Layer<'a> {
-    /// From 0; null where a side has no such layer.
+    /// Number from 0; null if a side lacks the layer.
     number: Both<Option<u32>>,
     #[serde(flatten)]
     row: Row<'a>,
@@ -403,14 +407,14 @@ fn layers(comparison: &TraceComparison) -> Layers<'_> {
     }
 }
 
-/// A stretch of kernels.
+/// A sequence of kernels.
 #[derive(Serialize)]
 struct Segment<'a> {
     /// `layer`, `outside of layers` or `lap`.
     place: &'a str,
-    /// How often it occurs in one lap.
+    /// Occurrences per step.
     repeats: Both<f64>,
-    /// How many occurrences have this very sequence.
+    /// Occurrences with exactly this sequence.
     typical: Both<Typical>,
     pairs: Vec<Pair<'a>>,
 }
@@ -426,10 +430,10 @@ struct Pair<'a> {
     /// `same kernel`, `other kernel`, `merged`, `split`, `only in A`, `only in B`.
     relation: &'static str,
     class: &'a str,
-    /// Which projection of a transformer it is; empty where not known.
+    /// Projection of a transformer; empty if unknown.
     projection: &'a str,
     kernels: Both<&'a [String]>,
-    /// Of one occurrence.
+    /// Mean time per occurrence.
     mean_ns: Both<f64>,
     n: Both<u64>,
 }
@@ -455,17 +459,18 @@ impl<'a> From<&'a found::Segment> for Segment<'a> {
 
 #[derive(Serialize)]
 struct Fusion<'a> {
-    /// The side that launches fewer: `A` or `B`.
+    /// The side that runs the fused kernels: `A` or `B`.
     fused_by: &'static str,
     fused: &'a [String],
     unfused: &'a [String],
     classes: Fused<&'a [String]>,
-    /// In one lap of the side that does not fuse.
+    /// Occurrences per step of the side that does not fuse.
     lap_count: f64,
+    /// Occurrences in the trace.
     seen: u64,
-    /// Of one occurrence.
+    /// Mean time per occurrence.
     mean_ns: Fused<f64>,
-    /// In one lap; negative when it costs.
+    /// Time saved per step; negative if fusing costs time.
     saved_ns: f64,
     confidence: f64,
     evidence: &'a str,
@@ -534,10 +539,10 @@ impl<'a> From<&'a found::Warning> for Warning<'a> {
 #[derive(Serialize)]
 struct Rank<'a> {
     rank: i64,
-    /// Empty where a side lacks the rank.
+    /// Empty if a side lacks the rank.
     files: Both<&'a str>,
     whole: Row<'a>,
-    /// The part of the time with the largest gap.
+    /// The row of `time` with the largest difference.
     largest: Option<Largest<'a>>,
 }
 

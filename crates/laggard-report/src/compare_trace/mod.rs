@@ -1,5 +1,7 @@
-//! Traces of two sides: which lags, why, and on which operations. A is the reference; gaps are B
-//! minus A and ratios B over A, of one lap: a step, an iteration, a replay.
+//! The report of a trace comparison: whether B is slower than A, why, and in which operations.
+//!
+//! A is the reference. Differences are B minus A and ratios are B over A, both per step. A step is
+//! the unit of work that a trace repeats: a profiler step, an iteration or a graph replay.
 
 mod csv;
 mod json;
@@ -16,20 +18,20 @@ use laggard_core::compare::trace::found::{Finding, TraceComparison, Verdict};
 use laggard_core::trace::By;
 use words::Lap;
 
-/// What a comparison of traces is shown from.
+/// Input of the report.
 #[derive(Clone, Copy, Debug)]
 pub struct CompareTrace<'a> {
-    /// What they differ in.
+    /// The comparison.
     pub comparison: &'a TraceComparison,
-    /// What to show of it.
+    /// The sections to show.
     pub shown: Shown,
-    /// Rows a table shows; None is all.
+    /// Maximum rows per table; `None` shows all.
     pub top: Option<usize>,
-    /// The phase that device work is narrowed to; empty when it is not.
+    /// The selected phase; empty for all phases.
     pub phase: &'a str,
 }
 
-/// What to show of a comparison.
+/// The sections to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shown {
     /// Everything.
@@ -37,16 +39,16 @@ pub enum Shown {
     Whole,
     /// Layers of the model.
     Layers,
-    /// What one side does with fewer kernels.
+    /// Kernel sequences that one side fuses.
     Fusion,
-    /// What is behind each class: kernels, operators, Python lines.
+    /// Kernels, operators and Python lines of each class.
     Stacks,
-    /// Device time by one thing.
+    /// Device time by one key.
     Table(By),
 }
 
 impl<'a> CompareTrace<'a> {
-    /// The rows of a table.
+    /// The rows of the table by `by`.
     fn rows(&self, by: By) -> &'a [Finding] {
         let table = self.comparison.tables.iter().find(|table| table.by == by);
         table.map_or(&[][..], |table| &table.rows)
@@ -61,17 +63,17 @@ impl<'a> CompareTrace<'a> {
     }
 }
 
-/// The comparison for a terminal.
+/// Formats the report as text for a terminal.
 pub fn text(report: &CompareTrace, style: &Style) -> String {
     document(report).text(style)
 }
 
-/// The same sections in Markdown.
+/// Formats the report as Markdown.
 pub fn markdown(report: &CompareTrace) -> String {
     document(report).markdown()
 }
 
-/// The same as sections of a page.
+/// Formats the report as sections of an HTML page.
 pub fn html(report: &CompareTrace) -> String {
     let section = |fill: fn(&CompareTrace, &mut Document)| {
         let mut document = Document::default();
@@ -81,20 +83,20 @@ pub fn html(report: &CompareTrace) -> String {
     let is_explained = report.shown == Shown::Whole && report.lags();
     let why = match is_explained {
         true => {
-            let lap = Lap::common(report.comparison).with_article();
-            culprits::html(&report.comparison.judgement, &lap)
+            let lap = Lap::common(report.comparison).one;
+            culprits::html(&report.comparison.judgement, lap)
         }
         false => section(why),
     };
     section(head) + &why + &section(parts)
 }
 
-/// JSON of the schema `laggard.compare-trace/1`.
+/// Formats the report as JSON, schema `laggard.compare-trace/1`.
 pub fn json(report: &CompareTrace) -> String {
     json::json(report)
 }
 
-/// One table as CSV: the one asked for, layers, fusions, or else operations by class.
+/// Formats one table as CSV: the selected table, layers or fusions, else operations by class.
 pub fn csv(report: &CompareTrace) -> String {
     csv::csv(report)
 }
@@ -107,7 +109,7 @@ fn document(report: &CompareTrace) -> Document {
     document
 }
 
-/// The verdict, and what was compared.
+/// Adds the verdict and the sides.
 fn head(report: &CompareTrace, document: &mut Document) {
     let comparison = report.comparison;
     document.lead(words::verdict(report));
@@ -122,26 +124,26 @@ fn head(report: &CompareTrace, document: &mut Document) {
     ]);
 }
 
-/// The culprits of a lag.
+/// Adds the culprits of the lag.
 fn why(report: &CompareTrace, document: &mut Document) {
     if report.shown != Shown::Whole {
         return;
     }
     let comparison = report.comparison;
     if report.lags() {
-        let lap = Lap::common(comparison).with_article();
-        culprits::section(&comparison.judgement, &lap, document);
+        let lap = Lap::common(comparison).one;
+        culprits::section(&comparison.judgement, lap, document);
         return;
     }
     document.heading("Why");
     document.line(match comparison.whole.verdict {
-        Verdict::Faster => "nothing to explain: B does not lag",
-        Verdict::NoDetectableDifference(_) => "nothing to explain: no lag is detectable",
-        _ => "nothing to explain: no lag was found",
+        Verdict::Faster => "nothing to explain: B is not slower",
+        Verdict::NoDetectableDifference(_) => "nothing to explain: no detectable difference",
+        _ => "nothing to explain: no lag found",
     });
 }
 
-/// Tables, what they mean, and what a reader must know.
+/// Adds the tables, their legend and the warnings.
 fn parts(report: &CompareTrace, document: &mut Document) {
     match report.shown {
         Shown::Whole => {

@@ -1,4 +1,4 @@
-//! What depends on the order of kernels: layers, kernels side by side, fusion.
+//! Sections that depend on the order of kernels: layers, aligned kernels and fusion.
 
 use super::tables::{findings, pair, signed_in, unit};
 use super::words::{Lap, signed, time};
@@ -11,7 +11,7 @@ use laggard_core::compare::trace::found::{
     Architecture, Finding, Fusion, KernelPair, LayerRow, Layers, Relation, Segment, Side, Verdict,
 };
 
-/// How layers were found, and those that differ; all of them when they are asked for.
+/// Adds how layers were found and the layers that differ, or all layers if requested.
 pub(super) fn layers(report: &CompareTrace, document: &mut Document) {
     let layers = &report.comparison.layers;
     let is_asked = report.shown == Shown::Layers;
@@ -34,7 +34,7 @@ pub(super) fn layers(report: &CompareTrace, document: &mut Document) {
         rows.sort_by(|(_, x), (_, y)| y.gap_ns.middle.abs().total_cmp(&x.gap_ns.middle.abs()));
     }
     match rows.is_empty() {
-        true => document.line("no layer differs detectably"),
+        true => document.line("no detectable difference in any layer"),
         false => findings(report, &rows, report.top, "layer", document),
     }
 }
@@ -47,9 +47,9 @@ fn how_found(layers: &Layers, sides: &[Side; 2]) -> String {
         };
         let found = match layers.counts[side] {
             0 => "none found".to_owned(),
-            n => format!("{}, found by {}", count(n), layers.found_by[side].words()),
+            n => format!("{} found by {}", plural(n, "layer"), layers.found_by[side].words()),
         };
-        format!("{} {found}{model}", ["A", "B"][side])
+        format!("{}: {found}{model}", ["A", "B"][side])
     };
     format!("{}; {}", side(0), side(1))
 }
@@ -58,7 +58,7 @@ fn differs(finding: &Finding) -> bool {
     !matches!(finding.verdict, Verdict::NoDetectableDifference(_) | Verdict::SingleSample)
 }
 
-/// The name of a layer, with its number on B where that is another.
+/// The name of a layer, with its number in B if that differs.
 fn layer_name(row: &LayerRow) -> String {
     match row.numbers {
         [Some(a), Some(b)] if a != b => format!("{} (B: layer {b})", row.finding.name),
@@ -66,7 +66,7 @@ fn layer_name(row: &LayerRow) -> String {
     }
 }
 
-/// Kernels of a layer or a lap, side by side.
+/// Adds the aligned kernels of a layer or a step.
 pub(super) fn aligned(report: &CompareTrace, document: &mut Document) {
     let segments = || report.comparison.aligned.iter().filter(|segment| !segment.pairs.is_empty());
     if segments().next().is_none() {
@@ -82,19 +82,19 @@ pub(super) fn aligned(report: &CompareTrace, document: &mut Document) {
     }
 }
 
-/// `layer: 32 times in a step of A, 32 of B; this sequence in 31 of 32 and 32 of 32`.
+/// `layer: 32 times per step in A, 32 times in B; exactly this sequence in 31 of 32 and 32 of 32`.
 fn place(report: &CompareTrace, segment: &Segment) -> String {
-    let lap = Lap::common(report.comparison).with_article();
+    let lap = Lap::common(report.comparison).one;
     let [a, b] = segment.repeats.map(|n| match mean_count(n).as_str() {
         "1" => "once".to_owned(),
         n => format!("{n} times"),
     });
     let typical = segment.typical.map(|(same, all)| format!("{} of {}", count(same), count(all)));
     let [of_a, of_b] = typical;
+    let place = if segment.place == "lap" { lap } else { &segment.place };
     format!(
-        "{}: {a} in {lap} of A, {b} of B; exactly this sequence in {of_a} and {of_b}; times are \
-         of one occurrence",
-        segment.place
+        "{place}: {a} per {lap} in A, {b} in B; exactly this sequence in {of_a} and {of_b}; times \
+         are per occurrence"
     )
 }
 
@@ -106,13 +106,13 @@ fn pairs(report: &CompareTrace, segment: &Segment, document: &mut Document) {
         Column::number("#", ""),
         Column::text("operation"),
         Column::text("relation").may_go(),
-        Column::number("gap", unit.name),
+        Column::number("diff.", unit.name),
         Column::number("ratio", ""),
         Column::number("A", unit.name),
         Column::number("B", unit.name),
-        Column::range("pieces", "n, n").may_go(),
-        Column::text("kernel of A"),
-        Column::text("kernel of B"),
+        Column::range("samples", "n, n").may_go(),
+        Column::text("kernel in A"),
+        Column::text("kernel in B"),
     ]);
     for (at, kernels) in rows() {
         let [a, b] = kernels.mean_ns;
@@ -121,8 +121,7 @@ fn pairs(report: &CompareTrace, segment: &Segment, document: &mut Document) {
             if is_there(side) { unit.number(kernels.mean_ns[side]) } else { String::new() }
         };
         let names = |side: usize| kernels.kernels[side].join(" + ");
-        let of_b =
-            if kernels.relation == Relation::Same { "the same".to_owned() } else { names(1) };
+        let of_b = if kernels.relation == Relation::Same { "same".to_owned() } else { names(1) };
         table.push([
             (at + 1).to_string(),
             operation(kernels),
@@ -144,7 +143,8 @@ fn pairs(report: &CompareTrace, segment: &Segment, document: &mut Document) {
     hidden((segment.pairs.len() - shown.len()) as u64, document);
 }
 
-/// Where pairs stand whose time differs most, in order; of equal ones those of other kernels.
+/// Indexes of the pairs with the largest differences, in sequence order. Ties prefer pairs of
+/// different kernels.
 fn most_different(segment: &Segment, top: Option<usize>) -> Vec<usize> {
     let mut places: Vec<usize> = (0..segment.pairs.len()).collect();
     places.sort_by(|&x, &y| {
@@ -168,14 +168,14 @@ fn operation(pair: &KernelPair) -> String {
     }
 }
 
-/// What one side does with fewer kernels; one by one when that is asked for.
+/// Adds the kernel sequences that one side fuses, with details if requested.
 pub(super) fn fusions(report: &CompareTrace, document: &mut Document) {
     let all = &report.comparison.fusions;
     let is_asked = report.shown == Shown::Fusion;
     if all.is_empty() {
         if is_asked {
             document.heading("Fusion");
-            document.line("no sequence of one side is fewer kernels on the other");
+            document.line("no fused kernel sequences found");
         }
         return;
     }
@@ -184,15 +184,15 @@ pub(super) fn fusions(report: &CompareTrace, document: &mut Document) {
     let saved = unit(rows.iter().map(|row| row.saved_ns));
     let mean = unit(rows.iter().flat_map(|row| row.mean_ns));
     let mut table = Table::new([
-        Column::number("saves", saved.name),
+        Column::number("saved", saved.name),
         Column::number("fused", mean.name),
-        Column::number("not", mean.name),
+        Column::number("unfused", mean.name),
         Column::number("count", "n"),
         Column::number("seen", "n"),
-        Column::number("sure", "%").may_go(),
+        Column::number("conf.", "%").may_go(),
         Column::text("by"),
-        Column::text("fused kernel"),
-        Column::text("kernels that are not"),
+        Column::text("fused kernels"),
+        Column::text("unfused kernels"),
     ]);
     for row in rows {
         table.push([
@@ -210,7 +210,10 @@ pub(super) fn fusions(report: &CompareTrace, document: &mut Document) {
     document.table(table);
     more(all, report.top, document);
     let lap = Lap::common(report.comparison);
-    document.minor(format!("saves: in one {}; fused, not: one occurrence", lap.one));
+    document.minor(format!(
+        "saved: per {}; fused, unfused: per occurrence; conf.: confidence",
+        lap.one
+    ));
     if is_asked {
         document.blank();
         for row in rows {
@@ -219,17 +222,17 @@ pub(super) fn fusions(report: &CompareTrace, document: &mut Document) {
     }
 }
 
-/// The side that launches fewer.
+/// The side that runs the fused kernels.
 pub(super) fn side_word(fusion: &Fusion) -> &'static str {
     if fusion.fused_by == 0 { "A" } else { "B" }
 }
 
 fn fusion_title(report: &CompareTrace, row: &Fusion) -> String {
-    let lap = Lap::common(report.comparison).with_article();
+    let lap = Lap::common(report.comparison).one;
     let (word, ns) =
         if row.saved_ns < 0.0 { ("costs", -row.saved_ns) } else { ("saves", row.saved_ns) };
     format!(
-        "{} has {} for {}: {word} {} {lap}",
+        "{} runs {} instead of {}: {word} {} per {lap}",
         side_word(row),
         plural(row.fused.len() as u64, "kernel"),
         count(row.unfused.len() as u64),
@@ -238,13 +241,13 @@ fn fusion_title(report: &CompareTrace, row: &Fusion) -> String {
 }
 
 fn fusion_lines(row: &Fusion) -> Vec<String> {
-    let fused = row.fused.iter().map(|name| format!("fused  {name}"));
-    let unfused = row.unfused.iter().map(|name| format!("not    {name}"));
-    let evidence = Some(format!("why    {}", row.evidence)).filter(|_| !row.evidence.is_empty());
+    let fused = row.fused.iter().map(|name| format!("fused     {name}"));
+    let unfused = row.unfused.iter().map(|name| format!("unfused   {name}"));
+    let evidence = Some(format!("evidence  {}", row.evidence)).filter(|_| !row.evidence.is_empty());
     fused.chain(unfused).chain(evidence).collect()
 }
 
-/// Launches by coarse type: who launches less.
+/// Adds launches by kernel type.
 pub(super) fn types(report: &CompareTrace, document: &mut Document) {
     let rows = &report.comparison.types;
     if rows.is_empty() {
@@ -258,7 +261,7 @@ pub(super) fn types(report: &CompareTrace, document: &mut Document) {
         Column::number("launches B", "n"),
         Column::number("time A", unit.name),
         Column::number("time B", unit.name),
-        Column::number("gap", unit.name),
+        Column::number("diff.", unit.name),
     ]);
     for row in rows {
         table.push([
@@ -274,7 +277,7 @@ pub(super) fn types(report: &CompareTrace, document: &mut Document) {
     let [a, b] = [0, 1].map(|side| rows.iter().map(|row| row.lap_count[side]).sum::<f64>());
     let [of_a, of_b] = [0, 1].map(|side| rows.iter().map(|row| row.lap_ns[side]).sum::<f64>());
     document.minor(format!(
-        "in all {} and {} launches, {} and {}, gap {}",
+        "total: {} and {} launches, {} and {}, difference {}",
         mean_count(a),
         mean_count(b),
         time(of_a),

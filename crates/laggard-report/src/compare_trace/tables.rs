@@ -1,4 +1,4 @@
-//! Tables of a comparison of traces: device time by something, what the host does, ranks.
+//! Tables of a trace comparison: device time, host and ranks.
 
 use super::words::{Lap, signed, time as shown_time};
 use super::{CompareTrace, Shown};
@@ -9,23 +9,23 @@ use crate::rows::{kept, more};
 use crate::table::{Column, Table};
 use crate::trace::breakdown::{noun, title};
 use laggard_core::compare::trace::found::{
-    Finding, HostFinding, HostUnit, KernelUse, RankPair, Spent, Verdict,
+    Finding, HostFinding, HostUnit, KernelUse, RankPair, Spent, Verdict, row_label,
 };
 use laggard_core::trace::By;
 
-/// Kernels listed behind a class, of each side, unless all are asked for.
+/// Maximum kernels listed per class and side, unless all rows are requested.
 const MOST_KERNELS: usize = 4;
 
-/// What the device does in a lap, and what it waits for.
+/// Adds the device time of a step by activity and cause of idle time.
 pub(super) fn time(report: &CompareTrace, document: &mut Document) {
     let lap = Lap::common(report.comparison);
-    document.heading(format!("Where device time goes in one {}", lap.one));
-    let rows: Vec<_> = report.comparison.time.iter().map(|row| (row.name.clone(), row)).collect();
+    document.heading(format!("Device time per {}", lap.one));
+    let rows: Vec<_> =
+        report.comparison.time.iter().map(|row| (row_label(&row.name).to_owned(), row)).collect();
     findings(report, &rows, None, "what", document);
 }
 
-/// Every table that says something, in the order of the question: what, when, in which operator,
-/// with which kernels.
+/// Adds every table with data: classes, phases, operators and kernels.
 pub(super) fn all(report: &CompareTrace, document: &mut Document) {
     table(report, By::Class, document);
     for by in [By::Phase, By::Shape] {
@@ -36,7 +36,7 @@ pub(super) fn all(report: &CompareTrace, document: &mut Document) {
     kernels(report, document);
 }
 
-/// One phase is the whole again, and work without an operator is no row by itself.
+/// Whether a table adds information: not if it has a single phase, or no row with an operator.
 fn says_something(rows: &[Finding], by: By) -> bool {
     match by {
         By::Phase => rows.len() > 1,
@@ -45,14 +45,14 @@ fn says_something(rows: &[Finding], by: By) -> bool {
     }
 }
 
-/// Device time by one thing.
+/// Adds the table of device time by one key.
 pub(super) fn table(report: &CompareTrace, by: By, document: &mut Document) {
     document.heading(if by == By::Class { "Operations by class" } else { title(by) });
     let rows: Vec<_> = report.rows(by).iter().map(|row| (row.name.clone(), row)).collect();
     findings(report, &rows, report.top, noun(by), document);
 }
 
-/// Findings under the name that each has here.
+/// Adds a table of findings, each with its label.
 pub(super) fn findings(
     report: &CompareTrace,
     all: &[(String, &Finding)],
@@ -62,7 +62,7 @@ pub(super) fn findings(
 ) {
     let rows = kept(all, top);
     if rows.is_empty() {
-        document.line("nothing");
+        document.line("no rows");
         return;
     }
     let whole = &report.comparison.whole;
@@ -75,14 +75,14 @@ pub(super) fn findings(
         rows.iter().flat_map(|(_, row)| row.rate.iter().flatten().map(|rate| rate.flops_per_s));
     let rate_unit = Quantity::FlopRate.unit(rates);
     let mut table = Table::new([
-        Column::number("gap", unit.name),
+        Column::number("diff.", unit.name),
         Column::number("±", unit.name).may_go(),
         Column::number("ratio", ""),
         Column::number("A", unit.name),
         Column::number("B", unit.name),
         Column::range("count", "n, n").may_go(),
         Column::range("samples", "n, n").may_go(),
-        Column::number("of gap", "%").may_go(),
+        Column::number("share", "%").may_go(),
         if has_peak {
             Column::range("of peak", "%, %").may_go()
         } else {
@@ -123,13 +123,13 @@ pub(super) fn findings(
     }
 }
 
-/// Kernels of the same name on both sides, then those of one side.
+/// Adds the kernels that both sides run, then the kernels that only one side runs.
 pub(super) fn kernels(report: &CompareTrace, document: &mut Document) {
     let rows = report.rows(By::Kernel);
     let is_of_one = |row: &Finding| matches!(row.verdict, Verdict::OnlyInA | Verdict::OnlyInB);
     let same: Vec<&Finding> = rows.iter().filter(|row| !is_of_one(row)).collect();
     if !same.is_empty() || report.shown != Shown::Whole {
-        document.heading("Same kernels");
+        document.heading("Kernels in A and B");
         same_kernels(report, &same, document);
     }
     for (side, verdict) in [Verdict::OnlyInA, Verdict::OnlyInB].into_iter().enumerate() {
@@ -150,13 +150,13 @@ fn same_kernels(report: &CompareTrace, all: &[&Finding], document: &mut Document
     let gap = unit(rows.iter().map(|row| row.gap_ns.middle));
     let mean = unit(rows.iter().flat_map(|row| row.sides.iter().map(|side| side.mean_ns)));
     let mut table = Table::new([
-        Column::number("gap", gap.name),
+        Column::number("diff.", gap.name),
         Column::number("±", gap.name).may_go(),
         Column::number("ratio", "of means"),
         Column::number("mean A", mean.name),
         Column::number("mean B", mean.name),
-        Column::range("pieces", "n, n"),
-        Column::number("of gap", "%").may_go(),
+        Column::range("samples", "n, n"),
+        Column::number("share", "%").may_go(),
         Column::text("grid, block").may_go(),
         Column::text("class").may_go(),
         Column::text("kernel"),
@@ -192,8 +192,8 @@ fn kernels_of_one(report: &CompareTrace, all: &[&Finding], side: usize, document
         Column::number("time", lap.name),
         Column::number("mean", mean.name),
         Column::number("count", "n"),
-        Column::number("pieces", "n"),
-        Column::number("of gap", "%").may_go(),
+        Column::number("samples", "n"),
+        Column::number("share", "%").may_go(),
         Column::text("class").may_go(),
         Column::text("kernel"),
     ]);
@@ -213,13 +213,13 @@ fn kernels_of_one(report: &CompareTrace, all: &[&Finding], side: usize, document
     more(all, report.top, document);
 }
 
-/// How many pieces a mean is of: those in laps.
+/// Number of kernels that a mean is computed from: those within steps.
 fn pieces(report: &CompareTrace, row: &Finding, side: usize) -> u64 {
     let laps = report.comparison.sides[side].laps;
     (row.sides[side].lap_count * laps as f64).round() as u64
 }
 
-/// What the host does for a lap.
+/// Adds the host's metrics per step.
 pub(super) fn host(report: &CompareTrace, document: &mut Document) {
     let rows = &report.comparison.host;
     if rows.is_empty() {
@@ -231,13 +231,13 @@ pub(super) fn host(report: &CompareTrace, document: &mut Document) {
         Column::range("A", ""),
         Column::range("B", ""),
         Column::number("ratio", ""),
-        Column::range("95 %", "").may_go(),
+        Column::range("95 % CI", "").may_go(),
         Column::range("samples", "n, n"),
         Column::text("verdict"),
     ]);
     for row in rows {
         table.push([
-            row.name.clone(),
+            row_label(&row.name).to_owned(),
             host_value(row, 0),
             host_value(row, 1),
             row.ratio.map_or_else(String::new, ratio),
@@ -249,7 +249,7 @@ pub(super) fn host(report: &CompareTrace, document: &mut Document) {
     document.table(table);
 }
 
-/// Launches are not slower, but more.
+/// Verdict of a row; counts are "more" or "fewer" instead of "slower" or "faster".
 fn host_verdict(row: &HostFinding) -> &'static str {
     match (row.unit, row.verdict) {
         (HostUnit::Count, Verdict::Slower) => "more",
@@ -266,7 +266,7 @@ fn host_value(row: &HostFinding, side: usize) -> String {
     })
 }
 
-/// Ranks that both sides have.
+/// Adds the ranks of both sides.
 pub(super) fn ranks(report: &CompareTrace, document: &mut Document) {
     let all = &report.comparison.ranks;
     let rows = kept(all, report.top);
@@ -277,13 +277,13 @@ pub(super) fn ranks(report: &CompareTrace, document: &mut Document) {
     let unit = unit(rows.iter().flat_map(|row| row.whole.sides.iter().map(|side| side.lap_ns)));
     let mut table = Table::new([
         Column::number("rank", ""),
-        Column::number("gap", unit.name),
+        Column::number("diff.", unit.name),
         Column::number("±", unit.name).may_go(),
         Column::number("ratio", ""),
         Column::number("A", unit.name),
         Column::number("B", unit.name),
         Column::range("samples", "n, n"),
-        Column::text("largest gap"),
+        Column::text("largest difference"),
         Column::text("verdict"),
     ]);
     for row in rows {
@@ -298,7 +298,9 @@ pub(super) fn ranks(report: &CompareTrace, document: &mut Document) {
             lap_time(unit, &row.whole, 0),
             lap_time(unit, &row.whole, 1),
             samples(&row.whole),
-            largest.map_or_else(String::new, |(name, gap)| format!("{} {name}", signed(*gap))),
+            largest.map_or_else(String::new, |(name, gap)| {
+                format!("{} {}", signed(*gap), row_label(name))
+            }),
             rank_verdict(row).to_owned(),
         ]);
     }
@@ -314,12 +316,12 @@ fn rank_verdict(row: &RankPair) -> &'static str {
     }
 }
 
-/// Kernels, operator and Python line behind every class, by gap.
+/// Adds the kernels, the operator and the Python line of every class, by difference.
 pub(super) fn stacks(report: &CompareTrace, document: &mut Document) {
-    document.heading("What is behind each class");
+    document.heading("Kernels, operators and Python lines by class");
     let rows = report.rows(By::Class);
     if rows.is_empty() {
-        document.line("no device work");
+        document.line("no device operations");
     }
     for row in kept(rows, report.top) {
         let ratio =
@@ -336,21 +338,24 @@ pub(super) fn stacks(report: &CompareTrace, document: &mut Document) {
     more(rows, report.top, document);
 }
 
-/// What one side does for a class, a line each.
+/// Lines that describe one class on one side.
 fn behind(report: &CompareTrace, row: &Finding, side: usize) -> Vec<String> {
     let name = ["A", "B"][side];
     let Spent { lap_ns, lap_count, count: n, .. } = row.sides[side];
     if n == 0 {
-        return vec![format!("{name}  does none of it")];
+        return vec![format!("{name}  none")];
     }
-    let lap = Lap::common(report.comparison).with_article();
-    let mut lines =
-        vec![format!("{name}  {} in {} pieces {lap}", shown_time(lap_ns), mean_count(lap_count))];
+    let lap = Lap::common(report.comparison).one;
+    let mut lines = vec![format!(
+        "{name}  {} in {} operations per {lap}",
+        shown_time(lap_ns),
+        mean_count(lap_count)
+    )];
     let kernels = &row.kernels[side];
     let most = report.top.map(|_| MOST_KERNELS);
     let kernel = |used: &KernelUse| {
         let total = shown_time(used.total_ns as f64);
-        format!("   kernel    {total} in all (n = {})  {}", count(used.count), used.name)
+        format!("   kernel    {total} total (n = {})  {}", count(used.count), used.name)
     };
     lines.extend(kept(kernels, most).iter().map(kernel));
     let left = kernels.len() - kept(kernels, most).len();
@@ -370,23 +375,23 @@ pub(super) fn unit(ns: impl IntoIterator<Item = f64>) -> Unit {
     Quantity::Time.unit(ns)
 }
 
-/// A gap in this unit, with its sign.
+/// A difference in this unit, with its sign.
 pub(super) fn signed_in(unit: Unit, ns: f64) -> String {
     with_sign(ns, unit.number(ns))
 }
 
-/// Two values of A and B in one cell; none where both have none.
+/// The values of A and B in one cell; empty if both are empty.
 pub(super) fn pair([a, b]: [String; 2]) -> String {
     let shown = |value: String| if value.is_empty() { "-".to_owned() } else { value };
     if a.is_empty() && b.is_empty() { String::new() } else { format!("{}, {}", shown(a), shown(b)) }
 }
 
-/// Half of the range of a gap.
+/// Half-width of the confidence interval of a difference.
 fn half(unit: Unit, row: &Finding) -> String {
     row.gap_ns.range.map_or_else(String::new, |(low, high)| unit.number((high - low) / 2.0))
 }
 
-/// What a side spends in a lap; empty where only the other does it.
+/// Time of a side per step; empty if only the other side has the row.
 fn lap_time(unit: Unit, row: &Finding, side: usize) -> String {
     match row.verdict {
         Verdict::OnlyInA if side == 1 => String::new(),
@@ -395,7 +400,7 @@ fn lap_time(unit: Unit, row: &Finding, side: usize) -> String {
     }
 }
 
-/// What of the whole gap it is; where that may be none there is nothing to have a share of.
+/// Share of the whole difference; empty if the whole difference is not detectable.
 fn share_of_gap(report: &CompareTrace, row: &Finding) -> String {
     match report.comparison.whole.verdict {
         Verdict::NoDetectableDifference(_) => String::new(),
@@ -403,12 +408,12 @@ fn share_of_gap(report: &CompareTrace, row: &Finding) -> String {
     }
 }
 
-/// How many laps or pieces a range comes from.
+/// Sample sizes of a row: steps, or kernels within one step.
 fn samples(row: &Finding) -> String {
     pair(row.sides.map(|side| if side.n > 0 { count(side.n) } else { String::new() }))
 }
 
-/// The verdict in a cell; a single sample, which the legend tells, has none.
+/// The verdict in a cell; empty for a single sample, which the legend explains.
 pub(super) fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::SingleSample => "",

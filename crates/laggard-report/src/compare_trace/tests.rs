@@ -1,4 +1,4 @@
-//! A comparison made up by hand, with all there may be in one and names that try to break out.
+//! Reports of a handwritten comparison with data for every section and hostile names.
 
 use super::{CompareTrace, Shown, csv, html, json, markdown, text};
 use crate::table::Style;
@@ -19,7 +19,7 @@ const GEMM_A: &str = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x6
 const GEMM_B: &str = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn";
 const NORM: &str = "void rms_norm_kernel<c10::BFloat16, 8>(c10::BFloat16*, float)";
 
-/// What each side spends in a lap: pieces and nanoseconds.
+/// A finding from the count and the nanoseconds per step of each side.
 fn finding(name: &str, [a, b]: [(f64, f64); 2], verdict: Verdict) -> Finding {
     let spent = |(lap_count, lap_ns): (f64, f64), laps: u64| Spent {
         count: (lap_count * laps as f64) as u64,
@@ -283,7 +283,7 @@ fn at(width: usize) -> impl Fn(&CompareTrace) -> String {
     move |report| text(report, &Style { color: false, width: Some(width) })
 }
 
-/// The verdict of the whole alone.
+/// The first line of the report of a modified comparison.
 fn lead(change: impl Fn(&mut TraceComparison)) -> String {
     let mut comparison = comparison();
     change(&mut comparison);
@@ -293,7 +293,7 @@ fn lead(change: impl Fn(&mut TraceComparison)) -> String {
 }
 
 #[test]
-fn every_form() {
+fn all_formats() {
     assert_snapshot!("text_80", shown(Shown::Whole, at(80)));
     assert_snapshot!("text_120", shown(Shown::Whole, at(120)));
     assert_snapshot!("markdown", shown(Shown::Whole, markdown));
@@ -313,7 +313,7 @@ fn parts() {
 }
 
 #[test]
-fn verdicts_say_what_is_sure() {
+fn verdict_sentences() {
     let verdicts = [
         lead(|_| ()),
         lead(|it| it.sides[1].label = "a label that is far too long for a sentence".into()),
@@ -334,7 +334,7 @@ fn verdicts_say_what_is_sure() {
 }
 
 #[test]
-fn json_is_json() {
+fn json_is_valid() {
     let mut odd = comparison();
     odd.whole.share = f64::NAN;
     odd.time[0].gap_ns.range = Some((f64::NEG_INFINITY, f64::INFINITY));
@@ -356,14 +356,17 @@ fn json_is_json() {
 }
 
 #[test]
-fn nothing_to_compare_is_said_in_every_form() {
+fn nothing_to_compare_is_reported_in_every_format() {
     let comparison = TraceComparison::default();
     for shown in
         [Shown::Whole, Shown::Layers, Shown::Fusion, Shown::Stacks, Shown::Table(By::Kernel)]
     {
         let report = CompareTrace { comparison: &comparison, shown, top: None, phase: "" };
         for form in [at(80)(&report), markdown(&report), html(&report)] {
-            assert!(form.contains("nothing to compare: neither side has device work"), "{form}");
+            assert!(
+                form.contains("nothing to compare: neither side has device operations"),
+                "{form}"
+            );
         }
         assert_eq!(csv(&report).lines().count(), 1);
         assert!(json(&report).contains("\"culprits\": []"));
@@ -371,18 +374,18 @@ fn nothing_to_compare_is_said_in_every_form() {
 }
 
 #[test]
-fn nothing_hostile_reaches_a_reader() {
+fn hostile_names_are_escaped() {
     for part in
         [Shown::Whole, Shown::Layers, Shown::Fusion, Shown::Stacks, Shown::Table(By::Kernel)]
     {
         for form in [shown(part, at(100)), shown(part, markdown), shown(part, html)] {
             assert!(!form.contains(['\u{1b}', '\u{202e}']), "{form}");
         }
-        // Between fences nothing is markup.
+        // Text inside code fences is not markup.
         let markdown = shown(part, markdown);
         assert!(markdown.split("```").step_by(2).all(|open| !open.contains("<script>")));
         assert!(!shown(part, html).contains("<script>"));
-        // Culprits are never broken into lines.
+        // Lines of culprits are not wrapped.
         for line in shown(part, at(80)).lines().filter(|line| !line.contains("old-kernel")) {
             assert!(crate::escape::columns(line) <= 80, "{line}");
         }

@@ -1,4 +1,4 @@
-//! What a comparison of traces says in sentences: the verdict, the sides, what numbers mean.
+//! Sentences of a trace comparison: the verdict, the sides and the legend.
 
 use super::CompareTrace;
 use crate::bench::difference;
@@ -11,12 +11,12 @@ use laggard_core::compare::trace::found::{
 };
 use laggard_core::stats::ratio::Interval;
 
-/// Columns that the name of a side may take inside the verdict.
+/// Maximum width of a side's name inside the verdict, in columns.
 const LONGEST_LABEL: usize = 24;
-/// Ranks that are listed one by one.
+/// Maximum number of ranks listed one by one.
 const MOST_RANKS: usize = 8;
 
-/// What one unit of work is called: `step`, `steps`.
+/// Singular and plural of the unit of work: `step`, `steps`.
 #[derive(Clone, Copy)]
 pub(super) struct Lap {
     pub(super) one: &'static str,
@@ -30,22 +30,16 @@ impl Lap {
             Marker::Iteration => ("iteration", "iterations"),
             Marker::Forward => ("forward pass", "forward passes"),
             Marker::Replay => ("graph replay", "graph replays"),
-            Marker::Cycle => ("cycle", "cycles"),
+            Marker::Cycle => ("kernel cycle", "kernel cycles"),
             Marker::Whole => ("trace", "traces"),
         };
         Lap { one, many }
     }
 
-    /// What both sides have.
+    /// The unit of both sides; `step` if they differ.
     pub(super) fn common(comparison: &TraceComparison) -> Lap {
         let [a, b] = &comparison.sides;
-        if a.marker == b.marker { Lap::of(a.marker) } else { Lap { one: "lap", many: "laps" } }
-    }
-
-    /// `a step`, `an iteration`.
-    pub(super) fn with_article(self) -> String {
-        let article = if self.one.starts_with('i') { "an" } else { "a" };
-        format!("{article} {}", self.one)
+        if a.marker == b.marker { Lap::of(a.marker) } else { Lap { one: "step", many: "steps" } }
     }
 
     /// `10 steps`.
@@ -54,17 +48,17 @@ impl Lap {
     }
 }
 
-/// One time with its unit.
+/// A time with its unit.
 pub(super) fn time(ns: f64) -> String {
     Quantity::Time.show(ns)
 }
 
-/// The same with its sign.
+/// A time with its sign and unit.
 pub(super) fn signed(ns: f64) -> String {
     with_sign(ns, time(ns))
 }
 
-/// What a reader must know who reads no further.
+/// The verdict in one sentence.
 pub(super) fn verdict(report: &CompareTrace) -> String {
     let comparison = report.comparison;
     let whole = &comparison.whole;
@@ -89,7 +83,7 @@ pub(super) fn verdict(report: &CompareTrace) -> String {
             let ratio = whole.ratio.map_or_else(String::new, ratio);
             let is_known = if within.is_finite() { "within " } else { "" };
             format!(
-                "no detectable difference: {b} takes {ratio}x of {a}'s time {per} ({is_known}{}, {n})",
+                "no detectable difference: {b} takes {ratio}x as long as {a} {per} ({is_known}{}, {n})",
                 plus_minus(within)
             )
         }
@@ -103,28 +97,28 @@ pub(super) fn verdict(report: &CompareTrace) -> String {
                 _ => String::new(),
             };
             format!(
-                "{b} takes {ratio}x of {a}'s time {per}: {of_b} against {of_a}{more} (single sample)"
+                "{b} takes {ratio}x as long as {a} {per}: {of_b} vs. {of_a}{more} (single sample)"
             )
         }
     }
 }
 
-/// That there is no ratio, since a side did nothing.
+/// The sentence if a side has no device operations and no ratio exists.
 fn nothing(whole: &Finding, [a, b]: [&str; 2], phase: &str) -> String {
     let has = |side: usize| whole.sides[side].lap_ns > 0.0;
     match (has(0), has(1)) {
-        (true, false) => format!("nothing to compare: only {a} has device work{phase}"),
-        (false, true) => format!("nothing to compare: only {b} has device work{phase}"),
-        _ => format!("nothing to compare: neither side has device work{phase}"),
+        (true, false) => format!("nothing to compare: only {a} has device operations{phase}"),
+        (false, true) => format!("nothing to compare: only {b} has device operations{phase}"),
+        _ => format!("nothing to compare: neither side has device operations{phase}"),
     }
 }
 
-/// How large a difference is, and the range that holds it.
+/// The size of a difference and its confidence interval.
 fn size(finding: &Finding) -> (String, String) {
     match interval(finding) {
         Some(interval) => {
             let (size, _, range) = difference(interval);
-            (size, format!("95 % {range}, "))
+            (size, format!("95 % CI {range}, "))
         }
         None => (time(finding.gap_ns.middle.abs()), String::new()),
     }
@@ -134,16 +128,16 @@ fn interval(finding: &Finding) -> Option<Interval> {
     Some(Interval { middle: finding.ratio?, ..finding.ratio_range? })
 }
 
-/// What a number comes from: `n = 10 and 12 steps`.
+/// The sample sizes: `n = 10 and 12 steps`.
 fn sample(comparison: &TraceComparison, finding: &Finding) -> String {
     let [a, b] = [0, 1].map(|side| finding.sides[side].n);
     let markers = [0, 1].map(|side| comparison.sides[side].marker);
     let lap = Lap::common(comparison);
     match finding.spread {
         Spread::WithinOneLap => format!(
-            "n = {} and {} within one {}: another run may differ by more",
+            "n = {} and {} within one {}: run-to-run variation may be larger",
             count(a),
-            plural(b, "piece"),
+            plural(b, "operation"),
             lap.one
         ),
         Spread::None => "single sample".to_owned(),
@@ -157,7 +151,7 @@ fn sample(comparison: &TraceComparison, finding: &Finding) -> String {
     }
 }
 
-/// What sides are called in a sentence: by their labels where these are short.
+/// Names of the sides inside a sentence: their labels if these are short, else `A` and `B`.
 pub(super) fn names(comparison: &TraceComparison) -> [&str; 2] {
     let [a, b] = [0, 1].map(|side| comparison.sides[side].label.as_str());
     let is_short = |label: &str| {
@@ -167,7 +161,7 @@ pub(super) fn names(comparison: &TraceComparison) -> [&str; 2] {
     if is_short(a) && is_short(b) && a != b { [a, b] } else { ["A", "B"] }
 }
 
-/// `one step: A 100 ms, B 121 ms, gap +21.0 ms (95 % +20.1 ms to +21.9 ms)`.
+/// `one step: A 100 ms, B 121 ms, difference +21.0 ms (95 % CI +20.1 ms to +21.9 ms)`.
 pub(super) fn amounts(comparison: &TraceComparison) -> Option<String> {
     let whole = &comparison.whole;
     if whole.ratio.is_none() || whole.verdict == Verdict::SingleSample {
@@ -175,13 +169,13 @@ pub(super) fn amounts(comparison: &TraceComparison) -> Option<String> {
     }
     let [a, b] = [0, 1].map(|side| time(whole.sides[side].lap_ns));
     let range = whole.gap_ns.range.map_or_else(String::new, |(low, high)| {
-        format!(" (95 % {} to {})", signed(low), signed(high))
+        format!(" (95 % CI {} to {})", signed(low), signed(high))
     });
     let lap = Lap::common(comparison).one;
-    Some(format!("one {lap}: A {a}, B {b}, gap {}{range}", signed(whole.gap_ns.middle)))
+    Some(format!("one {lap}: A {a}, B {b}, difference {}{range}", signed(whole.gap_ns.middle)))
 }
 
-/// What a side is: files, devices, ranks, laps and what is not counted.
+/// Describes a side: files, devices, ranks, steps and excluded steps.
 pub(super) fn side(side: &Side) -> String {
     let lap = Lap::of(side.marker);
     let files = match &side.traces[..] {
@@ -250,7 +244,7 @@ fn laps(side: &Side, lap: Lap) -> String {
     if side.marker == Marker::Whole {
         return match side.laps {
             0 => String::new(),
-            _ => "nothing marks steps: compared as a whole".to_owned(),
+            _ => "no steps found, compared as a whole".to_owned(),
         };
     }
     let kind = |(name, n): &(String, u64)| format!("{} {name}", count(*n));
@@ -269,7 +263,7 @@ fn set_aside(side: &Side, lap: Lap) -> String {
     let laps = if side.warm_up + side.partial == 1 { lap.one } else { lap.many };
     match &parts[..] {
         [] => String::new(),
-        _ => format!("{} {laps} set aside", parts.join(" and ")),
+        _ => format!("{} {laps} excluded", parts.join(" and ")),
     }
 }
 
@@ -277,32 +271,39 @@ fn outside(side: &Side, lap: Lap) -> String {
     let (pieces, ns) = side.outside;
     match pieces {
         0 => String::new(),
-        _ => format!("{} ({}) outside of {}", plural(pieces, "piece"), duration(ns), lap.many),
+        _ => format!(
+            "{} ({}) outside {}",
+            plural(pieces, "device operation"),
+            duration(ns),
+            lap.many
+        ),
     }
 }
 
-/// What the columns of all tables mean.
+/// The legend for the columns of all tables.
 pub(super) fn legend(comparison: &TraceComparison) -> String {
     let lap = Lap::common(comparison);
     let spread = match comparison.whole.spread {
         Spread::Laps => format!(
-            "±: half of the range that holds the gap with 95 % confidence, over {}, and 1 % of A for \
-             what two runs of one program differ by; verdicts are corrected over the rows of a table",
+            "±: half-width of the 95 % CI of diff. over {}, plus 1 % of A for run-to-run variation; \
+             verdicts are corrected for multiple comparisons",
             lap.many
         ),
         Spread::WithinOneLap => format!(
-            "±: 95 %, of what repeats within one {}, and 1 % of A: another run may differ by more",
+            "±: half-width of the 95 % CI of diff. over operations repeated within one {}, plus 1 % \
+             of A; run-to-run variation may be larger",
             lap.one
         ),
         Spread::None => {
             format!(
-                "single sample: five {} or more of each side give ranges and verdicts",
+                "single sample: confidence intervals and verdicts need at least five {} per side",
                 lap.many
             )
         }
     };
     format!(
-        "gap: B minus A; ratio: B over A; times and counts are of one {} (n = {} and {}); {spread}",
+        "diff.: B minus A; ratio: B over A; share: of the whole difference; times and counts are per \
+         {} (n = {} and {}); {spread}",
         lap.one,
         count(comparison.sides[0].laps),
         count(comparison.sides[1].laps),

@@ -1,4 +1,4 @@
-//! Counters as one table: a row for every counter, for every part of one, and for what follows.
+//! Counters as CSV: rows for counters, their parts and derived metrics.
 
 use super::{CountersReport, word_of};
 use crate::table::{Column, Table};
@@ -20,8 +20,8 @@ const COLUMNS: [&str; 12] = [
     "run_ns",
 ];
 
-/// CSV. `kind` is `counter`, `part` (of the counter before it, by kind of core) or `derived`. Shares
-/// (`counted`, `spread`) are of 1.
+/// CSV. `kind` is `counter`, `part` (of the preceding counter, by core type) or `derived`. `counted` and
+/// `spread` are fractions.
 pub fn csv(report: &CountersReport) -> String {
     let counters = report.counters;
     let mut table = Table::new(COLUMNS.map(Column::text));
@@ -65,7 +65,7 @@ fn line(kind: &str, row: &Counter) -> Vec<String> {
     ]
 }
 
-/// Nine decimals, and no more of them than there are.
+/// At most nine decimals, without trailing zeros.
 pub(crate) fn number(value: Option<f64>) -> String {
     let Some(value) = value.filter(|value| value.is_finite()) else { return String::new() };
     let text = format!("{value:.9}");

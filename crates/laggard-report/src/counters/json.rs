@@ -1,4 +1,4 @@
-//! Counters for programs.
+//! Counters as JSON.
 
 use super::CountersReport;
 use crate::shape::pretty_columns;
@@ -8,22 +8,22 @@ use serde::Serialize;
 
 #[derive(Serialize)]
 struct Shape<'a> {
-    /// Name and version of this shape.
+    /// Name and version of the schema.
     schema: &'static str,
     tool: &'a str,
     command: &'a str,
-    /// As the tool wrote it.
+    /// Date as written by the tool.
     started: &'a str,
-    /// Values are means over so many runs; null when not said.
+    /// Number of runs that values are means of; null if unknown.
     runs: Option<u64>,
     elapsed_s: Option<f64>,
     elapsed_spread: Option<f64>,
     user_s: Option<f64>,
     system_s: Option<f64>,
-    /// Sums over all processors, threads and intervals.
+    /// Sums over all CPUs, threads and intervals.
     totals: Vec<Total<'a>>,
     derived: Vec<FigureShape>,
-    /// As they were counted.
+    /// Counters as in the file.
     counters: Vec<CounterShape<'a>>,
     warnings: &'a [String],
 }
@@ -32,9 +32,9 @@ struct Shape<'a> {
 struct Total<'a> {
     #[serde(flatten)]
     counter: CounterShape<'a>,
-    /// Null of times, and of what was not counted.
+    /// Null for times and for events that were not counted.
     per_second: Option<f64>,
-    /// Whether that is a second of CPU time, or else of wall time.
+    /// Whether seconds are CPU time; otherwise wall time.
     per_cpu_second: Option<bool>,
 }
 
@@ -42,23 +42,23 @@ struct Total<'a> {
 struct CounterShape<'a> {
     event: &'a str,
     modifiers: &'a str,
-    /// The kind of core that counted; empty when not said or several.
+    /// Core type; empty if unknown or several.
     core: &'a str,
-    /// Processor, thread or cgroup; empty for all.
+    /// CPU, thread or cgroup; empty for all.
     of: &'a str,
     /// End of the interval; null for the whole run.
     until_s: Option<f64>,
-    /// Null when `state` is not `counted`.
+    /// Null unless `state` is `counted`.
     value: Option<f64>,
     unit: &'a str,
     /// `counted`, `not counted` or `not supported`.
     state: &'static str,
     run_ns: Option<u64>,
-    /// Share of time.
+    /// Share of time in which it was counted.
     counted: Option<f64>,
     /// Standard error of the mean over runs, as a share of the value.
     spread: Option<f64>,
-    /// What the tool itself derived.
+    /// Metrics derived by the tool.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     metrics: Vec<MetricShape<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -71,7 +71,7 @@ struct MetricShape<'a> {
     text: &'a str,
 }
 
-/// A figure that follows from counters.
+/// A derived metric.
 #[derive(Serialize)]
 pub(crate) struct FigureShape {
     name: &'static str,
@@ -79,9 +79,9 @@ pub(crate) struct FigureShape {
     figure: &'static str,
     value: Option<f64>,
     spread: Option<f64>,
-    /// Whether all that it is made of was counted all the time.
+    /// Whether all its events were counted all the time.
     is_whole: bool,
-    /// What it needs and there is not.
+    /// Missing events.
     missing: Vec<String>,
 }
 
@@ -98,7 +98,7 @@ impl From<&Derived> for FigureShape {
     }
 }
 
-/// The word for a kind of figure.
+/// The id of a kind of metric.
 pub(crate) fn word_of(figure: Figure) -> &'static str {
     match figure {
         Figure::Ratio => "ratio",
@@ -107,7 +107,7 @@ pub(crate) fn word_of(figure: Figure) -> &'static str {
     }
 }
 
-/// JSON of the schema `laggard.counters/1`.
+/// JSON of schema `laggard.counters/1`.
 pub fn json(report: &CountersReport) -> String {
     let counters = report.counters;
     let totals = totals(counters);

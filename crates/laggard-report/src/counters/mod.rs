@@ -1,4 +1,4 @@
-//! Counters of one run: what they come to, what follows from them, and how well they are known.
+//! Report of performance counters: totals, derived metrics and details.
 
 mod csv;
 mod json;
@@ -17,26 +17,26 @@ use crate::table::{Column, Style, Table};
 use laggard_core::counters::{Derived, Figure, Rate, derive, rates, totals};
 use laggard_core::model::counters::{Counter, Counters, Seconds};
 
-/// What counters are shown from.
+/// Input of the report.
 #[derive(Clone, Copy, Debug)]
 pub struct CountersReport<'a> {
-    /// The evidence.
+    /// The counters.
     pub counters: &'a Counters,
-    /// Rows a table shows; None is all.
+    /// Maximum number of rows in a table; `None` for all.
     pub top: Option<usize>,
 }
 
-/// The counters for a terminal.
+/// The report as terminal text.
 pub fn text(report: &CountersReport, style: &Style) -> String {
     document(report).text(style)
 }
 
-/// The same sections in Markdown.
+/// The report as Markdown.
 pub fn markdown(report: &CountersReport) -> String {
     document(report).markdown()
 }
 
-/// The same as sections of a page.
+/// The report as HTML sections.
 pub fn html(report: &CountersReport) -> String {
     document(report).html()
 }
@@ -49,7 +49,7 @@ fn document(report: &CountersReport) -> Document {
     document.lead(lead(&totals, &derived));
     document.heading("Counters");
     sums(report, &totals, &mut document);
-    document.heading("What follows from them");
+    document.heading("Derived metrics");
     figures(&derived, &mut document);
     parts(report, &mut document);
     single(report, &mut document);
@@ -60,9 +60,9 @@ fn document(report: &CountersReport) -> Document {
     document
 }
 
-/// The one line that counts.
+/// The main result in one line.
 fn lead(totals: &[Counter], derived: &[Derived]) -> String {
-    let known = derived.iter().filter_map(|of| Some(format!("{} {}", of.name, shown(of)?)));
+    let known = derived.iter().filter_map(|of| Some(format!("{} {}", label(of), shown(of)?)));
     let known: Vec<String> = known.take(3).collect();
     if !known.is_empty() {
         return known.join(", ");
@@ -81,7 +81,7 @@ fn sums(report: &CountersReport, totals: &[Counter], document: &mut Document) {
         Column::text("unit"),
         Column::range(per, ""),
         Column::number("counted", "% of time"),
-        Column::range("spread", "±%"),
+        Column::range("std. error", "±%"),
         Column::text("remark"),
     ]);
     for (row, rate) in kept(totals, report.top).iter().zip(&rates) {
@@ -98,41 +98,46 @@ fn sums(report: &CountersReport, totals: &[Counter], document: &mut Document) {
     document.table(table);
     more(totals, report.top, document);
     if totals.iter().any(|row| row.value().is_some() && row.counted.is_some_and(|of| of < 0.995)) {
-        document.minor("what was counted part of the time is scaled up to all of it by perf");
+        document.minor("perf scales events that were counted for only part of the time");
     }
     if totals.iter().any(|row| row.spread.is_some()) {
-        document.minor("spread: standard error of the mean over runs");
+        document.minor("std. error: standard error of the mean over runs");
     }
 }
 
 fn figures(derived: &[Derived], document: &mut Document) {
     let mut table = Table::new([
-        Column::text("figure"),
+        Column::text("metric"),
         Column::range("value", ""),
-        Column::range("spread", "±%"),
+        Column::range("std. error", "±%"),
         Column::text("remark"),
     ]);
     for of in derived.iter().filter(|of| of.value.is_some()) {
-        let remark = if of.is_whole { "" } else { "its parts were counted at different times" };
+        let remark = if of.is_whole { "" } else { "events counted at different times" };
         let spread = of.spread.map_or_else(String::new, spread);
-        table.push([of.name.to_owned(), shown(of).unwrap_or_default(), spread, remark.to_owned()]);
+        table.push([
+            label(of).to_owned(),
+            shown(of).unwrap_or_default(),
+            spread,
+            remark.to_owned(),
+        ]);
     }
     if !table.is_empty() {
         document.table(table);
     }
     for of in derived.iter().filter(|of| of.value.is_none()) {
-        document.minor(format!("{}: not known for want of {}", of.name, of.missing.join(", ")));
+        document.minor(format!("{}: not available, requires {}", label(of), of.missing.join(", ")));
     }
 }
 
-/// What the kinds of cores of a hybrid processor counted.
+/// Counters by core type of a hybrid CPU.
 fn parts(report: &CountersReport, document: &mut Document) {
     let parts = report.counters.rows.iter().flat_map(|row| &row.parts);
     let rows: Vec<&Counter> = parts.collect();
     if rows.is_empty() {
         return;
     }
-    document.heading("By kind of core");
+    document.heading("By core type");
     let mut table = Table::new([
         Column::text("event"),
         Column::text("core"),
@@ -153,17 +158,17 @@ fn parts(report: &CountersReport, document: &mut Document) {
     more(&rows, report.top, document);
 }
 
-/// Counters of single processors, threads and intervals, where the file has them.
+/// Counters by CPU, thread and interval, if the file has them.
 fn single(report: &CountersReport, document: &mut Document) {
     let is_single = |row: &&Counter| !row.of.is_empty() || row.time_ns.is_some();
     let rows: Vec<&Counter> = report.counters.rows.iter().filter(is_single).collect();
     if rows.is_empty() {
         return;
     }
-    document.heading("One by one");
+    document.heading("By CPU, thread and interval");
     let mut table = Table::new([
-        Column::number("until", "s"),
-        Column::text("of"),
+        Column::number("end", "s"),
+        Column::text("CPU or thread"),
         Column::text("event"),
         Column::number("value", ""),
         Column::text("unit"),
@@ -184,11 +189,11 @@ fn single(report: &CountersReport, document: &mut Document) {
 }
 
 fn about(counters: &Counters, document: &mut Document) {
-    document.heading("Counted");
+    document.heading("Measurement");
     let seconds = |value: Option<f64>| value.map_or_else(String::new, |s| format!("{s:.6} s"));
     document.facts([
-        ("by", counters.tool.clone()),
-        ("on", counters.started.clone()),
+        ("tool", counters.tool.clone()),
+        ("date", counters.started.clone()),
         ("command", counters.command.clone()),
         ("runs", counters.runs.map_or_else(String::new, |runs| runs.to_string())),
         ("wall time", counters.elapsed.map_or_else(String::new, wall)),
@@ -202,7 +207,7 @@ fn wall(of: Seconds) -> String {
     format!("{:.6} s{spread}", of.value)
 }
 
-/// A value in its unit: a count is never rounded.
+/// A value in its unit. Counts are printed exactly.
 pub(crate) fn value(row: &Counter) -> String {
     row.value().map_or_else(String::new, |value| figure(value, &row.unit))
 }
@@ -213,12 +218,20 @@ pub(crate) fn figure(value: f64, unit: &str) -> String {
     if is_count && value >= 0.0 { crate::number::count(value as u64) } else { significant(value) }
 }
 
-/// A derived value with its unit; None when there is none.
+/// Label of a derived metric in text. JSON and CSV use [`Derived::name`].
+pub(crate) fn label(of: &Derived) -> &'static str {
+    match of.name {
+        "processors used" => "CPUs utilized",
+        name => name,
+    }
+}
+
+/// A derived value with its unit; `None` if it has no value.
 pub(crate) fn shown(of: &Derived) -> Option<String> {
     of.value.map(|value| figure_of(of.figure, value))
 }
 
-/// A figure of this kind with its unit.
+/// A value of this kind with its unit.
 pub(crate) fn figure_of(figure: Figure, value: f64) -> String {
     match figure {
         Figure::Ratio => significant(value),
@@ -231,7 +244,7 @@ fn per_second(rate: Rate) -> String {
     scaled(rate.per_second).trim_end().to_owned()
 }
 
-/// `85.4 k`, `3.21 G`, with a space before the unit that may follow.
+/// `85.4 k`, `3.21 G`; always contains the space before a unit.
 fn scaled(value: f64) -> String {
     const STEPS: [(f64, &str); 5] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (0.0, "")];
     if !value.is_finite() {
@@ -241,7 +254,7 @@ fn scaled(value: f64) -> String {
     format!("{} {}", significant(value / step.0.max(1.0)), step.1)
 }
 
-/// A spread in percent; hundredths, as perf has them.
+/// A standard error in percent, with two decimals as in perf.
 pub(crate) fn spread(share: f64) -> String {
     format!("{:.2}", share * 100.0)
 }

@@ -1,11 +1,11 @@
-//! Counters whose figures are known, in every form.
+//! Reports of counters with known values, in every format.
 
 use super::{CountersReport, csv, json, markdown, text};
 use crate::table::Style;
 use insta::assert_snapshot;
 use laggard_core::model::counters::{Counter, Counters, Reading, Seconds};
 
-/// A row as `perf stat` has it: name, value, unit, share of time, spread.
+/// A row of `perf stat`.
 pub(crate) fn row(name: &str, value: Option<f64>, unit: &str, counted: f64) -> Counter {
     Counter {
         name: name.into(),
@@ -17,7 +17,7 @@ pub(crate) fn row(name: &str, value: Option<f64>, unit: &str, counted: f64) -> C
     }
 }
 
-/// Two milliseconds of a hybrid processor that has no cache counters.
+/// Two milliseconds on a hybrid CPU without cache counters.
 pub(crate) fn sample() -> Counters {
     let core = |pmu: &str, value: f64, counted: f64| Counter {
         pmu: pmu.into(),
@@ -56,7 +56,7 @@ fn shown(counters: &Counters) -> String {
 }
 
 #[test]
-fn every_form() {
+fn all_formats() {
     let counters = sample();
     assert_snapshot!("text", shown(&counters));
     assert_snapshot!("markdown", with(&counters, markdown));
@@ -65,7 +65,7 @@ fn every_form() {
 }
 
 #[test]
-fn processors_and_intervals_have_their_rows() {
+fn cpus_and_intervals_have_rows() {
     let one = |of: &str, time: u64, value: f64| Counter {
         of: of.into(),
         time_ns: Some(time * 100_000_000),
@@ -76,7 +76,7 @@ fn processors_and_intervals_have_their_rows() {
 }
 
 #[test]
-fn names_are_no_markup() {
+fn names_are_escaped() {
     let hostile = "a\u{1b}[31m|<b>\n# no\u{202e}";
     let rows = vec![Counter { of: hostile.into(), ..row(hostile, Some(1.0), hostile, 1.0) }];
     let counters = Counters { rows, command: hostile.into(), ..Counters::default() };

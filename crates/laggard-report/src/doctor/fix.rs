@@ -1,26 +1,26 @@
-//! Commands that help, for the distribution and user at hand.
+//! Fixes as commands for the distribution and the user.
 
 use laggard_core::model::host::Host;
 
-/// What helps against a finding.
+/// Fix for a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fix {
-    /// What is better afterwards, and for how long.
+    /// What the fix does and how long it lasts.
     pub effect: String,
-    /// What to type; none where it is not a matter of commands.
+    /// Shell commands; empty if `effect` is the advice itself.
     pub commands: Vec<String>,
-    /// The setting of the kernel that is changed, to keep it after a reboot.
+    /// The kernel setting, for `sysctl.d`.
     pub sysctl: Option<String>,
-    /// The package that is installed, which may be several words.
+    /// The packages to install, separated by spaces.
     pub package: Option<String>,
-    /// Whether it is to be done on the machine, outside the container that this is.
+    /// Whether to run the commands on the host, outside this container.
     pub outside: bool,
 }
 
-/// Capabilities that lift the limits of events: CAP_SYS_ADMIN and CAP_PERFMON.
+/// Capabilities that bypass `perf_event_paranoid`: CAP_SYS_ADMIN and CAP_PERFMON.
 const EVENT_CAPABILITIES: u64 = 1 << 21 | 1 << 38;
 
-/// A machine and how its user acts on it.
+/// A machine and how its user runs commands on it.
 pub(super) struct Site<'a> {
     pub(super) host: &'a Host,
     /// Empty for root.
@@ -39,14 +39,14 @@ enum Family {
     Other,
 }
 
-/// A package, by its name in each family.
+/// A package whose name depends on the distribution.
 pub(super) enum Package {
     Perf,
     Valgrind,
     Compiler,
     Python,
     LibcSymbols,
-    /// Of the system's Python of this version.
+    /// Debug symbols of the distribution's Python of this version.
     PythonSymbols(u32, u32),
 }
 
@@ -74,52 +74,52 @@ impl Site<'_> {
         self.host.system.os == "linux"
     }
 
-    /// The container around, if there is one.
+    /// The kind of container, if any.
     pub(super) fn container(&self) -> Option<&str> {
         self.host.system.container.get()?.as_deref()
     }
 
-    /// Whether limits of events do not bind this user.
+    /// Whether this user may open any perf event.
     pub(super) fn may_use_events(&self) -> bool {
         self.host.system.capabilities.get().is_some_and(|bits| bits & EVENT_CAPABILITIES != 0)
     }
 
-    /// A setting of the kernel.
+    /// A kernel setting.
     pub(super) fn sysctl(&self, effect: &str, setting: &str) -> Fix {
         Fix {
             commands: vec![format!("{}sysctl -w {setting}", self.sudo_outside())],
             sysctl: Some(setting.to_owned()),
             outside: self.container().is_some(),
-            ..self.advice(&format!("{effect}; until reboot"))
+            ..self.advice(&format!("{effect} (until reboot)"))
         }
     }
 
-    /// A value for files of the kernel.
+    /// A value to write to files in `/sys`.
     pub(super) fn write(&self, effect: &str, value: &str, path: &str) -> Fix {
         Fix {
             commands: vec![format!("echo {value} | {}tee {path}", self.sudo_outside())],
             outside: self.container().is_some(),
-            ..self.advice(&format!("{effect}; until reboot"))
+            ..self.advice(&format!("{effect} (until reboot)"))
         }
     }
 
-    /// A command for the machine's file systems.
+    /// A command that changes a file system.
     pub(super) fn mount(&self, effect: &str, command: &str) -> Fix {
         Fix {
             commands: vec![format!("{}{command}", self.sudo)],
-            ..self.advice(&format!("{effect}; until reboot"))
+            ..self.advice(&format!("{effect} (until reboot)"))
         }
     }
 
-    /// Something of the shell.
+    /// A command that affects the current shell.
     pub(super) fn shell(&self, effect: &str, command: &str) -> Fix {
         Fix {
             commands: vec![command.to_owned()],
-            ..self.advice(&format!("{effect}; in this shell"))
+            ..self.advice(&format!("{effect} (this shell only)"))
         }
     }
 
-    /// Something to do that is no command.
+    /// Advice without a command.
     pub(super) fn advice(&self, effect: &str) -> Fix {
         Fix {
             effect: effect.to_owned(),
@@ -142,17 +142,13 @@ impl Site<'_> {
             Family::Suse => format!("{}zypper --non-interactive install {name}", self.sudo),
             Family::Arch => format!("{}pacman -S --noconfirm {name}", self.sudo),
             Family::Alpine => format!("{}apk add {name}", self.sudo),
-            // A question would swallow the commands that are pasted after it: all of these ask none.
+            // No command prompts: a prompt would consume the commands pasted after it.
             Family::Other => {
-                return Some(self.advice(&format!("{effect}: install the package {name}")));
+                return Some(self.advice(&format!("{effect} (package {name})")));
             }
         };
         let name = name.strip_prefix("debuginfo:").unwrap_or(&name).to_owned();
-        Some(Fix {
-            commands: vec![command],
-            package: Some(name),
-            ..self.advice(&format!("{effect}; for good"))
-        })
+        Some(Fix { commands: vec![command], package: Some(name), ..self.advice(effect) })
     }
 
     fn name(&self, package: &Package) -> Option<String> {
@@ -184,13 +180,13 @@ impl Site<'_> {
         Some(name.to_owned())
     }
 
-    /// Settings of the kernel belong to the machine; root of a container may not be root there.
+    /// `sudo` for commands on the host: root in a container may not be root there.
     fn sudo_outside(&self) -> &'static str {
         if self.container().is_some() { "sudo " } else { self.sudo }
     }
 }
 
-/// Whether a text can stand in a command as it is.
+/// Whether a text needs no quoting in a command.
 fn is_plain(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "._+-".contains(c))
 }

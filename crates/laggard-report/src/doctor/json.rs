@@ -1,4 +1,4 @@
-//! The diagnosis for programs.
+//! The diagnosis as JSON.
 
 use super::fix::Site;
 use super::sampling::{Way, best};
@@ -10,7 +10,7 @@ use serde::Serialize;
 #[derive(Serialize)]
 struct Shape<'a> {
     schema: &'static str,
-    /// The most important in one line.
+    /// One-line summary.
     verdict: &'a str,
     /// `blocks`, `costs` or `fine`.
     worst: &'static str,
@@ -29,13 +29,13 @@ struct Counts {
 
 #[derive(Serialize)]
 struct Sampling {
-    /// `sigtrap`, `signal` or `timer`; null when there is none.
+    /// `sigtrap`, `signal` or `timer`; null if none works.
     trigger: Option<&'static str>,
-    /// Samples for a second of CPU time at most.
+    /// Maximum samples per second of CPU time.
     max_hz: Option<u64>,
     /// Whether kernel code can be sampled.
     kernel: bool,
-    /// Whether cycles and instructions are counted.
+    /// Whether cycles and instructions can be counted.
     hardware_counters: bool,
     root: bool,
 }
@@ -47,7 +47,7 @@ struct Check<'a> {
     title: &'a str,
     verdict: &'static str,
     found: &'a str,
-    /// Null when it costs nothing.
+    /// Null if there is no consequence.
     cost: Option<&'a str>,
     fix: Option<Fix<'a>>,
 }
@@ -56,10 +56,10 @@ struct Check<'a> {
 struct Fix<'a> {
     effect: &'a str,
     commands: &'a [String],
-    /// The setting to keep in a file of sysctl.d.
+    /// The setting to put into a sysctl.d file.
     sysctl: Option<&'a str>,
     package: Option<&'a str>,
-    /// Whether it is to be done outside the container.
+    /// Whether to run the commands outside the container.
     outside: bool,
 }
 
@@ -95,7 +95,7 @@ pub fn json(host: &Host, diagnosis: &Diagnosis) -> String {
 fn shape(check: &super::Check) -> Check<'_> {
     Check {
         id: check.id,
-        group: check.group.title().to_lowercase(),
+        group: check.group.key().to_owned(),
         title: &check.title,
         verdict: check.verdict.word(),
         found: &check.found,

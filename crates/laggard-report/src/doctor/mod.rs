@@ -1,7 +1,8 @@
-//! What a machine allows, what makes its timings noisy, and the exact fix.
+//! Checks whether laggard works on a machine, which settings make its timings noisy, and which
+//! commands fix that.
 //!
-//! [`diagnose`] judges a [`Host`]; the rest shows the result. Each group of checks is one file that
-//! turns values into findings and reads nothing.
+//! [`diagnose`] evaluates a [`Host`]; the other functions render the result. Each group of checks
+//! is one file. Checks only interpret the values of the [`Host`] and do no I/O.
 
 mod counters;
 mod fix;
@@ -22,21 +23,21 @@ pub use show::{csv, markdown, text};
 use fix::Site;
 use laggard_core::model::host::{Host, Known};
 
-/// How much a finding matters, worst first.
+/// Severity of a finding, worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// Something that laggard does cannot be done here.
+    /// A laggard command does not work on this machine.
     Blocks,
-    /// It can be done, with less in it or more noise.
+    /// laggard works with less detail or more noise.
     Costs,
-    /// It could not be found out.
+    /// The check could not be made.
     Unknown,
-    /// As it should be.
+    /// No problem found.
     Fine,
 }
 
 impl Verdict {
-    /// The word for it.
+    /// The word used in reports and JSON.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Blocks => "blocks",
@@ -47,18 +48,18 @@ impl Verdict {
     }
 }
 
-/// What a check is about.
+/// Topic of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// How programs can be sampled.
+    /// Sampling of programs.
     Sampling,
-    /// Interpreters and what builds their extensions.
+    /// Python interpreters and the C compiler.
     Python,
-    /// What can be counted.
+    /// Hardware counters and counting tools.
     Counters,
-    /// What makes timings differ from run to run.
+    /// Settings and load that make timings vary between runs.
     Noise,
-    /// What laggard needs space of.
+    /// Memory, disk space and limits.
     Room,
 }
 
@@ -72,41 +73,52 @@ impl Group {
             Group::Python => "Python",
             Group::Counters => "Counters",
             Group::Noise => "Noise",
-            Group::Room => "Room",
+            Group::Room => "Resources",
+        }
+    }
+
+    /// The name in JSON and CSV.
+    fn key(self) -> &'static str {
+        match self {
+            Group::Sampling => "sampling",
+            Group::Python => "python",
+            Group::Counters => "counters",
+            Group::Noise => "noise",
+            Group::Room => "room",
         }
     }
 }
 
-/// One finding.
+/// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// Its name for programs.
+    /// Identifier for programs.
     pub id: &'static str,
-    /// What it is about.
+    /// Its topic.
     pub group: Group,
-    /// Its name for people.
+    /// Name shown in reports.
     pub title: String,
-    /// What was found, or why nothing was.
+    /// The value found, or why it could not be read.
     pub found: String,
-    /// How much it matters.
+    /// Its severity.
     pub verdict: Verdict,
-    /// What it costs the user, empty when nothing.
+    /// Consequence for the user; empty if there is none.
     pub cost: String,
-    /// What helps, where something does.
+    /// The fix, if one exists.
     pub fix: Option<Fix>,
 }
 
-/// All findings about a machine.
+/// Results of all checks of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnosis {
-    /// The most important in one line.
+    /// One-line summary.
     pub verdict: String,
-    /// By group, and the worst first in each.
+    /// Grouped by topic, worst first within each group.
     pub checks: Vec<Check>,
 }
 
 impl Diagnosis {
-    /// The worst that was found. What is not known is not bad.
+    /// The worst verdict. `Unknown` counts as `Fine`.
     pub fn worst(&self) -> Verdict {
         let bad = self.checks.iter().map(|check| check.verdict).min();
         bad.filter(|&verdict| verdict <= Verdict::Costs).unwrap_or(Verdict::Fine)
@@ -117,7 +129,7 @@ impl Diagnosis {
     }
 }
 
-/// Judges a machine.
+/// Runs all checks.
 pub fn diagnose(host: &Host) -> Diagnosis {
     let site = Site::of(host);
     let mut checks = vec![];
@@ -132,7 +144,7 @@ pub fn diagnose(host: &Host) -> Diagnosis {
     Diagnosis { verdict: verdict::line(&site, &checks), checks }
 }
 
-/// Findings of one group, made one after the other.
+/// Collects the findings of one group.
 struct Findings {
     group: Group,
     checks: Vec<Check>,
@@ -163,7 +175,7 @@ impl Findings {
         self.push(id, title, Verdict::Unknown, why);
     }
 
-    /// Something that costs or blocks, and what it does.
+    /// Adds a finding with a consequence.
     fn bad(
         &mut self,
         id: &'static str,
@@ -191,7 +203,7 @@ impl Findings {
         self.bad(id, title, Verdict::Costs, found, cost, fix);
     }
 
-    /// The value, where it is known; else the reason is a finding.
+    /// The value if it is known. Otherwise adds an `Unknown` finding with the reason.
     fn value<'a, T>(
         &mut self,
         id: &'static str,

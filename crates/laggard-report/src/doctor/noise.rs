@@ -1,22 +1,22 @@
-//! What makes timings differ from run to run.
+//! Settings and load that make timings vary between runs.
 
 use super::fix::Site;
 use super::{Check, Findings, Group};
 use crate::number::{bytes, count, duration, percent, plural, significant};
 use laggard_core::model::host::{Busy, Known, Watched};
 
-/// A processor that works this much of its time while we wait is somebody's.
+/// CPU utilization while laggard sleeps that counts as load from other processes.
 const BUSY: f64 = 0.10;
-/// Processes ready to run for each processor, over the last minute, that were somebody's too.
+/// One-minute load average per CPU that counts as load from other processes.
 const LOADED: f64 = 0.5;
-/// Processors that one other process keeps busy before it is worth a word.
+/// Minimum CPU use of another process to be listed, in CPUs.
 const BURNING: f64 = 0.05;
-/// The hypervisor's share for others that shows in timings.
+/// Minimum share of steal time that affects timings.
 const STOLEN: f64 = 0.01;
 const HOT_C: f64 = 85.0;
-/// Swap in use below this is what has lain there for long.
+/// Less swap in use than this is assumed to be pages that are rarely needed.
 const SWAP_THAT_MATTERS: u64 = 256 << 20;
-/// Sources that programs read without a system call.
+/// Clock sources that programs read without a system call.
 const FAST_CLOCKS: [&str; 6] = [
     "tsc",
     "kvm-clock",
@@ -46,7 +46,7 @@ pub(super) fn checks(site: &Site) -> Vec<Check> {
 
 fn processor(site: &Site, findings: &mut Findings) {
     let cpu = &site.host.cpu;
-    let (id, title) = ("cpu", "processor");
+    let (id, title) = ("cpu", "CPU");
     let Some(model) = findings.value(id, title, &cpu.model) else { return };
     let mut parts = vec![model.clone()];
     if let Some(&cores) = cpu.cores.get() {
@@ -55,11 +55,11 @@ fn processor(site: &Site, findings: &mut Findings) {
     if let Some(&threads) = cpu.threads.get() {
         parts.push(plural(threads, "thread"));
         if let Some(&allowed) = cpu.allowed.get().filter(|&&allowed| allowed < threads) {
-            parts.push(format!("{} of them for this process", count(allowed)));
+            parts.push(format!("{} available to this process", count(allowed)));
         }
     }
     match cpu.smt.get() {
-        Some(true) => parts.push("SMT on: busy siblings share a core".into()),
+        Some(true) => parts.push("SMT on: two threads share a core".into()),
         Some(false) => parts.push("no SMT".into()),
         None => {}
     }
@@ -71,7 +71,7 @@ fn processor(site: &Site, findings: &mut Findings) {
 
 fn load(site: &Site, findings: &mut Findings) {
     let noise = &site.host.noise;
-    let (id, title) = ("load", "other work");
+    let (id, title) = ("load", "other processes");
     let Some(watched) = findings.value(id, title, &noise.watched) else { return };
     let load = noise.load.get().map_or_else(String::new, |load| format!(", load {load:.2}"));
     let busy: Vec<String> = watched
@@ -82,7 +82,7 @@ fn load(site: &Site, findings: &mut Findings) {
         .collect();
     let Watched { busy: all, busiest, for_ns, .. } = watched;
     let found = format!(
-        "CPUs {} % busy, the busiest {} %, over {}{load}{}",
+        "CPUs {} % busy, busiest {} %, over {}{load}{}",
         percent(*all),
         percent(*busiest),
         duration((*for_ns).min(i64::MAX as u64) as i64),
@@ -93,22 +93,20 @@ fn load(site: &Site, findings: &mut Findings) {
     if *busiest < BUSY && busy.is_empty() && !was_busy {
         return findings.fine(id, title, found);
     }
-    let cost =
-        "bench and why see others' work as spread: intervals are wider, small lags go undetected";
-    let fix = site.advice("wait until that work is done, or stop it");
+    let cost = "bench and why measure more spread: confidence intervals are wider, small lags go undetected";
+    let fix = site.advice("wait for these processes to finish, or stop them");
     findings.costs(id, title, found, cost, Some(fix));
 }
 
 fn neighbours(site: &Site, findings: &mut Findings) {
-    let (id, title) = ("steal", "stolen time");
+    let (id, title) = ("steal", "steal time");
     let Some(watched) = site.host.noise.watched.get() else { return };
-    let found = format!("{} % of CPU time went to other machines", percent(watched.stolen));
+    let found = format!("{} % of CPU time went to other virtual machines", percent(watched.stolen));
     if watched.stolen < STOLEN {
         return findings.fine(id, title, found);
     }
-    let cost =
-        "timings of bench include waiting for the hypervisor: compare interleaved, and repeat";
-    let fix = site.advice("use a machine with processors of its own");
+    let cost = "bench timings include time in which the hypervisor ran other machines: interleave the sides and repeat";
+    let fix = site.advice("use a machine with dedicated CPUs");
     findings.costs(id, title, found, cost, Some(fix));
 }
 
@@ -118,7 +116,7 @@ fn machine(site: &Site, findings: &mut Findings) {
         None => {}
         Some(None) => findings.fine(id, title, "none"),
         Some(Some(name)) => {
-            findings.fine(id, title, format!("{name}; see stolen time for what it costs"));
+            findings.fine(id, title, format!("{name}; see steal time for its effect"));
         }
     }
 }
@@ -129,18 +127,18 @@ fn quota(site: &Site, findings: &mut Findings) {
     let Some(quota) = quota else { return findings.fine(id, title, "none") };
     let cpus = quota.quota_us as f64 / quota.period_us.max(1) as f64;
     let throttled = match &quota.throttled {
-        Known::Is(n) => format!(", stopped in {} so far", plural(*n, "period")),
+        Known::Is(n) => format!(", throttled in {} so far", plural(*n, "period")),
         Known::Unknown(_) => String::new(),
     };
     let period = duration((quota.period_us.min(i64::MAX as u64 / 1000) * 1000) as i64);
-    let found = format!("{} CPUs a period of {period}{throttled}", significant(cpus));
-    let cost = "parallel code is stopped for the rest of a period once it has used its share: bench sees gaps of that length";
+    let found = format!("{} CPUs per period of {period}{throttled}", significant(cpus));
+    let cost = "the kernel stops a program that has used its quota until the next period: bench measures pauses in parallel code";
     let how = match site.container() {
-        Some("Docker" | "Podman") => {
-            "start the container without --cpus, with --cpuset-cpus instead"
+        Some("Docker" | "Podman") => "start the container with --cpuset-cpus instead of --cpus",
+        Some("Kubernetes") => {
+            "remove the CPU limit of the pod, or use whole CPUs with the static CPU manager policy"
         }
-        Some("Kubernetes") => "give the pod no CPU limit, or whole CPUs under the static policy",
-        _ => "remove the limit (cpu.max) of this control group",
+        _ => "remove the limit (cpu.max) of this cgroup",
     };
     findings.costs(id, title, found, cost, Some(site.advice(how)));
 }
@@ -153,26 +151,26 @@ fn governor(site: &Site, findings: &mut Findings) {
     let now = match (cpu.frequency_khz.get(), cpu.max_frequency_khz.get()) {
         (Some(&now), Some(&most)) => {
             format!(
-                ", {} of {} GHz now",
+                ", now {} of {} GHz",
                 significant(now as f64 / 1e6),
                 significant(most as f64 / 1e6)
             )
         }
         _ => String::new(),
     };
-    let by = if driver.is_empty() { String::new() } else { format!(" by {driver}") };
+    let by = if driver.is_empty() { String::new() } else { format!(" ({driver})") };
     let found = format!("{}{by}{now}", governors.join(", "));
     if governors.iter().all(|governor| governor == "performance") {
         return findings.fine(id, title, found);
     }
-    let cost = "the clock rises only after work has begun: bench needs longer warm-up, and short cases spread more";
+    let cost = "CPU frequency rises only under load: bench needs longer warm-up, and short cases have more spread";
     let files = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor";
     findings.costs(
         id,
         title,
         found,
         cost,
-        Some(site.write("a steady clock", "performance", files)),
+        Some(site.write("keep the CPU frequency constant", "performance", files)),
     );
 }
 
@@ -183,9 +181,9 @@ fn turbo(site: &Site, findings: &mut Findings) {
         None => {}
         Some(false) => findings.fine(id, title, "off"),
         Some(true) => {
-            let cost = "the clock depends on heat and on how many cores work: bench drifts from run to run, and one thread gains more than many";
+            let cost = "CPU frequency depends on temperature and on the number of busy cores: bench results drift, and single-threaded code gains more than parallel code";
             let fix = cpu.turbo_off.as_ref();
-            let fix = fix.map(|(path, value)| site.write("a clock without turbo", value, path));
+            let fix = fix.map(|(path, value)| site.write("turn turbo off", value, path));
             findings.costs(id, title, "on", cost, fix);
         }
     }
@@ -200,41 +198,41 @@ fn heat(site: &Site, findings: &mut Findings) {
     let degrees = noise.temperature.get().map(|degrees| format!("{degrees:.0} °C"));
     let throttled = noise.throttled.get().copied();
     let slowed = throttled.map(|n| match n {
-        0 => "never slowed for heat since boot".to_owned(),
-        n => format!("slowed for heat {} since boot", plural(n, "time")),
+        0 => "no thermal throttling since boot".to_owned(),
+        n => format!("thermal throttling {} since boot", plural(n, "time")),
     });
     let found = degrees.into_iter().chain(slowed).collect::<Vec<_>>().join(", ");
     let is_hot = noise.temperature.get().is_some_and(|&degrees| degrees >= HOT_C);
     if !is_hot && throttled.unwrap_or(0) == 0 {
         return findings.fine(id, title, found);
     }
-    let cost = "cores slow down when hot: long runs of bench get slower towards their end";
-    findings.costs(id, title, found, cost, Some(site.advice("better cooling, or turbo off")));
+    let cost = "hot cores are throttled: long bench runs get slower towards the end";
+    findings.costs(id, title, found, cost, Some(site.advice("improve cooling or turn turbo off")));
 }
 
 fn clock(site: &Site, findings: &mut Findings) {
     let noise = &site.host.noise;
-    let (id, title) = ("clocksource", "clock");
+    let (id, title) = ("clocksource", "clock source");
     let Some(source) = findings.value(id, title, &noise.clocksource) else { return };
     if FAST_CLOCKS.contains(&source.as_str()) {
-        return findings.fine(id, title, format!("{source}, read without a system call"));
+        return findings.fine(id, title, format!("{source}, readable without a system call"));
     }
-    let cost = "every reading of the clock is a system call: bench needs larger batches, calls are timed less exactly";
+    let cost = "reading the clock requires a system call: bench needs larger batches, and calls measures less precisely";
     let has_tsc = noise.clocksources.get().is_some_and(|all| all.iter().any(|name| name == "tsc"));
     let file = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    let fix = has_tsc.then(|| site.write("a fast clock", "tsc", file));
+    let fix = has_tsc.then(|| site.write("use the TSC", "tsc", file));
     findings.costs(id, title, source.clone(), cost, fix);
 }
 
-/// Where memory lies, and whether it moves.
+/// Address space layout, page size and page migration.
 fn memory(site: &Site, findings: &mut Findings) {
     let noise = &site.host.noise;
-    if let Some(&level) = findings.value("aslr", "address randomisation", &noise.aslr) {
+    if let Some(&level) = findings.value("aslr", "ASLR", &noise.aslr) {
         let found = match level {
-            0 => "off: every run has the same layout, which may be a lucky one",
-            _ => "on: layouts differ between runs, which bench averages over",
+            0 => "off: every run has the same memory layout, which may favor one side",
+            _ => "on: memory layout varies between runs, and bench averages over it",
         };
-        findings.fine("aslr", "address randomisation", found);
+        findings.fine("aslr", "ASLR", found);
     }
     if let Some(when) = findings.value("huge_pages", "huge pages", &noise.huge_pages) {
         findings.fine("huge_pages", "huge pages", when.clone());
@@ -242,14 +240,13 @@ fn memory(site: &Site, findings: &mut Findings) {
     let (id, title) = ("numa_balancing", "NUMA balancing");
     let nodes = noise.numa_nodes.get().copied().unwrap_or(1);
     match (noise.numa_balancing.get(), nodes) {
-        (_, 0 | 1) => findings.fine(id, title, "one node of memory"),
-        (Some(0), nodes) => findings.fine(id, title, format!("off, {nodes} nodes of memory")),
-        (None, nodes) => findings.unknown(id, title, &format!("{nodes} nodes of memory")),
+        (_, 0 | 1) => findings.fine(id, title, "one NUMA node"),
+        (Some(0), nodes) => findings.fine(id, title, format!("off, {nodes} NUMA nodes")),
+        (None, nodes) => findings.unknown(id, title, &format!("{nodes} NUMA nodes")),
         (Some(_), nodes) => {
-            let cost =
-                "the kernel moves pages between nodes while code runs: bench sees rare slow rounds";
-            let fix = site.sysctl("pages that stay", "kernel.numa_balancing=0");
-            findings.costs(id, title, format!("on, {nodes} nodes of memory"), cost, Some(fix));
+            let cost = "the kernel migrates pages between nodes while code runs: bench measures occasional slow rounds";
+            let fix = site.sysctl("disable page migration", "kernel.numa_balancing=0");
+            findings.costs(id, title, format!("on, {nodes} NUMA nodes"), cost, Some(fix));
         }
     }
     let (id, title) = ("swap", "swap in use");
@@ -258,9 +255,8 @@ fn memory(site: &Site, findings: &mut Findings) {
         if used < SWAP_THAT_MATTERS {
             return findings.fine(id, title, found);
         }
-        let cost =
-            "a page that comes back from disk costs milliseconds: bench sees rare slow rounds";
-        let fix = site.advice("end programs that need much memory");
+        let cost = "reading a page back from disk takes milliseconds: bench measures occasional slow rounds";
+        let fix = site.advice("stop programs that use much memory");
         findings.costs(id, title, found, cost, Some(fix));
     }
 }

@@ -1,12 +1,12 @@
-//! Interpreters, and what builds their extensions.
+//! Python interpreters and the C compiler for extensions.
 
 use super::fix::{Package, Site};
 use super::{Check, Findings, Group};
 use laggard_core::model::host::{Known, Python, PythonBuild};
 
-/// Minor versions of CPython 3 whose frames are read by tested tables.
+/// Minor versions of CPython 3 whose frame layouts laggard contains and tests.
 const TESTED: std::ops::RangeInclusive<u32> = 9..=13;
-/// The one that brings tables of its own.
+/// The version that describes its own frame layout (`_Py_DebugOffsets`).
 const BY_ITS_OWN_TABLES: u32 = 14;
 
 pub(super) fn checks(site: &Site) -> Vec<Check> {
@@ -15,9 +15,9 @@ pub(super) fn checks(site: &Site) -> Vec<Check> {
         judge(site, python, &mut findings);
     }
     if site.host.pythons.is_empty() {
-        let fix = site.install("a Python to measure", &Package::Python);
-        let cost = "statements cannot be measured by bench and why; programs can";
-        findings.costs("python", "Python", "none in PATH", cost, fix);
+        let fix = site.install("install Python", &Package::Python);
+        let cost = "bench and why can measure programs, but not Python statements";
+        findings.costs("python", "Python", "not in PATH", cost, fix);
     }
     compiler(site, &mut findings);
     findings.checks
@@ -46,9 +46,9 @@ fn judge(site: &Site, python: &Python, findings: &mut Findings) {
     if build.symbols == Known::Is(None) {
         let fix = python.path.starts_with("/usr/bin/").then(|| {
             let package = Package::PythonSymbols(major, minor);
-            site.install(&format!("names inside Python {major}.{minor}"), &package)
+            site.install(&format!("install symbols of Python {major}.{minor}"), &package)
         });
-        let cost = "inner functions of the interpreter have no names in report and flame; its Python frames are read all the same";
+        let cost = "report and flame show no names for internal functions of the interpreter; Python frames are not affected";
         return findings.costs(id, &title, found, cost, fix.flatten());
     }
     findings.fine(id, &title, found);
@@ -59,31 +59,33 @@ fn how_built(build: &PythonBuild) -> String {
     parts.push(if build.frame_pointers { "frame pointers" } else { "no frame pointers" });
     match &build.symbols {
         Known::Is(Some(_)) => parts.push("symbols"),
-        Known::Is(None) => parts.push("exported names only"),
+        Known::Is(None) => parts.push("exported symbols only"),
         Known::Unknown(_) => {}
     }
     if build.version[..2] == [3, BY_ITS_OWN_TABLES] {
-        parts.push("frames read by its own tables");
+        parts.push("describes its own frame layout");
     }
     parts.join(", ")
 }
 
-/// What it costs that frames of this interpreter are not read; none when they are.
+/// The consequence if laggard cannot read Python frames of this interpreter.
 fn unread(build: &PythonBuild) -> Option<&'static str> {
     if build.implementation != "cpython" {
-        return Some("record shows its native frames only: Python frames are read from CPython");
+        return Some(
+            "record shows only native frames: Python frames are supported for CPython only",
+        );
     }
     if build.free_threaded {
-        return Some("record shows its native frames only: free-threaded builds are not read");
+        return Some("record shows only native frames: free-threaded builds are not supported");
     }
     match build.version {
         [3, minor, _] if TESTED.contains(&minor) || minor == BY_ITS_OWN_TABLES => None,
-        [3, minor, _] if minor > BY_ITS_OWN_TABLES => Some(
-            "record shows its native frames only: newer than the versions that are read, 3.9 to 3.14",
-        ),
-        _ => Some(
-            "record shows its native frames only: older than the versions that are read, 3.9 to 3.14",
-        ),
+        [3, minor, _] if minor > BY_ITS_OWN_TABLES => {
+            Some("record shows only native frames: newer than the supported versions, 3.9 to 3.14")
+        }
+        _ => {
+            Some("record shows only native frames: older than the supported versions, 3.9 to 3.14")
+        }
     }
 }
 
@@ -96,8 +98,8 @@ fn compiler(site: &Site, findings: &mut Findings) {
             Known::Unknown(why) => findings.unknown(id, title, &format!("{}: {why}", tool.path)),
         },
         Some(None) => {
-            let fix = site.install("a C compiler", &Package::Compiler);
-            findings.costs(id, title, "none in PATH", "ffi cannot build its bindings", fix);
+            let fix = site.install("install a C compiler", &Package::Compiler);
+            findings.costs(id, title, "not in PATH", "ffi cannot build its bindings", fix);
         }
     }
 }

@@ -1,18 +1,18 @@
-//! What laggard needs space of.
+//! Memory, disk space and limits.
 
-use super::fix::Site;
+use super::fix::{Fix, Site};
 use super::{Check, Findings, Group, Verdict};
 use crate::number::{bytes, count};
 use laggard_core::model::host::{Known, Space};
 
 /// Memory for a large trace or recording.
 const MEMORY: u64 = 1 << 30;
-/// Shared memory for the rings of a program and its children.
+/// Shared memory for the ring buffers of a program and its children.
 const SHARED: u64 = 64 << 20;
-/// Disk space for agents and indexes; below the lesser nothing can be unpacked.
+/// Disk space for agents and indexes. Agents alone need `CACHE_AT_LEAST`.
 const CACHE: u64 = 1 << 30;
 const CACHE_AT_LEAST: u64 = 16 << 20;
-/// One file a thread that is sampled, and some.
+/// One file descriptor per sampled thread, plus some spare.
 const FILES: u64 = 1024;
 
 pub(super) fn checks(site: &Site) -> Vec<Check> {
@@ -42,29 +42,29 @@ fn memory(site: &Site, findings: &mut Findings) {
     if limit.unwrap_or(u64::MAX).min(available) >= MEMORY {
         return findings.fine(id, title, found);
     }
-    let cost = "large traces may not load, and programs under measurement may swap or be killed";
+    let cost = "large traces may not load, and measured programs may swap or be killed";
     let fix = match limit {
-        Some(limit) if limit < MEMORY => "raise the limit of the container (memory.max)",
-        _ => "end programs that need much of it",
+        Some(limit) if limit < MEMORY => "raise the memory limit of the container (memory.max)",
+        _ => "stop programs that use much memory",
     };
     findings.costs(id, title, found, cost, Some(site.advice(fix)));
 }
 
 fn shared(site: &Site, findings: &mut Findings) {
     let (id, title) = ("shared_memory", "shared memory");
-    let cost = "record and calls pass their samples through it";
+    let cost = "record and calls pass their samples through shared memory";
     let bigger = match site.container() {
-        Some("Docker" | "Podman") => Some("start the container with: --shm-size 256m"),
+        Some("Docker" | "Podman") => Some("start the container with --shm-size 256m"),
         Some("Kubernetes") => Some("mount an emptyDir with medium: Memory at /dev/shm"),
         _ => None,
     };
     let grow = |command: &str| match bigger {
         Some(how) => site.advice(how),
-        None => site.mount("room for samples", command),
+        None => site.mount("provide enough shared memory", command),
     };
     let space = match &site.host.room.shared_memory {
         Known::Is(space) => space,
-        Known::Unknown(why) if why.starts_with("there is no") => {
+        Known::Unknown(why) if is_missing(why) => {
             let fix = grow("mount -t tmpfs -o size=256m tmpfs /dev/shm");
             return findings.bad(id, title, Verdict::Blocks, why.clone(), cost, Some(fix));
         }
@@ -72,13 +72,15 @@ fn shared(site: &Site, findings: &mut Findings) {
     };
     let found = format!("{} of {} free in {}", size(space.free), size(space.size), space.path);
     if !space.writable {
-        let fix = site.mount("shared memory for all", "chmod 1777 /dev/shm");
+        let fix = site.mount("allow all users to use shared memory", "chmod 1777 /dev/shm");
         let found = format!("{found}, not writable by this user");
         return findings.bad(id, title, Verdict::Blocks, found, cost, Some(fix));
     }
     if space.free < SHARED {
-        let cost =
-            format!("{cost}: with less than {}, samples of many threads are lost", size(SHARED));
+        let cost = format!(
+            "{cost}: with less than {}, programs with many threads lose samples",
+            size(SHARED)
+        );
         return findings.costs(
             id,
             title,
@@ -90,10 +92,15 @@ fn shared(site: &Site, findings: &mut Findings) {
     findings.fine(id, title, found);
 }
 
+/// Whether the reason is that the directory does not exist.
+fn is_missing(why: &str) -> bool {
+    why.starts_with("there is no ") || why.ends_with(" does not exist")
+}
+
 fn cache(site: &Site, findings: &mut Findings) {
     let (id, title) = ("cache", "cache directory");
     let elsewhere =
-        || site.shell("a place for agents and indexes", "export XDG_CACHE_HOME=\"$(mktemp -d)\"");
+        || site.shell("use another cache directory", "export XDG_CACHE_HOME=\"$(mktemp -d)\"");
     let Some(space) = findings.value(id, title, &site.host.room.cache) else { return };
     let Space { path, free, size: all, writable } = space;
     let found = format!("{} of {} free in {path}", size(*free), size(*all));
@@ -101,28 +108,32 @@ fn cache(site: &Site, findings: &mut Findings) {
         let found = if *writable {
             found
         } else {
-            format!("it cannot be written or made: {path} is not writable by this user")
+            format!("cannot be created or written: {path} is not writable by this user")
         };
-        let cost = "record and calls cannot unpack their agents there";
+        let cost = "record and calls cannot unpack their agents";
         return findings.bad(id, title, Verdict::Blocks, found, cost, Some(elsewhere()));
     }
     if *free < CACHE {
-        let cost = "indexes of large traces may not fit: report reads such traces anew every time";
-        let fix = site.shell("space in the cache; or clear it", "laggard index --clear");
+        let cost =
+            "indexes of large traces may not fit: report then reads the whole trace every time";
+        let fix = Fix {
+            commands: vec!["laggard index --clear".to_owned()],
+            ..site.advice("delete indexes, or free disk space")
+        };
         return findings.costs(id, title, found, cost, Some(fix));
     }
     findings.fine(id, title, found);
 }
 
 fn files(site: &Site, findings: &mut Findings) {
-    let (id, title) = ("open_files", "open files");
+    let (id, title) = ("open_files", "open file limit");
     let Some(limit) = findings.value(id, title, &site.host.room.open_files) else { return };
-    let found =
-        limit.map_or_else(|| "no limit".to_owned(), |limit| format!("{} a process", count(limit)));
+    let found = limit
+        .map_or_else(|| "no limit".to_owned(), |limit| format!("{} per process", count(limit)));
     if limit.is_none_or(|limit| limit >= FILES) {
         return findings.fine(id, title, found);
     }
-    let cost = "record needs one for every thread that it samples: programs of many threads are sampled in part";
-    let fix = site.shell("events for more threads", "ulimit -n \"$(ulimit -Hn)\"");
+    let cost = "record needs one file descriptor per sampled thread: some threads of large programs are not sampled";
+    let fix = site.shell("raise the limit", "ulimit -n \"$(ulimit -Hn)\"");
     findings.costs(id, title, found, cost, Some(fix));
 }

@@ -1,16 +1,16 @@
-//! How programs can be sampled here.
+//! Sample triggers, permissions, sampling rates and symbols.
 
 use super::fix::{Fix, Package, Site};
 use super::{Check, Findings, Group, Verdict};
 use crate::number::count;
 use laggard_core::model::host::{Attempt, Sampling, Trigger};
 
-/// What recording asks for when nothing else is said, a second.
+/// Default sampling rate of `laggard record`.
 const USUAL_HZ: u64 = 999;
-/// The first kernel with traps by events.
+/// First kernel version with `sigtrap` events.
 const TRAPS_SINCE: (u32, u32) = (5, 13);
 
-/// A way to interrupt a thread for a sample, the best first.
+/// How a thread is interrupted for a sample, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     Trap,
@@ -18,7 +18,7 @@ pub(super) enum Way {
     Timer,
 }
 
-/// The best way that works, and how many samples a second of CPU time it gives at most.
+/// The best trigger that works and its maximum rate, in samples per second of CPU time.
 pub(super) fn best(sampling: &Sampling) -> Option<(Way, u64)> {
     let bound = sampling.max_sample_rate.get().copied().unwrap_or(u64::MAX);
     let tick = sampling.tick.get().map_or(u64::MAX, |tick| tick.hz);
@@ -31,7 +31,8 @@ pub(super) fn best(sampling: &Sampling) -> Option<(Way, u64)> {
     Some((way, reached(trigger, bound)))
 }
 
-/// What could come at most where nearly all of it came; else what came, roughly.
+/// The requested or maximum rate if the measured rate is close to it; else the measured rate,
+/// rounded down to two digits.
 fn reached(trigger: &Trigger, bound: u64) -> u64 {
     let most = (trigger.asked_hz as u64).min(bound);
     if trigger.rate_hz >= 0.9 * most as f64 {
@@ -67,25 +68,24 @@ fn system(site: &Site, findings: &mut Findings) {
         system.kernel.get().map_or_else(String::new, |kernel| format!(", kernel {kernel}"));
     let found = format!("{name}{kernel}, {}", system.arch);
     if !site.is_linux() {
-        let cost = "record, calls and why need Linux; report, compare and view work on files";
+        let cost = "record, calls and why require Linux; report, compare and view work";
         return findings.bad(id, title, Verdict::Blocks, found, cost, None);
     }
     if system.arch != "x86_64" {
-        let cost = "record and calls are made for x86_64: no sampling and tracing here";
+        let cost = "record and calls support x86_64 only";
         return findings.bad(id, title, Verdict::Blocks, found, cost, None);
     }
     match system.kernel.get().and_then(|kernel| version(kernel)) {
         Some(version) if version < TRAPS_SINCE => {
-            let fix = site.advice("use a kernel of 5.13 or later");
-            let cost =
-                "sampling by traps needs 5.13: record uses signals, which cost about twice as much";
+            let fix = site.advice("use Linux 5.13 or later");
+            let cost = "sigtrap events require Linux 5.13: record uses signals, with about twice the overhead";
             findings.costs(id, title, found, cost, Some(fix));
         }
         _ => findings.fine(id, title, found),
     }
 }
 
-/// Major and minor of a version somewhere in a text.
+/// Major and minor number of the first version in a text.
 pub(super) fn version(text: &str) -> Option<(u32, u32)> {
     let start = text.find(|c: char| c.is_ascii_digit())?;
     let mut parts = text[start..].split(|c: char| !c.is_ascii_digit());
@@ -100,12 +100,12 @@ fn way(site: &Site, findings: &mut Findings) {
         if matches!(sampling.timer.attempt, Attempt::Untried(_)) {
             return findings.unknown(id, title, why);
         }
-        let cost = "record has no way to interrupt a thread";
+        let cost = "record cannot interrupt threads to take samples";
         return findings.bad(id, title, Verdict::Blocks, format!("timers: {why}"), cost, None);
     };
     let measured = |trigger: &Trigger| {
         format!(
-            "{} a second measured where {} were asked for",
+            "{} Hz measured, {} Hz requested",
             count(trigger.rate_hz.round() as u64),
             count(trigger.asked_hz as u64)
         )
@@ -113,30 +113,37 @@ fn way(site: &Site, findings: &mut Findings) {
     let no_trap = sampling.sigtrap.attempt.why().unwrap_or_default();
     match way {
         Way::Trap if most < USUAL_HZ => {
-            let cost =
-                format!("record gets {} samples a second instead of {USUAL_HZ}", count(most));
+            let cost = format!("record samples at {} Hz instead of {USUAL_HZ} Hz", count(most));
             findings.costs(
                 id,
                 title,
-                format!("traps (sigtrap), {}", measured(&sampling.sigtrap)),
+                format!("sigtrap events, {}", measured(&sampling.sigtrap)),
                 cost,
                 None,
             );
         }
         Way::Trap => {
-            findings.fine(id, title, format!("traps (sigtrap), {}", measured(&sampling.sigtrap)))
+            findings.fine(id, title, format!("sigtrap events, {}", measured(&sampling.sigtrap)))
         }
         Way::Signal => {
-            let found = format!("signals, {}; traps: {no_trap}", measured(&sampling.signal));
-            findings.costs(id, title, found, "a sample of record costs about twice as much", None);
+            let found =
+                format!("signals, {}; sigtrap events: {no_trap}", measured(&sampling.signal));
+            findings.costs(
+                id,
+                title,
+                found,
+                "record has about twice the overhead per sample",
+                None,
+            );
         }
         Way::Timer => {
             let tick = sampling.tick.get().map_or_else(String::new, |tick| {
-                format!(" (the kernel ticks {} times a second, says {})", tick.hz, tick.source)
+                format!(" (kernel tick {} Hz, from {})", tick.hz, tick.source)
             });
-            let found = format!("timers, {}{tick}; traps: {no_trap}", measured(&sampling.timer));
+            let found =
+                format!("timers, {}{tick}; sigtrap events: {no_trap}", measured(&sampling.timer));
             let cost = format!(
-                "record gets {} samples a second instead of {USUAL_HZ}: record for {} times as long",
+                "record samples at {} Hz instead of {USUAL_HZ} Hz: record {} times as long",
                 count(most),
                 count(USUAL_HZ.div_ceil(most.max(1)))
             );
@@ -152,55 +159,54 @@ fn paranoid(site: &Site, findings: &mut Findings) {
     if sampling.kernel_event.works() {
         let found = match level {
             ..=1 => format!("{level}: user and kernel code can be sampled"),
-            _ => format!("{level}, which does not bind this user"),
+            _ => format!("{level}, but this user is exempt"),
         };
         return findings.fine(id, title, found);
     }
     if level <= 2 && matches!(sampling.software_event, Attempt::Refused { .. }) {
-        let found = format!("{level}, but something else keeps events from this user");
+        let found = format!("{level}; events are blocked for another reason");
         return findings.fine(id, title, found);
     }
-    let fix = Some(site.sysctl("samples of kernel code too", "kernel.perf_event_paranoid=1"));
+    let fix = Some(site.sysctl("allow sampling of kernel code", "kernel.perf_event_paranoid=1"));
     if level <= 1 {
         let why = sampling.kernel_event.why().unwrap_or_default();
-        let found = format!("{level}, but events of kernel code fail: {why}");
+        let found = format!("{level}, but kernel events fail: {why}");
         return findings.costs(id, title, found, "record cannot sample kernel code", None);
     }
     if level == 2 || sampling.software_event.works() {
         let found = format!("{level}: only user code can be sampled");
-        let cost = "record shows time in the kernel as one share, without its functions";
+        let cost = "record shows time in the kernel as one total, without functions";
         return findings.costs(id, title, found, cost, fix);
     }
-    let found = format!("{level}: events are for root only");
-    let cost = "record falls back to timers; no counters, and no perf for this user";
-    let effect = "traps, counters and kernel code for all users";
+    let found = format!("{level}: only root may open events");
+    let cost = "record falls back to timers; hardware counters and perf do not work";
+    let effect = "allow events, counters and kernel samples for all users";
     let fix = Some(site.sysctl(effect, "kernel.perf_event_paranoid=1"));
     findings.costs(id, title, found, cost, fix);
 }
 
-/// Filters of system calls, and whether one stops events.
+/// Container and seccomp filter, and whether they block perf events.
 fn filter(site: &Site, findings: &mut Findings) {
     let system = &site.host.system;
     let (id, title) = ("container", "container, seccomp");
     let around = site.container().map_or_else(|| "no container".to_owned(), str::to_owned);
     let filter = match system.seccomp.get() {
-        Some(0) => "no filter of system calls".to_owned(),
-        Some(1) => "strict filter of system calls".to_owned(),
-        Some(_) => "a filter of system calls".to_owned(),
-        None => "filter of system calls not known".to_owned(),
+        Some(0) => "no seccomp filter".to_owned(),
+        Some(1) => "seccomp strict mode".to_owned(),
+        Some(_) => "seccomp filter".to_owned(),
+        None => "seccomp filter unknown".to_owned(),
     };
     let found = format!("{around}, {filter}");
     let event = &site.host.sampling.software_event;
     let allowed = site.host.sampling.paranoid.get().is_none_or(|&level| level <= 2);
     match event {
-        Attempt::Works => findings.fine(id, title, format!("{found}; events can be opened")),
-        // Already said, with what to do.
+        Attempt::Works => findings.fine(id, title, format!("{found}; events are allowed")),
+        // The perf_event_paranoid check already reports this with a fix.
         Attempt::Refused { .. } if !allowed && !site.may_use_events() => {
             findings.fine(id, title, found)
         }
         Attempt::Refused { why, .. } => {
-            let cost =
-                "perf_event_open is blocked: record falls back to timers; no counters, no perf";
+            let cost = "perf_event_open is blocked: record falls back to timers; hardware counters and perf do not work";
             findings.costs(id, title, format!("{found}; events: {why}"), cost, unlock(site));
         }
         Attempt::Untried(why) => findings.unknown(id, title, why),
@@ -210,38 +216,39 @@ fn filter(site: &Site, findings: &mut Findings) {
 fn unlock(site: &Site) -> Option<Fix> {
     let how = match site.container()? {
         "Docker" => {
-            "start the container with: docker run --cap-add PERFMON (before Docker 24: --security-opt seccomp=unconfined)"
+            "start the container with docker run --cap-add PERFMON (before Docker 24: --security-opt seccomp=unconfined)"
         }
-        "Podman" => "start the container with: podman run --cap-add PERFMON",
-        "Kubernetes" => "in the pod's container: securityContext: {capabilities: {add: [PERFMON]}}",
-        _ => "let the container call perf_event_open, or give it CAP_PERFMON",
+        "Podman" => "start the container with podman run --cap-add PERFMON",
+        "Kubernetes" => {
+            "add to the container in the pod: securityContext: {capabilities: {add: [PERFMON]}}"
+        }
+        _ => "allow perf_event_open in the container, or add CAP_PERFMON",
     };
     Some(site.advice(how))
 }
 
 fn rate(site: &Site, findings: &mut Findings) {
     let sampling = &site.host.sampling;
-    let (id, title) = ("max_sample_rate", "sample rate limit");
+    let (id, title) = ("max_sample_rate", "sampling rate limit");
     let Some(&most) = findings.value(id, title, &sampling.max_sample_rate) else { return };
     let share = match sampling.cpu_time_max_percent.get() {
-        Some(0 | 100) => ", never lowered".to_owned(),
-        Some(percent) => format!(", lowered when sampling takes over {percent} % of a CPU"),
+        Some(0 | 100) => ", never reduced".to_owned(),
+        Some(percent) => format!(", reduced if sampling takes more than {percent} % of a CPU"),
         None => String::new(),
     };
-    let found = format!("{} a second{share}", count(most));
+    let found = format!("{} Hz{share}", count(most));
     if most >= USUAL_HZ {
         return findings.fine(id, title, found);
     }
-    let cost =
-        format!("record and perf get {} samples a second instead of {USUAL_HZ}", count(most));
-    let fix = site.sysctl("the usual rate", "kernel.perf_event_max_sample_rate=100000");
+    let cost = format!("record and perf sample at {} Hz instead of {USUAL_HZ} Hz", count(most));
+    let fix = site.sysctl("restore the default rate", "kernel.perf_event_max_sample_rate=100000");
     findings.costs(id, title, found, cost, Some(fix));
 }
 
 fn tick(site: &Site, findings: &mut Findings) {
     let (id, title) = ("tick", "kernel tick");
     let Some(tick) = findings.value(id, title, &site.host.sampling.tick) else { return };
-    let found = format!("{} a second by {}; bounds timers, not traps", tick.hz, tick.source);
+    let found = format!("{} Hz, from {}; limits timers, not events", tick.hz, tick.source);
     findings.fine(id, title, found);
 }
 
@@ -250,32 +257,21 @@ fn kernel_names(site: &Site, findings: &mut Findings) {
     let (id, title) = ("kptr_restrict", "kptr_restrict");
     let Some(&level) = findings.value(id, title, &sampling.kptr_restrict) else { return };
     if !sampling.kernel_event.works() {
-        return findings.fine(
-            id,
-            title,
-            format!("{level}; of no matter while kernel code is not sampled"),
-        );
+        return findings.fine(id, title, format!("{level}; not relevant without kernel samples"));
     }
     if level == 0 || (level == 1 && site.host.system.root) {
-        return findings.fine(id, title, format!("{level}: kernel functions have names"));
+        return findings.fine(id, title, format!("{level}: kernel symbols are readable"));
     }
-    let fix = site.sysctl("names of kernel functions", "kernel.kptr_restrict=0");
-    let found = format!("{level}: addresses in the kernel are hidden");
-    findings.costs(
-        id,
-        title,
-        found,
-        "kernel functions have no names in reports of perf",
-        Some(fix),
-    );
+    let fix = site.sysctl("show kernel symbols", "kernel.kptr_restrict=0");
+    let found = format!("{level}: kernel addresses are hidden");
+    findings.costs(id, title, found, "perf cannot symbolize kernel functions", Some(fix));
 }
 
 fn ptrace(site: &Site, findings: &mut Findings) {
     let (id, title) = ("ptrace_scope", "ptrace_scope");
     let Some(scope) = findings.value(id, title, &site.host.sampling.ptrace_scope) else { return };
-    let found =
-        scope.map_or_else(|| "the kernel has no Yama".to_owned(), |scope| scope.to_string());
-    findings.fine(id, title, format!("{found}; laggard needs no ptrace"));
+    let found = scope.map_or_else(|| "kernel without Yama".to_owned(), |scope| scope.to_string());
+    findings.fine(id, title, format!("{found}; laggard does not use ptrace"));
 }
 
 fn libc(site: &Site, findings: &mut Findings) {
@@ -284,9 +280,9 @@ fn libc(site: &Site, findings: &mut Findings) {
         None => {}
         Some(Some(place)) => findings.fine(id, title, place.clone()),
         Some(None) => {
-            let cost = "inner functions of the C library (memcpy and malloc's variants) have no names in report and flame";
-            let fix = site.install("names inside the C library", &Package::LibcSymbols);
-            findings.costs(id, title, "exported names only", cost, fix);
+            let cost = "report and flame show no names for internal functions of the C library (memcpy and malloc variants)";
+            let fix = site.install("install symbols of the C library", &Package::LibcSymbols);
+            findings.costs(id, title, "exported symbols only", cost, fix);
         }
     }
 }

@@ -6,13 +6,13 @@ use crate::escape;
 use crate::table::{Column, Style, Table};
 
 const INDENT: usize = 2;
-/// Columns of the verdict's word.
+/// Width of the verdict column.
 const WORD: usize = 7;
 const BETWEEN: usize = 2;
-/// A terminal narrower than this gets long lines.
+/// Minimum line width, also on narrower terminals.
 const NARROWEST: usize = 60;
 
-/// For a terminal: the verdict, findings by group with the worst first, and all commands that help.
+/// For a terminal: the summary, the findings by group, and the commands of all fixes.
 pub fn text(diagnosis: &Diagnosis, style: &Style) -> String {
     let width = style.columns().max(NARROWEST);
     let mut text = wrapped(&diagnosis.verdict, 0, width, |line| style.bold(line));
@@ -32,7 +32,7 @@ pub fn text(diagnosis: &Diagnosis, style: &Style) -> String {
         text += &format!("\n{}\n", style.heading(title));
         for (comment, lines) in steps {
             text += &commented(&comment, width, style);
-            // Commands are never broken: they are there to be pasted.
+            // Commands are not wrapped, so that they can be pasted.
             text.extend(
                 lines.iter().map(|line| format!("{:INDENT$}{}\n", "", escape::visible(line))),
             );
@@ -41,7 +41,7 @@ pub fn text(diagnosis: &Diagnosis, style: &Style) -> String {
     text
 }
 
-/// Lines that a shell passes over.
+/// A comment as wrapped shell comment lines.
 fn commented(comment: &str, width: usize, style: &Style) -> String {
     let lines = wrapped(comment, 0, width.saturating_sub(INDENT + 2), str::to_owned);
     let line = |line: &str| format!("{:INDENT$}{}\n", "", style.minor(&format!("# {line}")));
@@ -65,14 +65,14 @@ fn row(check: &Check, widest: usize, width: usize, style: &Style) -> String {
     text
 }
 
-/// Commands under a heading.
+/// A heading with its fixes.
 struct Fixes {
     title: &'static str,
-    /// What each is good for, and the commands.
+    /// A comment and its commands.
     steps: Vec<(String, Vec<String>)>,
 }
 
-/// What helps, worst first: here, and outside the container.
+/// All fixes, worst first: inside the container, then outside.
 fn fixes(diagnosis: &Diagnosis) -> Vec<Fixes> {
     let both = [("Fixes", false), ("Fixes outside the container", true)];
     let fixes = both.map(|(title, outside)| Fixes { title, steps: steps(diagnosis, outside) });
@@ -105,19 +105,22 @@ fn steps(diagnosis: &Diagnosis, outside: bool) -> Vec<(String, Vec<String>)> {
             "printf '%s\\n' {} | {sudo}tee /etc/sysctl.d/90-laggard.conf",
             settings.join(" ")
         );
-        steps.push(("to keep what sysctl sets after a reboot".to_owned(), vec![command]));
+        steps.push(("keep the sysctl settings after a reboot".to_owned(), vec![command]));
     }
     steps
 }
 
-/// One command for all packages that are installed in the same way.
+/// Merges packages with the same install command into one command.
 fn installations(checks: &[(&Check, &Fix)]) -> Vec<(String, Vec<String>)> {
     let mut ways: Vec<(&str, Vec<&str>, Vec<&str>)> = vec![];
     let all_of = |titles: &[&str]| {
         let one = |(check, fix): &(&Check, &Fix)| {
             (titles == [check.title.as_str()]).then(|| format!("{}: {}", check.title, fix.effect))
         };
-        checks.iter().find_map(one).unwrap_or_else(|| format!("{}: for good", titles.join(", ")))
+        checks
+            .iter()
+            .find_map(one)
+            .unwrap_or_else(|| format!("{}: install packages", titles.join(", ")))
     };
     for (check, fix) in checks {
         let (Some(package), Some(command)) = (fix.package.as_deref(), fix.commands.first()) else {
@@ -139,11 +142,11 @@ fn installations(checks: &[(&Check, &Fix)]) -> Vec<(String, Vec<String>)> {
     ways.into_iter().map(step).collect()
 }
 
-/// For a page.
+/// For a Markdown document.
 pub fn markdown(diagnosis: &Diagnosis) -> String {
     let mut text = format!("## Doctor\n\n{}\n", escape::markdown(&diagnosis.verdict));
     for group in Group::ALL {
-        let mut table = Table::new(["verdict", "check", "found", "costs you"].map(Column::text));
+        let mut table = Table::new(["verdict", "check", "found", "impact"].map(Column::text));
         for check in diagnosis.checks.iter().filter(|check| check.group == group) {
             let cells = [check.verdict.word(), &check.title, &check.found, &check.cost];
             table.push(cells.map(str::to_owned));
@@ -155,7 +158,7 @@ pub fn markdown(diagnosis: &Diagnosis) -> String {
     for Fixes { title, steps } in fixes(diagnosis) {
         text += &format!("\n## {title}\n\n```sh\n");
         for (comment, lines) in steps {
-            // Nothing in it may close the fence.
+            // Backticks could close the fence.
             text += &format!("# {}\n", escape::visible(&comment).replace('`', "'"));
             text.extend(lines.iter().map(|line| format!("{}\n", escape::visible(line))));
         }
@@ -164,14 +167,14 @@ pub fn markdown(diagnosis: &Diagnosis) -> String {
     text
 }
 
-/// One row a finding.
+/// One row per finding.
 pub fn csv(diagnosis: &Diagnosis) -> String {
     let columns = ["group", "check", "verdict", "title", "found", "cost", "fix", "effect"];
     let mut table = Table::new(columns.map(Column::text));
     for check in &diagnosis.checks {
         let fix = check.fix.as_ref();
         table.push([
-            check.group.title().to_lowercase(),
+            check.group.key().to_owned(),
             check.id.to_owned(),
             check.verdict.word().to_owned(),
             check.title.clone(),

@@ -1,4 +1,4 @@
-//! Made-up machines and what is said about them.
+//! Diagnoses of synthetic machines.
 
 use super::*;
 use crate::table::Style;
@@ -31,7 +31,7 @@ fn refused(errno: i32, why: &str) -> Attempt {
     Attempt::Refused { errno, why: why.into() }
 }
 
-/// A server that is set up for measuring.
+/// A server configured for benchmarks.
 fn quiet() -> Host {
     let space =
         |path: &str| Space { path: path.into(), free: 8 << 30, size: 16 << 30, writable: true };
@@ -127,7 +127,7 @@ fn quiet() -> Host {
     }
 }
 
-/// A busy laptop with cores of two kinds and a distribution that forbids much.
+/// A busy laptop with a hybrid CPU and a restrictive distribution.
 fn laptop() -> Host {
     let mut host = quiet();
     host.system.distribution = is(Distribution {
@@ -185,7 +185,7 @@ fn laptop() -> Host {
     host
 }
 
-/// A container on a rented machine that lets nothing through.
+/// A restricted container on a virtual machine.
 fn container() -> Host {
     let mut host = laptop();
     let no = || refused(1, "not permitted (EPERM)");
@@ -209,14 +209,14 @@ fn shown(host: &Host) -> String {
 }
 
 #[test]
-fn a_machine_made_for_measuring_has_nothing_to_fix() {
+fn a_benchmark_machine_has_nothing_to_fix() {
     let diagnosis = diagnose(&quiet());
     assert_eq!(diagnosis.worst(), Verdict::Fine, "{}", shown(&quiet()));
     assert_snapshot!(shown(&quiet()));
 }
 
 #[test]
-fn a_laptop_gets_its_commands() {
+fn a_laptop_lists_commands_to_run() {
     assert_eq!(diagnose(&laptop()).worst(), Verdict::Costs);
     assert_snapshot!(shown(&laptop()));
     assert_snapshot!("laptop_markdown", markdown(&diagnose(&laptop())));
@@ -227,28 +227,28 @@ fn a_laptop_gets_its_commands() {
 }
 
 #[test]
-fn a_container_says_what_to_change_outside() {
+fn a_container_lists_changes_for_the_host() {
     assert_eq!(diagnose(&container()).worst(), Verdict::Blocks);
     assert_snapshot!(shown(&container()));
 }
 
 #[test]
-fn another_system_says_what_works_there() {
+fn other_systems_list_supported_commands() {
     let system = System { os: "macos".into(), arch: "aarch64".into(), ..System::default() };
     assert_snapshot!(shown(&Host { system, ..Host::default() }));
 }
 
 #[test]
-fn nothing_known_is_no_panic_and_no_complaint_about_settings() {
+fn unknown_values_are_not_problems() {
     let system = System { os: "linux".into(), arch: "x86_64".into(), ..System::default() };
     let host = Host { system, pythons: vec![python("/p", [3, 12, 0])], ..Host::default() };
     let diagnosis = diagnose(&host);
     assert_eq!(diagnosis.worst(), Verdict::Fine, "{}", shown(&host));
-    assert!(diagnosis.verdict.contains("not known"), "{}", diagnosis.verdict);
+    assert!(diagnosis.verdict.contains("could not be tested"), "{}", diagnosis.verdict);
 }
 
 #[test]
-fn commands_are_for_the_distribution() {
+fn commands_match_the_distribution() {
     for (id, like, expected) in [
         ("debian", "", "sudo apt-get install -y linux-perf"),
         (
@@ -275,8 +275,8 @@ fn commands_are_for_the_distribution() {
     let mut host = quiet();
     host.tools.perf = is(None);
     host.system.distribution = Known::default();
-    assert!(shown(&host).contains("# perf: the perf program: install the package perf"));
-    // A kernel's name goes into no command unless it is plain.
+    assert!(shown(&host).contains("# perf: install perf (package perf)"));
+    // A kernel release with special characters must not reach a command.
     host.system.distribution =
         is(Distribution { id: "ubuntu".into(), like: vec![], name: "Ubuntu".into() });
     host.system.kernel = is("6.8; rm -rf ~".into());
@@ -284,7 +284,7 @@ fn commands_are_for_the_distribution() {
 }
 
 #[test]
-fn rates_are_what_came() {
+fn reported_rate_is_the_measured_rate() {
     let mut host = quiet();
     host.sampling.sigtrap = trigger(4_321.0);
     assert!(diagnose(&host).verdict.contains("up to 4,300 Hz"));
@@ -294,5 +294,5 @@ fn rates_are_what_came() {
     assert_eq!(diagnosis.worst(), Verdict::Costs);
     host.sampling.sigtrap.attempt = refused(22, "the kernel does not know this kind (EINVAL)");
     host.system.kernel = is("5.4.0-1-amd64".into());
-    assert!(shown(&host).contains("signals, 9,900 a second"), "{}", shown(&host));
+    assert!(shown(&host).contains("signals, 9,900 Hz measured"), "{}", shown(&host));
 }

@@ -1,5 +1,5 @@
-//! Pictures of a run: bars of every category, and lines of calls by size. Plain SVG that the page's
-//! colours apply to; every mark says its value when it is pointed at.
+//! SVG charts of a run: bars by category, and lines of call overhead by array size. The colours of
+//! the page apply; every mark has a tooltip with its value.
 
 use super::{FfiReport, name_of, of, tables};
 use crate::escape::xml;
@@ -7,7 +7,7 @@ use laggard_core::ffi::{Crossed, SMALL};
 use laggard_core::model::ffi::{Cell, Who};
 use std::fmt::Write as _;
 
-/// Colours of bindings in their order, told apart by people who see few colours too.
+/// Colours of bindings in their order. The palette is safe for colour-blind readers.
 const COLOURS: [&str; 10] = [
     "#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#994455", "#997700",
     "#777777", "#004488",
@@ -18,7 +18,7 @@ fn colour(at: usize) -> &'static str {
     COLOURS[at % COLOURS.len()]
 }
 
-/// All pictures, as sections of a page.
+/// All charts, as sections of a page.
 pub(super) fn html(report: &FfiReport) -> String {
     let mut text = String::from("<div class=\"ffi\">\n");
     for python in 0..report.ffi.pythons.len() {
@@ -28,7 +28,7 @@ pub(super) fn html(report: &FfiReport) -> String {
     text + "</div>\n"
 }
 
-/// A place on a logarithmic axis.
+/// A logarithmic axis.
 struct Axis {
     low: f64,
     high: f64,
@@ -37,7 +37,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// From the power of ten below the least to the one above the most.
+    /// Spans the values, rounded outwards to powers of ten.
     fn of(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Option<Axis> {
         let values = values.filter(|value| value.is_finite() && *value > 0.0);
         let (low, high) =
@@ -53,7 +53,7 @@ impl Axis {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
-    /// Powers of ten, with their places.
+    /// Powers of ten and their positions.
     fn ticks(&self) -> Vec<(f64, f64)> {
         let powers = self.low as i32..=self.high as i32;
         powers.map(|power| 10f64.powi(power)).map(|value| (value, self.at(value))).collect()
@@ -65,7 +65,7 @@ fn time(ns: f64) -> String {
     tables::time(ns)
 }
 
-/// A bar for every binding in every category, by group.
+/// One bar per binding and category.
 fn bars(report: &FfiReport, python: usize) -> String {
     let ffi = report.ffi;
     let is_shown = |cell: &Cell| {
@@ -142,7 +142,7 @@ fn bars(report: &FfiReport, python: usize) -> String {
         .filter(|at| cells.iter().any(|(cell, ..)| cell.who == Who::Binding(*at)))
         .collect();
     format!(
-        "<h2>Time of a call{}</h2>\n{}<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-label=\"time of a call by category and binding\">{grid}{body}</svg>\n<p class=\"minor\">without the loop, medians over launches with 95 % ranges; the axis is logarithmic</p>\n",
+        "<h2>Time per call{}</h2>\n{}<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" aria-label=\"time per call by category and binding\">{grid}{body}</svg>\n<p class=\"minor\">medians over process launches with 95 % confidence intervals, loop overhead subtracted; logarithmic axis</p>\n",
         of_python(report, python),
         legend(report, &bindings)
     )
@@ -175,11 +175,11 @@ fn legend(report: &FfiReport, bindings: &[usize]) -> String {
     format!("<p class=\"legend\">{}</p>\n", bindings.iter().map(entry).collect::<String>())
 }
 
-/// What calls cost beside their work, by size: where lines fall below a tenth, the call is small.
+/// Call overhead as a share of the work, by array size.
 fn lines(report: &FfiReport, python: usize) -> String {
     const HEIGHT: f64 = 380.0;
     const BELOW: f64 = HEIGHT - 34.0;
-    /// A share that is too small to be drawn, or to be measured.
+    /// Smaller shares are drawn here: they are too small to measure.
     const LEAST: f64 = 1e-3;
     let of: Vec<&Crossed> =
         report.figures.crossed.iter().filter(|of| of.python == python).collect();
@@ -211,7 +211,7 @@ fn lines(report: &FfiReport, python: usize) -> String {
     let tenth = y.at(SMALL);
     let _ = write!(
         body,
-        "<line x1=\"70\" x2=\"{}\" y1=\"{tenth:.1}\" y2=\"{tenth:.1}\" class=\"mark\"/><text x=\"{}\" y=\"{:.1}\">a tenth of the work</text>",
+        "<line x1=\"70\" x2=\"{}\" y1=\"{tenth:.1}\" y2=\"{tenth:.1}\" class=\"mark\"/><text x=\"{}\" y=\"{:.1}\">10 % of the work</text>",
         WIDTH - 130.0,
         WIDTH - 124.0,
         tenth + 4.0
@@ -222,7 +222,8 @@ fn lines(report: &FfiReport, python: usize) -> String {
         };
         let name = &report.ffi.bindings[of.binding].name;
         let path: Vec<String> = of.points.iter().map(place).collect();
-        let said = format!("{name}: small from {} elements on", tables::crossing(of.crossing));
+        let said =
+            format!("{name}: overhead below 10 % at {} elements", tables::crossing(of.crossing));
         let _ = write!(
             body,
             "<g><title>{}</title><polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"/>",
@@ -234,7 +235,7 @@ fn lines(report: &FfiReport, python: usize) -> String {
             let at = place(point);
             let (px, py) = at.split_once(',').unwrap_or(("0", "0"));
             let said = format!(
-                "{name}, {} elements: {}, of which work {}",
+                "{name}, {} elements: {} per call, {} of it work",
                 crate::number::count(point.size),
                 time(point.call_ns),
                 time(point.work_ns)
@@ -250,7 +251,7 @@ fn lines(report: &FfiReport, python: usize) -> String {
     }
     let bindings: Vec<usize> = of.iter().map(|of| of.binding).collect();
     format!(
-        "<h2>What the call costs beside its work, by number of elements{}</h2>\n{}<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"cost of a call over its work, by number of elements\">{body}</svg>\n<p class=\"minor\">share of the work, which is the same function called in a loop of C; below 0.1 % is drawn at 0.1 %</p>\n",
+        "<h2>Call overhead by number of elements{}</h2>\n{}<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"call overhead by number of elements\">{body}</svg>\n<p class=\"minor\">overhead as a share of the work (time of the same function called in a C loop); values below 0.1 % are drawn at 0.1 %</p>\n",
         of_python(report, python),
         legend(report, &bindings)
     )

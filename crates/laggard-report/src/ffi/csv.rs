@@ -1,4 +1,4 @@
-//! A run as one table: a row for everybody who calls, in every category, build and interpreter.
+//! The run as one table: one row per caller, category, build and interpreter.
 
 use super::{FfiReport, name_of, tables};
 use crate::table::{Column, Table};
@@ -28,7 +28,7 @@ const COLUMNS: [&str; 21] = [
     "trouble",
 ];
 
-/// CSV, a row for every cell; what was counted follows in columns of its own.
+/// CSV with one row per cell. Counters follow in columns of their own.
 pub fn csv(report: &FfiReport) -> String {
     let ffi = report.ffi;
     let counters = tables::counters(report);

@@ -1,4 +1,4 @@
-//! The evidence of a run and what was found in it, for programs.
+//! The evidence of a run and its figures, as JSON.
 
 use super::{FfiReport, name_of, tables};
 use crate::bench::json::{Pair, pairs};
@@ -9,27 +9,27 @@ use serde::Serialize;
 
 #[derive(Serialize)]
 struct Shape<'a> {
-    /// Name and version of this shape.
+    /// Name and version of the schema.
     schema: &'static str,
     command: &'a [String],
-    /// Who measured, with its version.
+    /// Name and version of the tool.
     tool: &'a str,
     started_unix: f64,
     facts: Vec<Pair<'a>>,
     pythons: Vec<PythonShape<'a>>,
-    /// Ways to build; the first is the one that others are held against.
+    /// Build profiles; the first is the reference.
     profiles: Vec<ProfileShape<'a>>,
     bindings: Vec<BindingShape<'a>>,
-    /// The binding that others are held against.
+    /// The reference binding.
     floor: Option<&'a str>,
     builds: Vec<BuildShape<'a>>,
     skipped: Vec<SkippedShape<'a>>,
     categories: Vec<CategoryShape<'a>>,
-    /// What was measured, and found.
+    /// Measurements and figures.
     cells: Vec<CellShape<'a>>,
-    /// Bindings over all categories.
+    /// Ranking of bindings over all categories.
     standings: Vec<StandingShape<'a>>,
-    /// The second way to build against the first.
+    /// The second build profile compared with the first.
     differences: Vec<DifferenceShape<'a>>,
     crossovers: Vec<CrossoverShape<'a>>,
     profiling: Vec<ProfilingShape<'a>>,
@@ -54,7 +54,7 @@ struct ProfileShape<'a> {
 struct BindingShape<'a> {
     name: &'a str,
     about: &'a str,
-    /// Whether it is a function that the user brought.
+    /// Whether it is the user's own function.
     is_users: bool,
 }
 
@@ -63,7 +63,7 @@ struct BuildShape<'a> {
     binding: &'a str,
     python: &'a str,
     build: &'a str,
-    /// Of the package that makes the binding.
+    /// Version of the binding's package.
     version: &'a str,
     commands: &'a [String],
     directory: &'a str,
@@ -98,27 +98,27 @@ struct CategoryShape<'a> {
     size: Option<u64>,
 }
 
-/// Times are nanoseconds of one call.
+/// Times are nanoseconds per call.
 #[derive(Serialize)]
 struct CellShape<'a> {
     category: &'a str,
     size: Option<u64>,
-    /// Who calls: a binding's name, `loop`, `null` or `c`.
+    /// The caller: name of a binding, `loop`, `null` or `c`.
     who: &'a str,
     build: &'a str,
     python: &'a str,
     statement: &'a str,
-    /// Calls across the border in a statement.
+    /// Calls across the language boundary per statement.
     calls: u64,
     rank: Option<u64>,
-    /// Without the loop.
+    /// Without loop overhead.
     net_ns: Option<Range>,
     best_ns: Option<f64>,
     cpu_ns: Option<f64>,
-    /// With the loop.
+    /// With loop overhead.
     gross_ns: Option<f64>,
     first_call_ns: Option<f64>,
-    /// Over the floor.
+    /// Relative to the floor.
     ratio: Option<Range>,
     counters: Vec<CounterShape<'a>>,
     note: &'a str,
@@ -130,12 +130,12 @@ struct CellShape<'a> {
 #[derive(Serialize)]
 struct CounterShape<'a> {
     name: &'a str,
-    /// For a call, without the loop's.
+    /// Per call, without loop overhead.
     per_call: f64,
     source: &'a str,
 }
 
-/// One process: times of a statement, with the loop, batch by batch.
+/// One process: times of the statement per batch, with loop overhead.
 #[derive(Serialize)]
 struct LaunchShape {
     first_ns: f64,
@@ -149,7 +149,7 @@ struct StandingShape<'a> {
     binding: &'a str,
     build: &'a str,
     python: &'a str,
-    /// The geometric mean of its ratios to the floor.
+    /// Geometric mean of the ratios to the floor.
     ratio: f64,
     categories: u64,
 }
@@ -162,7 +162,7 @@ struct DifferenceShape<'a> {
     ratio: Range,
     gap_ns: Range,
     adjusted_p: f64,
-    /// What the null control differs by at most, as a share.
+    /// Largest difference of the null control, as a share.
     bound: f64,
     /// `slower`, `faster`, `none` or `unknown`.
     cost: &'static str,
@@ -191,9 +191,9 @@ struct ProfilingShape<'a> {
     build: &'a str,
     method: &'a str,
     workload: &'a str,
-    /// CPU time of a call with profiling over that without.
+    /// CPU time per call with profiling, divided by that without.
     call_ratio: Option<Range>,
-    /// CPU time of whole runs, of the program and its recorder, over that of the program alone.
+    /// CPU time of whole runs including the recorder, divided by that of the program alone.
     whole_ratio: Option<f64>,
     n: u64,
     samples: u64,
@@ -202,7 +202,7 @@ struct ProfilingShape<'a> {
     why_not: &'a str,
 }
 
-/// A value, and the range that holds it where there is one.
+/// A value and its confidence interval, if known.
 #[derive(Serialize)]
 struct Range {
     middle: f64,
@@ -376,7 +376,7 @@ pub fn json(report: &FfiReport) -> String {
     })
 }
 
-/// A word for whoever calls, that no binding is called.
+/// Identifier of a caller. No binding has the name `loop`, `null` or `c`.
 fn who<'a>(report: &FfiReport<'a>, who: Who) -> &'a str {
     match who {
         Who::Loop => "loop",
@@ -419,7 +419,7 @@ fn cells<'a>(report: &FfiReport<'a>) -> Vec<CellShape<'a>> {
 }
 
 fn launch(launch: &Launch) -> LaunchShape {
-    // A picosecond is less than any clock tells.
+    // No clock resolves less than a picosecond.
     let short = |ns: f64| (ns * 1e3).round() / 1e3;
     let batches = launch.batches.iter();
     LaunchShape {

@@ -1,7 +1,8 @@
-//! What calls from Python cost, through every binding: who stands where, times, what frame pointers
-//! and profiling cost, and from how many elements on a call does not matter.
+//! Report of the FFI suite: time per call of every binding, ranking, cost of frame pointers,
+//! profiling overhead, and the array size from which call overhead is negligible.
 //!
-//! You give the evidence and what [`laggard_core::ffi::figures`] found in it.
+//! Input is the evidence of a run and the figures that [`laggard_core::ffi::figures`] computes
+//! from it.
 
 mod charts;
 mod csv;
@@ -22,14 +23,14 @@ use crate::table::Style;
 use laggard_core::ffi::{Figure, Figures};
 use laggard_core::model::ffi::{Build, Cell, Ffi, Library, Skipped, Who};
 
-/// What a run of the suite is shown from.
+/// Input of the report.
 #[derive(Clone, Copy, Debug)]
 pub struct FfiReport<'a> {
     /// The evidence.
     pub ffi: &'a Ffi,
-    /// What was found in it.
+    /// The figures computed from it.
     pub figures: &'a Figures,
-    /// Whether every row is shown.
+    /// Whether to show every row.
     pub is_whole: bool,
 }
 
@@ -38,12 +39,12 @@ pub fn text(report: &FfiReport, style: &Style) -> String {
     document(report).text(style)
 }
 
-/// The same in Markdown.
+/// The report as Markdown, with every row.
 pub fn markdown(report: &FfiReport) -> String {
     document(&FfiReport { is_whole: true, ..*report }).markdown()
 }
 
-/// Sections of a page, with pictures.
+/// Sections of an HTML page, with charts.
 pub fn html(report: &FfiReport) -> String {
     let whole = FfiReport { is_whole: true, ..*report };
     let mut document = Document::default();
@@ -51,10 +52,10 @@ pub fn html(report: &FfiReport) -> String {
     charts::html(&whole) + &document.html()
 }
 
-/// One page, with pictures.
+/// A whole HTML page, with charts.
 pub fn page(report: &FfiReport) -> String {
     page::html(&Page {
-        title: "What a call from Python costs",
+        title: "Cost of calls from Python",
         lead: &lead(report),
         report: html(report),
         is_read_first: true,
@@ -62,7 +63,7 @@ pub fn page(report: &FfiReport) -> String {
     })
 }
 
-/// How something was built, for a terminal.
+/// Build commands and built libraries, for a terminal.
 pub fn build_text(commands: &[String], libraries: &[Library]) -> String {
     let line = |line: String| format!("  {}\n", escape::visible(&line));
     let commands = commands.iter().map(|command| line(format!("$ {command}")));
@@ -77,7 +78,7 @@ fn document(report: &FfiReport) -> Document {
     document
 }
 
-/// All but the lead, which a page has in its head.
+/// Everything except the lead, which an HTML page shows in its header.
 fn sections(report: &FfiReport, document: &mut Document) {
     tables::standings(report, document);
     tables::times(report, document);
@@ -96,7 +97,7 @@ fn sections(report: &FfiReport, document: &mut Document) {
     }
 }
 
-/// The one line that counts.
+/// The one-line summary.
 fn lead(report: &FfiReport) -> String {
     let FfiReport { ffi, figures, .. } = report;
     if let Some(own) = (0..ffi.bindings.len()).find(|at| ffi.bindings[*at].is_users) {
@@ -105,13 +106,13 @@ fn lead(report: &FfiReport) -> String {
             return "nothing was measured".to_owned();
         };
         return format!(
-            "{} takes {} a call, {}x the floor{}",
+            "{} takes {} per call, {}x the floor{}",
             ffi.bindings[own].name,
             tables::time(net.middle),
             tables::ratio(ratio.middle),
             ratio
                 .range
-                .map_or_else(String::new, |range| format!(" (95 % {})", tables::range(range)))
+                .map_or_else(String::new, |range| format!(" (95 % CI {})", tables::range(range)))
         );
     }
     let Some(floor) = figures.floor else { return "nothing was measured".to_owned() };
@@ -130,12 +131,12 @@ fn lead(report: &FfiReport) -> String {
         words = format!("{category} through {floor_name}: {}", tables::time(net.middle));
     }
     if !others.is_empty() {
-        words += &format!("; against it, over all categories: {}", others.join(", "));
+        words += &format!("; relative to it over all categories: {}", others.join(", "));
     }
     words
 }
 
-/// Cells of a kind, with their figures.
+/// The cells that match, with their figures.
 fn of<'a>(
     report: &FfiReport<'a>,
     is_wanted: impl Fn(&Cell) -> bool,
@@ -144,7 +145,7 @@ fn of<'a>(
     cells.filter(move |(cell, _)| is_wanted(cell))
 }
 
-/// What somebody is called.
+/// Display name of a caller.
 fn name_of(ffi: &Ffi, who: Who) -> &str {
     match who {
         Who::Loop => "(the loop)",
@@ -158,7 +159,7 @@ fn skipped(ffi: &Ffi, document: &mut Document) {
     if ffi.skipped.is_empty() {
         return;
     }
-    document.heading("Left out");
+    document.heading("Skipped");
     for Skipped { binding, python, profile, why, hint } in &ffi.skipped {
         let mut place = vec![];
         if ffi.pythons.len() > 1 {
@@ -174,7 +175,7 @@ fn skipped(ffi: &Ffi, document: &mut Document) {
     }
 }
 
-/// How everything was built.
+/// Compiler flags, commands and libraries of all builds.
 fn builds(report: &FfiReport, document: &mut Document) {
     let ffi = report.ffi;
     if ffi.builds.is_empty() {
@@ -182,8 +183,8 @@ fn builds(report: &FfiReport, document: &mut Document) {
     }
     document.heading("Builds");
     for profile in &ffi.profiles {
-        document.line(format!("{}: C and C++ with {}", profile.name, profile.c_flags));
-        document.minor(format!("  Rust with {}", profile.rust_flags));
+        document.line(format!("{}: C and C++ flags {}", profile.name, profile.c_flags));
+        document.minor(format!("  Rust flags {}", profile.rust_flags));
     }
     let mut lines = vec![];
     for build in &ffi.builds {
@@ -202,7 +203,7 @@ fn built(ffi: &Ffi, build: &Build) -> String {
         ffi.bindings[build.binding].name,
         ffi.profiles[build.profile].name,
         ffi.pythons[build.python].name,
-        if build.is_cached { " (built before)" } else { "" }
+        if build.is_cached { " (cached)" } else { "" }
     )
 }
 
@@ -211,7 +212,7 @@ fn looked_at(library: &Library) -> String {
     let (callers_with, callers) = library.of_callers;
     let share = percent(callers_with as f64 / callers.max(1) as f64);
     format!(
-        "{}: frame pointers in {with} of {}, {callers_with} of {callers} that call others ({share} %); debug info: {}",
+        "{}: frame pointers in {with} of {}, {callers_with} of {callers} non-leaf ones ({share} %); debug info: {}",
         library.name,
         plural(of, "function"),
         library.debug_info
@@ -219,12 +220,12 @@ fn looked_at(library: &Library) -> String {
 }
 
 fn about(ffi: &Ffi, document: &mut Document) {
-    document.heading("Measured");
+    document.heading("Measurement");
     let fact = |(name, value): &(String, String)| format!("{name}: {value}");
     let facts = |all: &[(String, String)]| all.iter().map(fact).collect::<Vec<_>>().join("; ");
     document.facts([
-        ("by", ffi.tool.clone()),
-        ("on", moment(ffi.started_unix)),
+        ("tool", ffi.tool.clone()),
+        ("date", moment(ffi.started_unix)),
         ("command", escape::fit(&command(&ffi.command), LONGEST_COMMAND)),
         ("machine", facts(&ffi.facts)),
     ]);

@@ -1,4 +1,4 @@
-//! The tables of a run: times, ratios, ranks, differences.
+//! Tables of the report: ranking, times, controls, differences between builds, overhead.
 
 use super::{FfiReport, name_of, of};
 use crate::document::Document;
@@ -7,9 +7,9 @@ use crate::table::{Column, Table};
 use laggard_core::ffi::{Cost, Crossing, Difference, Figure, Known};
 use laggard_core::model::ffi::{Cell, Ffi, Overhead, Who};
 
-/// Categories of which all is shown even where not everything is.
+/// Up to this many categories are shown in full without `--all`.
 const FEW_CATEGORIES: usize = 3;
-/// Differences that are shown where not everything is.
+/// Maximum number of differences shown without `--all`.
 const SOME_DIFFERENCES: usize = 10;
 
 /// `12.3 ns`.
@@ -17,7 +17,7 @@ pub(super) fn time(ns: f64) -> String {
     Quantity::Time.show(ns)
 }
 
-/// Nanoseconds, as a column has them.
+/// Nanoseconds without a unit, for a column.
 pub(super) fn nanos(ns: f64) -> String {
     significant(ns)
 }
@@ -47,7 +47,7 @@ fn ranged(of: Option<Known>, show: impl Fn((f64, f64)) -> String) -> String {
     of.and_then(|known| known.range).map_or_else(String::new, show)
 }
 
-/// What a table is of, where there is more than one interpreter or build.
+/// Build and interpreter for a heading, if there is more than one.
 fn place(ffi: &Ffi, python: usize, profile: usize) -> String {
     let mut words = vec![];
     if ffi.profiles.len() > 1 {
@@ -59,7 +59,7 @@ fn place(ffi: &Ffi, python: usize, profile: usize) -> String {
     if words.is_empty() { String::new() } else { format!(", {}", words.join(", ")) }
 }
 
-/// Bindings over all categories, by rank.
+/// Ranking of bindings over all categories.
 pub(super) fn standings(report: &FfiReport, document: &mut Document) {
     let FfiReport { ffi, figures, .. } = report;
     let Some(floor) = figures.floor else { return };
@@ -75,9 +75,9 @@ pub(super) fn standings(report: &FfiReport, document: &mut Document) {
             Column::number("rank", ""),
             Column::text("binding"),
             Column::number("× floor", ""),
-            Column::number("least", ""),
+            Column::number("lowest", ""),
             Column::text("in"),
-            Column::number("most", ""),
+            Column::number("highest", ""),
             Column::text("in"),
         ]);
         let category = |at: usize| ffi.categories[at].name.clone();
@@ -94,9 +94,9 @@ pub(super) fn standings(report: &FfiReport, document: &mut Document) {
         }
         document.table(table);
         document.minor(format!(
-            "geometric means over the {} that all have, of the time of a call over that of {}",
-            plural_y(first.categories, "category", "categories"),
-            ffi.bindings[floor].name
+            "geometric mean of the time per call relative to {}, over {} common to all bindings",
+            ffi.bindings[floor].name,
+            plural_y(first.categories, "category", "categories")
         ));
     }
 }
@@ -105,12 +105,12 @@ fn plural_y(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// Categories that are no sizes of others.
+/// Categories, without those of the size scan.
 fn categories(ffi: &Ffi) -> impl Iterator<Item = usize> {
     (0..ffi.categories.len()).filter(|&at| ffi.categories[at].size.is_none())
 }
 
-/// Who has a column: bindings in their order, then the null control.
+/// Columns of the table of times: bindings in their order, then the null control.
 fn columns(report: &FfiReport, python: usize) -> Vec<Who> {
     let all = (0..report.ffi.bindings.len()).map(Who::Binding).chain([Who::Null]);
     let is_there = |who: &Who| {
@@ -130,12 +130,12 @@ fn at<'a>(
     of(report, is_it).next()
 }
 
-/// Times of a call, a row a category, a column a binding.
+/// Time per call, with one row per category and one column per binding.
 pub(super) fn times(report: &FfiReport, document: &mut Document) {
     let ffi = report.ffi;
     for python in 0..ffi.pythons.len() {
         let columns = columns(report, python);
-        document.heading(format!("A call{}", place(ffi, python, 0)));
+        document.heading(format!("Time per call{}", place(ffi, python, 0)));
         let head = |who: &Who| name_of(ffi, *who).trim_matches(['(', ')']).replace(" control", "");
         let heads = columns.iter().map(|who| Column::number(&head(who), "ns"));
         let mut table =
@@ -154,17 +154,18 @@ pub(super) fn times(report: &FfiReport, document: &mut Document) {
             );
         }
         document.table(table);
-        document.minor("medians over launches, without the loop".to_owned());
+        document.minor("medians over process launches, loop overhead subtracted".to_owned());
     }
 }
 
-/// Everything about a call: rank, range, best, CPU, first call, ratio, what was counted.
+/// All figures of each category: rank, confidence interval, best, CPU, first call, ratio, counters.
 pub(super) fn details(report: &FfiReport, document: &mut Document) {
     let ffi = report.ffi;
     let all: Vec<usize> = categories(ffi).collect();
     if !report.is_whole && all.len() > FEW_CATEGORIES {
         document.minor(
-            "ranges, ranks and all else: --all, -o FILE.html, .md, .json or .csv".to_owned(),
+            "for confidence intervals, ranks and counters use --all or -o FILE (.html, .md, .json, .csv)"
+                .to_owned(),
         );
         return;
     }
@@ -206,12 +207,12 @@ fn one_detail(
         Column::number("rank", ""),
         Column::text("binding"),
         Column::number("median", "ns"),
-        Column::range("95 %", "ns"),
+        Column::range("95 % CI", "ns"),
         Column::number("best", "ns"),
         Column::number("CPU", "ns"),
         Column::number("first call", "ns"),
         Column::number("× floor", ""),
-        Column::range("95 %", ""),
+        Column::range("95 % CI", ""),
     ];
     heads.extend(counters.iter().map(|name| Column::number(name, "n")));
     heads.push(Column::text("note").may_go());
@@ -244,7 +245,7 @@ fn detail(ffi: &Ffi, cell: &Cell, figure: &Figure, counters: &[String]) -> Vec<S
     row
 }
 
-/// Names of what was counted.
+/// Names of all counters.
 pub(super) fn counters(report: &FfiReport) -> Vec<String> {
     let mut names: Vec<String> = vec![];
     for (name, ..) in report.figures.cells.iter().flat_map(|figure| &figure.counted) {
@@ -255,13 +256,13 @@ pub(super) fn counters(report: &FfiReport) -> Vec<String> {
     names
 }
 
-/// Interpreters side by side.
+/// Compares interpreters.
 pub(super) fn pythons(report: &FfiReport, document: &mut Document) {
     let ffi = report.ffi;
     if ffi.pythons.len() < 2 {
         return;
     }
-    document.heading("Pythons, side by side");
+    document.heading("Comparison of Python versions");
     let mut heads = vec![Column::text("category"), Column::text("binding")];
     heads.extend(ffi.pythons.iter().map(|python| Column::number(&python.name, "ns")));
     heads.push(Column::number("last / first", ""));
@@ -292,7 +293,7 @@ pub(super) fn pythons(report: &FfiReport, document: &mut Document) {
     crate::rows::hidden(left_out, document);
 }
 
-/// What is taken off, and what bounds the noise.
+/// The loop overhead that is subtracted, and the controls that bound the noise.
 pub(super) fn controls(report: &FfiReport, document: &mut Document) {
     let ffi = report.ffi;
     document.heading("Controls");
@@ -301,13 +302,13 @@ pub(super) fn controls(report: &FfiReport, document: &mut Document) {
         Column::text("Python").may_go(),
         Column::number("median", "ns"),
         Column::range("over categories", "ns"),
-        Column::text("is"),
+        Column::text("description"),
     ]);
     for python in 0..ffi.pythons.len() {
         for (who, words) in [
-            (Who::Loop, "the loop alone, taken off everything else"),
-            (Who::Null, "a call of a function of Python that does nothing"),
-            (Who::C, "the same call from C, by a pointer"),
+            (Who::Loop, "empty loop, subtracted from all other times"),
+            (Who::Null, "call of an empty Python function"),
+            (Who::C, "same call from C through a function pointer"),
         ] {
             let wanted = |cell: &Cell| {
                 cell.who == who
@@ -335,14 +336,14 @@ pub(super) fn controls(report: &FfiReport, document: &mut Document) {
     document.table(table);
 }
 
-/// What the second way of building costs over the first.
+/// Cost of the second build profile relative to the first.
 pub(super) fn differences(report: &FfiReport, document: &mut Document) {
     let FfiReport { ffi, figures, .. } = report;
     let [first, second] = &ffi.profiles[..] else { return };
     if figures.differences.is_empty() {
         return;
     }
-    document.heading(format!("What {} builds cost over {} ones", second.name, first.name));
+    document.heading(format!("Cost of {} builds relative to {} builds", second.name, first.name));
     document.line(summed_up(ffi, &figures.differences));
     let of_null: Vec<&Difference> =
         figures.differences.iter().filter(|of| of.who == Who::Null).collect();
@@ -350,7 +351,7 @@ pub(super) fn differences(report: &FfiReport, document: &mut Document) {
     nulls.sort_by(f64::total_cmp);
     if let (Some(low), Some(high)) = (nulls.first(), nulls.last()) {
         document.minor(format!(
-            "the null control, the same code in both: {} % in the median, {} to {} % (n = {})",
+            "null control (same code in both builds): median {} %, {} to {} % (n = {})",
             change(nulls[nulls.len() / 2]),
             change(*low),
             change(*high),
@@ -372,8 +373,8 @@ pub(super) fn differences(report: &FfiReport, document: &mut Document) {
         Column::text("Python").may_go(),
         Column::number(&first.name, "ns"),
         Column::number(&second.name, "ns"),
-        Column::number("change", "%"),
-        Column::range("95 %", "%"),
+        Column::number("diff.", "%"),
+        Column::range("95 % CI", "%"),
     ];
     for name in &counters {
         heads.push(Column::number(name, &first.name).may_go());
@@ -417,7 +418,7 @@ fn size(of: &Difference) -> f64 {
     (of.ratio.middle - 1.0).abs()
 }
 
-/// Whether a way of building costs time, in words.
+/// The verdict on a difference between builds.
 pub(super) fn verdict(of: &Difference) -> String {
     match of.cost {
         Cost::Slower => "slower".into(),
@@ -427,7 +428,7 @@ pub(super) fn verdict(of: &Difference) -> String {
     }
 }
 
-/// `no detectable cost in 290 of 297 calls; slower in 5, by 2.1 % at most; faster in 2`.
+/// `no detectable cost in 290 of 297 calls; slower in 5, by up to 2.1 % (noop through cffi)`.
 fn summed_up(ffi: &Ffi, all: &[Difference]) -> String {
     let all: Vec<&Difference> = all.iter().filter(|of| of.who != Who::Null).collect();
     let such = |is_such: fn(&Cost) -> bool| all.iter().filter(move |of| is_such(&of.cost));
@@ -435,7 +436,7 @@ fn summed_up(ffi: &Ffi, all: &[Difference]) -> String {
         let most = of.into_iter().max_by(|a, b| size(a).total_cmp(&size(b)))?;
         let place =
             format!("{} through {}", ffi.categories[most.category].name, name_of(ffi, most.who));
-        Some(format!("by {} % at most ({place})", percent(size(most))))
+        Some(format!("by up to {} % ({place})", percent(size(most))))
     };
     let none = such(|cost| matches!(cost, Cost::None { .. })).count();
     let mut words =
@@ -453,7 +454,7 @@ fn summed_up(ffi: &Ffi, all: &[Difference]) -> String {
     words.join("; ")
 }
 
-/// From how many elements on a call does not matter.
+/// Array size from which call overhead is below a tenth of the work.
 pub(super) fn crossed(report: &FfiReport, document: &mut Document) {
     let FfiReport { ffi, figures, .. } = report;
     if figures.crossed.is_empty() {
@@ -461,7 +462,7 @@ pub(super) fn crossed(report: &FfiReport, document: &mut Document) {
     }
     let scanned = ffi.categories.iter().find(|category| category.size.is_some());
     document.heading(format!(
-        "From how many elements on a call costs less than a tenth of its work, {}",
+        "Elements needed for call overhead below 10 % of the work, {}",
         scanned.map_or("", |category| &category.name)
     ));
     let mut heads = vec![
@@ -491,10 +492,10 @@ pub(super) fn crossed(report: &FfiReport, document: &mut Document) {
         table.push(row);
     }
     document.table(table);
-    document.minor("the work is the same function called in a loop of C".to_owned());
+    document.minor("work: time of the same function called in a C loop".to_owned());
 }
 
-/// A number of elements, in words.
+/// A number of elements, or a bound.
 pub(super) fn crossing(of: Crossing) -> String {
     match of {
         Crossing::At(size) => crate::number::count(rounded(size)),
@@ -504,26 +505,26 @@ pub(super) fn crossing(of: Crossing) -> String {
     }
 }
 
-/// Two digits: between sizes that are far apart, more would be made up.
+/// Rounds to two digits. The scanned sizes are too far apart for more.
 fn rounded(size: f64) -> u64 {
     let step = 10f64.powf(size.max(1.0).log10().floor() - 1.0).max(1.0);
     ((size / step).round() * step) as u64
 }
 
-/// What profiling costs.
+/// Profiling overhead.
 pub(super) fn overheads(report: &FfiReport, document: &mut Document) {
     let ffi = report.ffi;
     let Some(first) = ffi.overheads.first() else { return };
-    document.heading("What profiling costs");
+    document.heading("Profiling overhead");
     let mut table = Table::new([
         Column::text("build"),
         Column::text("method"),
-        Column::number("a call", "%"),
-        Column::range("95 %", "%"),
-        Column::number("all CPU", "%"),
+        Column::number("per call", "%"),
+        Column::range("95 % CI", "%"),
+        Column::number("total CPU", "%"),
         Column::number("runs", "n"),
         Column::number("samples", "n"),
-        Column::number("whole stacks", "%"),
+        Column::number("complete stacks", "%"),
         Column::number("recorded", "MB"),
     ]);
     let mut not_here: Vec<(String, &str)> = vec![];
@@ -552,15 +553,15 @@ pub(super) fn overheads(report: &FfiReport, document: &mut Document) {
     }
     document.table(table);
     for (method, why) in not_here {
-        document.line(format!("{method} is not to be had here: {}", why.trim()));
+        document.line(format!("{method} is not available: {}", why.trim()));
     }
     document.minor(format!(
-        "{}. A call: CPU time of the program in its loop, as it measures itself. All CPU: whole runs, program and recorder. Stacks are whole that reach the program's start",
+        "workload: {}; per call: CPU time of the measured loop; total CPU: CPU time of the whole run, including the recorder; complete stacks reach the program's entry point",
         first.workload
     ));
 }
 
-/// Where bindings do not do quite the same.
+/// Notes on bindings that do not do exactly the same work.
 pub(super) fn notes(report: &FfiReport, document: &mut Document) {
     let ffi = report.ffi;
     let mut lines: Vec<String> = vec![];
@@ -577,7 +578,7 @@ pub(super) fn notes(report: &FfiReport, document: &mut Document) {
         lines.push(format!("{category}, {}: {}", names.join(" and "), cells[0].note));
     }
     if !lines.is_empty() {
-        document.heading("Not quite alike");
+        document.heading("Differences between bindings");
         for line in lines {
             document.line(line);
         }

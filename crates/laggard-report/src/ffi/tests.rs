@@ -1,4 +1,4 @@
-//! What is shown of a made-up run: every section, and names that try to be more than names.
+//! Reports of a synthetic run: every section, and escaping of names.
 
 use super::*;
 use laggard_core::ffi::figures;
@@ -8,7 +8,7 @@ use laggard_core::model::ffi::{
 use laggard_core::model::timings::{Batch, Counter};
 use laggard_core::stats::ratio::Interval;
 
-/// Launches in which a statement takes this long, the loop included.
+/// Process launches in which a statement takes this long, including the loop.
 fn launches(ns: f64) -> Vec<Launch> {
     let launch = |number: u32| {
         let wall_ns = (ns * (1.0 + 0.002 * f64::from(number)) * 1e4) as u64;
@@ -59,7 +59,7 @@ fn made_up() -> Ffi {
         for (profile, more) in [(0, 1.0), (1, 1.001)] {
             cells.push(cell(at, profile, Who::Null, 25.0));
             cells.push(cell(at, profile, Who::Binding(0), 5.0 + 15.0 * scale * more));
-            // With frame pointers it is slower by a tenth.
+            // 10 % slower with frame pointers.
             let more = if profile == 1 { 1.1 } else { 1.0 };
             cells.push(cell(at, profile, Who::Binding(1), 5.0 + 90.0 * scale * more));
         }
@@ -144,7 +144,7 @@ fn shown(show: impl Fn(&FfiReport) -> String, ffi: &Ffi, is_whole: bool) -> Stri
 }
 
 #[test]
-fn every_form() {
+fn all_formats() {
     let ffi = made_up();
     let style = Style::default();
     insta::assert_snapshot!("text", shown(|of| text(of, &style), &ffi, false));
@@ -154,7 +154,7 @@ fn every_form() {
 }
 
 #[test]
-fn many_categories_are_shown_in_short_unless_all_are_wanted() {
+fn many_categories_are_abbreviated_without_all() {
     let mut ffi = made_up();
     for number in 0..3 {
         ffi.categories.push(category(&format!("more_{number}"), None));
@@ -169,7 +169,7 @@ fn many_categories_are_shown_in_short_unless_all_are_wanted() {
 }
 
 #[test]
-fn names_by_strangers_stay_text() {
+fn names_are_escaped() {
     let ffi = made_up();
     let page = shown(page, &ffi, false);
     assert!(!page.contains("<b>ctypes"), "names are escaped");
@@ -180,21 +180,21 @@ fn names_by_strangers_stay_text() {
 }
 
 #[test]
-fn interpreters_side_by_side() {
+fn comparison_of_interpreters() {
     let mut ffi = made_up();
     let second: Vec<Cell> =
         ffi.cells.iter().map(|cell| Cell { python: 1, ..cell.clone() }).collect();
     ffi.cells.extend(second);
     ffi.pythons.push(Python { name: "3.13".into(), ..Python::default() });
     let text = shown(|of| text(of, &Style::default()), &ffi, false);
-    let section = text.split("Pythons, side by side").nth(1).unwrap_or_default();
+    let section = text.split("Comparison of Python versions").nth(1).unwrap_or_default();
     let section: Vec<&str> =
         section.lines().take_while(|line| !line.starts_with("Controls")).collect();
     insta::assert_snapshot!("pythons", section.join("\n"));
 }
 
 #[test]
-fn nothing_measured_is_nothing_shown() {
+fn empty_run() {
     let text = shown(|of| text(of, &Style::default()), &Ffi::default(), true);
     assert!(text.starts_with("nothing was measured"), "{text}");
     assert!(shown(page, &Ffi::default(), true).contains("nothing was measured"));

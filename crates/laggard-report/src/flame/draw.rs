@@ -1,37 +1,38 @@
-//! The frames of a graph as rectangles.
+//! Draws the frames of a graph as SVG.
 
 use super::graph::{Function, Graph, Node};
 use super::{amount, whole};
 use crate::escape::xml;
-use crate::number::{count, percent, significant};
+use crate::number::{percent, plural, significant};
 use laggard_core::model::NONE;
 use laggard_core::model::profile::FrameKind;
 use std::fmt::Write;
 
-/// Width of the picture.
+/// Width of the image.
 const WIDTH: f64 = 1200.0;
 const MARGIN: f64 = 10.0;
-/// Height of a row of frames, and of the heading.
+/// Height of a row of frames.
 const ROW: usize = 18;
 const HEAD: usize = 48;
 const FOOT: usize = 24;
-/// Frames of a smaller share of all are not drawn.
+/// Minimum share of the total for a frame to be drawn.
 const LEAST: f64 = 0.0005;
-/// Rows drawn.
+/// Maximum number of rows.
 const DEEPEST: usize = 500;
 /// Width of a letter.
 const LETTER: f64 = 7.25;
-/// Colours of more and of less, which people tell apart whatever colours they see, and of neither.
+/// Colours for an increase, a decrease and no change. They can be distinguished with colour
+/// blindness.
 const MORE: [f64; 3] = [240.0, 168.0, 104.0];
 const LESS: [f64; 3] = [127.0, 184.0, 220.0];
 const SAME: [f64; 3] = [242.0, 242.0, 242.0];
 
-/// Lays a graph out, as a whole element.
+/// Draws a graph as an `<svg>` element.
 pub(super) fn draw(graph: &Graph, title: &str, style: &str, script: &str) -> String {
     let layout = Layout::new(graph);
     let mut frames = String::new();
     let (mut deepest, mut deep) = (0, 0u64);
-    // Node, row, and where its left edge is, from 0 to 1.
+    // Node, row and left edge from 0 to 1.
     let mut open = vec![(0u32, 0usize, 0.0f64)];
     while let Some((number, row, left)) = open.pop() {
         if row >= DEEPEST {
@@ -49,19 +50,18 @@ pub(super) fn draw(graph: &Graph, title: &str, style: &str, script: &str) -> Str
     let mut remarks = vec![];
     if layout.narrow > 0 {
         remarks.push(format!(
-            "{} frames of less than {} % each are not drawn",
-            count(layout.narrow),
+            "{} below {} % not drawn",
+            plural(layout.narrow, "frame"),
             LEAST * 100.0
         ));
     }
     if deep > 0 {
-        remarks.push(format!("calls deeper than {DEEPEST} are not drawn"));
+        remarks.push(format!("frames deeper than {DEEPEST} levels not drawn"));
     }
     if graph.sides.len() == 2 {
         remarks.insert(
             0,
-            "width: the side that takes more; orange: B takes more, blue: less, callees counted"
-                .into(),
+            "width: larger side; orange: more in B, blue: less in B, including callees".into(),
         );
     }
     let height = HEAD + (deepest + 1) * ROW + FOOT;
@@ -75,8 +75,8 @@ pub(super) fn draw(graph: &Graph, title: &str, style: &str, script: &str) -> Str
 <rect class=\"ground\" width=\"100%\" height=\"100%\"/>
 <text class=\"title\" x=\"{MARGIN}\" y=\"20\">{}</text>
 <text class=\"minor\" x=\"{MARGIN}\" y=\"38\">{}</text>
-<text class=\"button\" data-do=\"reset\" x=\"1060\" y=\"20\" text-anchor=\"end\">whole picture</text>
-<text class=\"button\" data-do=\"search\" x=\"1190\" y=\"20\" text-anchor=\"end\">search (press /)</text>
+<text class=\"button\" data-do=\"reset\" x=\"1060\" y=\"20\" text-anchor=\"end\">reset zoom</text>
+<text class=\"button\" data-do=\"search\" x=\"1190\" y=\"20\" text-anchor=\"end\">search (/)</text>
 <text class=\"minor\" data-out=\"found\" x=\"1190\" y=\"38\" text-anchor=\"end\"></text>
 <g class=\"frames\">
 {frames}</g>
@@ -92,26 +92,26 @@ pub(super) fn draw(graph: &Graph, title: &str, style: &str, script: &str) -> Str
     )
 }
 
-/// How wide frames are, and which stand below which.
+/// Widths and order of frames.
 struct Layout<'a> {
     graph: &'a Graph,
-    /// In a node and all below it, by side.
+    /// Total weight of each node by side.
     totals: Vec<[f64; 2]>,
     /// Width of each node, in the unit of weights.
     widths: Vec<f64>,
-    /// Nodes that are drawn, those of one parent together, the widest first.
+    /// Nodes that are drawn, grouped by parent, widest first.
     drawn: Vec<u32>,
-    /// First of a parent's in `drawn`, by number of the parent.
+    /// Index of a parent's first child in `drawn`.
     first: Vec<u32>,
-    /// Nodes that are not.
+    /// Number of nodes that are too narrow to draw.
     narrow: u64,
 }
 
 impl<'a> Layout<'a> {
     fn new(graph: &'a Graph) -> Layout<'a> {
         let totals = graph.totals();
-        // A frame is as wide as the side that takes more of it, and never narrower than what is
-        // below it: so a frame that only one side has is seen as well.
+        // The width of a frame is its larger side, and at least the sum of its children. So frames
+        // of only one side are visible.
         let mut below = vec![0.0; totals.len()];
         let mut widths = vec![0.0; totals.len()];
         for at in (0..totals.len()).rev() {
@@ -127,7 +127,7 @@ impl<'a> Layout<'a> {
         drawn.sort_by(|&a, &b| {
             let parent = |at: u32| graph.nodes[at as usize].parent;
             let width = |at: u32| widths[at as usize];
-            // Not by number, which differs where threads shared the work of reading.
+            // Sorted by name: node numbers depend on the scheduling of reader threads.
             let name = |at: u32| graph.function(&graph.nodes[at as usize]).map(|f| &f.name);
             parent(a)
                 .cmp(&parent(b))
@@ -145,7 +145,7 @@ impl<'a> Layout<'a> {
         Layout { graph, totals, widths, drawn, first, narrow }
     }
 
-    /// Children of a node that are drawn, the widest first.
+    /// Children of a node that are drawn, widest first.
     fn children(&self, parent: u32) -> &[u32] {
         let first = self.first.get(parent as usize).copied().unwrap_or(NONE) as usize;
         let rest = self.drawn.get(first..).unwrap_or_default();
@@ -153,7 +153,7 @@ impl<'a> Layout<'a> {
         &rest[..rest.iter().position(is_other).unwrap_or(rest.len())]
     }
 
-    /// The share of the picture's width.
+    /// Width of a node as a share of the image.
     fn share(&self, at: usize) -> f64 {
         match self.widths.first() {
             Some(&all) if all > 0.0 => self.widths[at] / all,
@@ -186,7 +186,7 @@ impl<'a> Layout<'a> {
             true => change(total),
             false => colour(function),
         };
-        // A string takes no formatting errors.
+        // Writing to a string cannot fail.
         let _ = writeln!(
             out,
             "<g data-x=\"{left:.6}\" data-w=\"{share:.6}\" data-n=\"{}\"><title>{}{}\n{}</title><rect x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{}\" fill=\"{fill}\"/><text x=\"{:.2}\" y=\"{}\">{}</text></g>",
@@ -235,7 +235,7 @@ impl<'a> Layout<'a> {
 
 const ROOT: Node = Node { parent: NONE, function: NONE, own: [0.0; 2] };
 
-/// A weight with its unit. Shares are told as such.
+/// A weight with its unit, or a share in percent.
 fn plain(graph: &Graph, weight: f64) -> String {
     if graph.is_of_shares() {
         return format!("{} %", percent(weight / 1e6));
@@ -243,15 +243,15 @@ fn plain(graph: &Graph, weight: f64) -> String {
     crate::profile::quantity(graph.unit).show(weight)
 }
 
-/// The same with its sign.
+/// A weight with its sign and unit.
 fn signed(graph: &Graph, gap: f64) -> String {
-    // Shares do not add up to the last bit.
+    // Removes rounding errors of shares.
     let gap = if graph.is_of_shares() && gap.abs() < 1e-3 { 0.0 } else { gap };
     let sign = if gap < 0.0 { "-" } else { "+" };
     format!("{sign}{}", plain(graph, gap.abs()))
 }
 
-/// As much of a name as fits, or nothing.
+/// Truncates a name to a number of letters; empty if too few letters fit.
 fn cut(name: &str, letters: usize) -> String {
     if name.chars().count() <= letters {
         return name.to_owned();
@@ -262,7 +262,7 @@ fn cut(name: &str, letters: usize) -> String {
     name.chars().take(letters - 1).chain(['…']).collect()
 }
 
-/// The further apart both sides are, the stronger.
+/// Colour of a change; a larger relative change is more saturated.
 fn change([a, b]: [f64; 2]) -> String {
     let strength = if a.max(b) > 0.0 { ((b - a).abs() / a.max(b)).min(1.0) } else { 0.0 };
     let towards = if b > a { MORE } else { LESS };
@@ -271,7 +271,7 @@ fn change([a, b]: [f64; 2]) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// Python is blue, the kernel grey; a library has a colour of its own between red and green.
+/// Colour of a function: blue for Python, grey for the kernel, and a hue per library otherwise.
 fn colour(function: Option<&Function>) -> String {
     let Some(function) = function else { return "hsl(0 0% 88%)".to_owned() };
     let hash = |text: &str| {

@@ -21,7 +21,7 @@ function flame(svg) {
     return fits < 3 ? "" : letters.slice(0, fits - 1).join("") + "…";
   }
 
-  // Shows the part of the picture from x on, w wide; callers of the frame at y fill it.
+  // Zooms to the range of width w that starts at x. Callers of the frame at y fill the whole width.
   function zoom(x, w, y) {
     const slack = 1e-5;
     for (const f of frames) {
@@ -41,7 +41,7 @@ function flame(svg) {
   function search(words) {
     const wanted = words.trim().toLowerCase();
     let found = 0;
-    // The share of all in frames that match and are below no other that does.
+    // The share of matching frames that are not nested in another match.
     let share = 0;
     let end = [];
     const ordered = frames.slice().sort((a, b) => a.x - b.x || a.y - b.y);
@@ -56,7 +56,7 @@ function flame(svg) {
       }
     }
     svg.classList.toggle("searched", wanted !== "");
-    const said = wanted === "" ? "" : found + (found === 1 ? " frame, " : " frames, ") + (share * 100).toFixed(1) + " % of all";
+    const said = wanted === "" ? "" : found + (found === 1 ? " frame, " : " frames, ") + (share * 100).toFixed(1) + " % of total";
     svg.querySelector("[data-out=found]").textContent = said;
   }
 
@@ -66,7 +66,7 @@ function flame(svg) {
   }
 
   function ask() {
-    const words = window.prompt("search a function");
+    const words = window.prompt("Search for a function");
     if (words !== null) search(words);
   }
 

@@ -1,4 +1,4 @@
-//! `Graph`: a tree of calls to be drawn, of one side or of two.
+//! `Graph`: the call tree of one side or two sides, ready to be drawn.
 
 use laggard_core::compare::diff_tree::DiffTree;
 use laggard_core::compare::profile::{ProfileComparison, Scale};
@@ -7,73 +7,74 @@ use laggard_core::model::profile::{FrameKind, Unit};
 use laggard_core::profile::{Functions, View, flat_tree};
 use rustc_hash::FxHashMap;
 
-/// A tree of calls with what each side spends in it.
+/// A call tree with the weights of each side.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Graph {
-    /// Name of what is counted.
+    /// Name of the sampled event.
     pub event: String,
-    /// What weights are.
+    /// Unit of weights.
     pub unit: Unit,
-    /// What weights are per: empty for the whole run, else `call`, or `share`: of a million samples.
+    /// Empty if weights are for the whole run, `call` if they are per call, or `share` if they are
+    /// parts per million of the side's samples.
     pub per: String,
     /// One side, or A and B.
     pub sides: Vec<Side>,
     /// The functions.
     pub functions: Vec<Function>,
-    /// The nodes; the first is the root, and parents come before their children.
+    /// The nodes. The first is the root, and parents precede their children.
     pub nodes: Vec<Node>,
-    /// What was left out.
+    /// Frames that were pruned.
     pub hidden: Hidden,
 }
 
 /// A side.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Side {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// All its weight.
+    /// Total weight.
     pub whole: f64,
-    /// Its samples.
+    /// Number of samples.
     pub samples: u64,
 }
 
 /// A function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// As it is shown.
+    /// Name as displayed.
     pub name: String,
-    /// Its library; empty when it has none.
+    /// Its library; empty if it has none.
     pub library: String,
-    /// What kind of code.
+    /// Kind of code.
     pub kind: FrameKind,
-    /// Its source file; empty when unknown.
+    /// Source file; empty if unknown.
     pub file: String,
-    /// A line of it; 0 when unknown.
+    /// Line in the source file; 0 if unknown.
     pub line: u32,
 }
 
-/// A function at one place of the tree.
+/// A function at one position of the tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Node {
-    /// The caller's node; `NONE` for the root.
+    /// Node of the caller; `NONE` for the root.
     pub parent: u32,
-    /// Number of the function; `NONE` for the root.
+    /// Index of the function; `NONE` for the root.
     pub function: u32,
-    /// In it and in nothing below, by side.
+    /// Self weight by side.
     pub own: [f64; 2],
 }
 
-/// Frames that were too small to be kept.
+/// Frames that were too small to keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Hidden {
-    /// How many.
+    /// Number of pruned frames.
     pub nodes: u64,
-    /// The share of a side's whole below which a frame is left out.
+    /// Share of a side's total below which frames are pruned.
     pub least: f64,
 }
 
 impl Graph {
-    /// The tree of a view, and the node of each of the profile's stacks.
+    /// The tree of a view, and the node of each stack of the profile.
     pub fn of_view(view: &View, name: &str) -> (Graph, Vec<u32>) {
         let tree = flat_tree(view);
         let weight = |cost: laggard_core::profile::Cost| match view.whole.weight {
@@ -103,7 +104,7 @@ impl Graph {
         (graph, tree.of_stack)
     }
 
-    /// The tree of two sides that were compared; `tree` has the scale of the comparison.
+    /// The tree of a comparison; `tree` has the scale of the comparison.
     pub fn of_pair(
         tree: &DiffTree,
         comparison: &ProfileComparison,
@@ -117,7 +118,7 @@ impl Graph {
             Scale::Share => (Unit::Count, "share"),
             Scale::PerCall(_) => (unit, "call"),
         };
-        // Shares are shown as parts of a million samples, so that small ones are still numbers.
+        // Shares are stored in parts per million.
         let factor = if comparison.scale == Scale::Share { 1e6 } else { 1.0 };
         let side = |at: usize| Side {
             name: names[at].to_owned(),
@@ -153,12 +154,12 @@ impl Graph {
         }
     }
 
-    /// Whether weights are parts of a million of a side's own samples.
+    /// Whether weights are parts per million of each side's samples.
     pub(crate) fn is_of_shares(&self) -> bool {
         self.per == "share"
     }
 
-    /// In each node and all below it, by side.
+    /// Total weight of each node, including its descendants, by side.
     pub fn totals(&self) -> Vec<[f64; 2]> {
         let mut totals: Vec<[f64; 2]> = self.nodes.iter().map(|node| node.own).collect();
         for at in (1..totals.len()).rev() {
@@ -171,7 +172,7 @@ impl Graph {
         totals
     }
 
-    /// A node's share of the side where it has the greater one.
+    /// The larger of a node's shares of both sides.
     fn share(&self, total: [f64; 2]) -> f64 {
         let shares = self.sides.iter().zip(total);
         shares
@@ -179,9 +180,9 @@ impl Graph {
             .fold(0.0, f64::max)
     }
 
-    /// The graph without frames below a share, and without the smallest where there are more than
-    /// `most`. What is left out of a node becomes one node below it, `(12 smaller)`. Also the new
-    /// number of each node.
+    /// Prunes frames below a share, and the smallest frames if there are more than `most`. The
+    /// pruned children of a node are merged into one node named `(12 smaller)`. Also returns the
+    /// new index of each node.
     pub fn pruned(&self, least: f64, most: usize) -> (Graph, Vec<u32>) {
         let totals = self.totals();
         let shares: Vec<f64> = totals.iter().map(|total| self.share(*total)).collect();
@@ -194,7 +195,7 @@ impl Graph {
         };
         let mut functions: FxHashMap<u32, u32> = FxHashMap::default();
         let mut numbers: Vec<u32> = vec![0; self.nodes.len()];
-        // Per kept parent: the node for what is left out of it, and how many frames that is.
+        // By kept parent: the node for its pruned descendants and their number.
         let mut smaller: FxHashMap<u32, (u32, u64)> = FxHashMap::default();
         for (at, node) in self.nodes.iter().enumerate() {
             let parent = numbers.get(node.parent as usize).copied().unwrap_or(NONE);
@@ -245,7 +246,7 @@ impl Graph {
         (graph, numbers)
     }
 
-    /// All but functions and nodes.
+    /// A copy without functions and nodes.
     fn clone_about(&self) -> Graph {
         Graph {
             event: self.event.clone(),
@@ -256,16 +257,16 @@ impl Graph {
         }
     }
 
-    /// A node's function; none for the root.
+    /// The function of a node; `None` for the root.
     pub fn function(&self, node: &Node) -> Option<&Function> {
         self.functions.get(node.function as usize)
     }
 }
 
-/// Stands for a function while it is not known how many frames it is.
+/// Placeholder for the function of merged frames until their number is known.
 const SMALLER: u32 = NONE - 1;
 
-/// The share that about `most` of all shares reach; 0 where there are no more than that.
+/// The threshold that about `most` shares reach; 0 if there are no more than `most`.
 fn nth_largest(shares: &[f64], most: usize) -> f64 {
     if shares.len() <= most || most == 0 {
         return 0.0;
@@ -273,7 +274,7 @@ fn nth_largest(shares: &[f64], most: usize) -> f64 {
     let mut ordered = shares.to_vec();
     let (_, nth, _) = ordered.select_nth_unstable_by(most, |a, b| b.total_cmp(a));
     let nth = *nth;
-    // Many stacks that were seen once are all of one size: none of them is kept.
+    // If many frames have the same share, such as stacks with one sample, none of them is kept.
     let reaching = shares.iter().filter(|share| **share >= nth).count();
     if reaching > most + most / 10 { nth.next_up() } else { nth }
 }

@@ -1,4 +1,4 @@
-//! Pictures of a sketched profile.
+//! Flame graphs of synthetic profiles.
 
 use super::{Graph, Node, Side, svg};
 use crate::escape::xml;
@@ -16,7 +16,7 @@ fn frames(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_picture_has_every_frame_and_no_markup_by_strangers() {
+fn svg_has_every_frame_and_escapes_names() {
     let mut profile = matrix_product();
     join_workers(&mut profile);
     let view = View::whole(&profile);
@@ -37,7 +37,7 @@ fn a_picture_has_every_frame_and_no_markup_by_strangers() {
 }
 
 #[test]
-fn narrow_and_deep_frames_are_left_out_and_said_to_be() {
+fn narrow_and_deep_frames_are_omitted_with_a_remark() {
     let mut sketch = Sketch::default();
     sketch.samples(5_000, "app!main;app!a");
     sketch.samples(1, "app!main;app!b");
@@ -45,12 +45,12 @@ fn narrow_and_deep_frames_are_left_out_and_said_to_be() {
     let profile = sketch.done();
     let text = of(&View::whole(&profile), "deep");
     assert!(!text.contains("data-n=\"b\""));
-    assert!(text.contains("1 frames of less than 0.05 %"), "{}", &text[text.len() - 400..]);
-    assert!(text.contains("calls deeper than 500 are not drawn"));
+    assert!(text.contains("1 frame below 0.05 % not drawn"), "{}", &text[text.len() - 400..]);
+    assert!(text.contains("frames deeper than 500 levels not drawn"));
 }
 
 #[test]
-fn nothing_makes_an_empty_picture() {
+fn empty_profile_makes_an_empty_graph() {
     let profile = Profile::default();
     let text = of(&View::whole(&profile), "");
     assert_eq!(frames(&text).len(), 1);
@@ -58,7 +58,7 @@ fn nothing_makes_an_empty_picture() {
 }
 
 #[test]
-fn parents_show_their_own_change_and_both_sides_are_seen() {
+fn parents_show_their_own_change_and_both_sides_are_visible() {
     let function = |name: &str| super::Function {
         name: name.into(),
         library: "app".into(),
@@ -94,7 +94,7 @@ fn parents_show_their_own_change_and_both_sides_are_seen() {
     ] {
         assert!(text.contains(expected), "{expected}\n{text}");
     }
-    // Frames lie within their callers.
+    // Frames are inside their callers.
     let number = |line: &str, key: &str| -> f64 {
         line.split_once(key).unwrap().1.split('"').next().unwrap().parse().unwrap()
     };
@@ -113,6 +113,6 @@ fn parents_show_their_own_change_and_both_sides_are_seen() {
 }
 
 #[test]
-fn text_for_xml() {
+fn xml_is_escaped() {
     assert_eq!(xml("a<b>&\"'\u{0}\n"), "a&lt;b&gt;&amp;&quot;&#39;\\u{0}\\n");
 }

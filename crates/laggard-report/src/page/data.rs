@@ -1,4 +1,4 @@
-//! The data of a page, as an element that its script reads.
+//! The data of a page, as an HTML element that its scripts read.
 
 use super::{Distribution, LARGE, Page, Timeline};
 use crate::flame::Graph;
@@ -60,7 +60,7 @@ struct Hidden {
     least: f64,
 }
 
-/// The element: JSON as it is, or compressed where it is large.
+/// The element: plain JSON, or compressed if it is large.
 pub(super) fn element(page: &Page) -> String {
     let shape = Shape {
         schema: "laggard.page/1",
@@ -68,10 +68,10 @@ pub(super) fn element(page: &Page) -> String {
         timeline: page.timeline.as_ref(),
         distributions: &page.distributions,
     };
-    // Numbers and texts can always be written.
+    // Serialization of numbers and strings cannot fail.
     let text = serde_json::to_string(&shape).unwrap_or_default();
     if text.len() <= LARGE {
-        // Nothing in it may end the element.
+        // Escaped so that no text can end the element.
         let text = text.replace('<', "\\u003c");
         return format!("<script type=\"application/json\" id=\"data\">{text}</script>");
     }
@@ -98,7 +98,7 @@ fn flame<'a>(graph: &'a Graph, intervals: &'a BTreeMap<u32, [f64; 2]>) -> Flame<
         functions.file.push(number(&function.file));
         functions.line.push(function.line);
     }
-    // The root is a frame like others, which stands for all.
+    // The root is a frame named "all".
     let all = functions.name.len() as u32;
     functions.name.push(number("all"));
     functions.library.push(0);
@@ -128,12 +128,12 @@ fn flame<'a>(graph: &'a Graph, intervals: &'a BTreeMap<u32, [f64; 2]>) -> Flame<
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::new(6));
-    // Memory takes all that is written.
+    // Writing to memory cannot fail.
     let _ = encoder.write_all(bytes);
     encoder.finish().unwrap_or_default()
 }
 
-/// Base 64 as RFC 4648 has it, with padding.
+/// Base64 with padding, as in RFC 4648.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);

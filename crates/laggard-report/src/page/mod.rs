@@ -1,10 +1,10 @@
-//! One page that needs nothing else: the report's sections, a flame graph, a timeline, timings.
+//! Self-contained HTML pages with report sections, a flame graph, a timeline and timings.
 //!
-//! You give sections as HTML that the reports of this crate made, and data to draw; you get a whole
-//! document, with the scripts and styles of `web/` in it. The page opens from a file, a policy in it
-//! forbids the network, and names by strangers stay text: in HTML they are escaped, and the data is
-//! JSON in which nothing can end the element it stands in. What the data looks like is written in
-//! `web/types.d.ts`.
+//! The input is HTML from the reports of this crate and the data to draw. The result is a complete
+//! document that includes the scripts and styles of `web/`. It can be opened as a local file, and
+//! its content security policy forbids network access. Untrusted names never become markup: they
+//! are escaped in HTML, and the JSON data cannot end its element. `web/types.d.ts` describes the
+//! data.
 
 mod data;
 mod samples;
@@ -20,7 +20,7 @@ use crate::flame::Graph;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The scripts, in the order in which they need each other.
+/// The scripts, in dependency order.
 const SCRIPTS: [&str; 14] = [
     include_str!("../../web/05-text.js"),
     include_str!("../../web/10-data.js"),
@@ -37,41 +37,41 @@ const SCRIPTS: [&str; 14] = [
     include_str!("../../web/80-state.js"),
     include_str!("../../web/90-main.js"),
 ];
-/// Chooses light or dark before anything is shown.
+/// Selects the light or dark theme before the first paint.
 const THEME: &str = include_str!("../../web/00-theme.js");
 const STYLE: &str = include_str!("../../web/page.css");
 const POLICY: &str =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
-/// Frames of a flame graph that a page has: more would take longer to load than anyone looks at them.
+/// Maximum number of flame graph frames in a page. More would make the page slow to load.
 pub const MOST_FRAMES: usize = 300_000;
-/// Data beyond this size is compressed, which every browser can undo.
+/// Larger data is compressed; browsers can decompress it natively.
 const LARGE: usize = 1 << 20;
 
-/// What a page shows.
+/// Content of a page.
 #[derive(Default)]
 pub struct Page<'a> {
-    /// Its title.
+    /// Title.
     pub title: &'a str,
-    /// What a reader must know who reads no further; may be empty.
+    /// The main result in one sentence; may be empty.
     pub lead: &'a str,
-    /// The report, as HTML that this crate made; empty when there is none.
+    /// The report as HTML from this crate; empty if there is none.
     pub report: String,
-    /// Whether the report comes first: a verdict is read, a profile is looked at.
+    /// Whether the report comes before the graphs.
     pub is_read_first: bool,
-    /// The tree of calls. It is pruned already where that is needed.
+    /// The call tree, pruned to [`MOST_FRAMES`].
     pub graph: Option<&'a Graph>,
-    /// Intervals of the gap of a function with all it called, by number of the function.
+    /// 95 % confidence intervals of the difference in total time, by function.
     pub intervals: BTreeMap<u32, [f64; 2]>,
-    /// When what happened.
+    /// The timeline.
     pub timeline: Option<Timeline>,
-    /// How long things took.
+    /// Distributions of timings.
     pub distributions: Vec<Distribution>,
 }
 
-/// Items on tracks.
+/// A timeline of items on tracks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Timeline {
-    /// Nanoseconds from the first moment to the last.
+    /// Total duration in nanoseconds.
     pub end: u64,
     unit: &'static str,
     strings: Vec<String>,
@@ -81,7 +81,7 @@ pub struct Timeline {
     note: String,
 }
 
-/// Items one after the other.
+/// A track of a timeline.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 struct Track {
     name: String,
@@ -95,10 +95,10 @@ struct Track {
     weight: Vec<u64>,
 }
 
-/// Times of one thing that was measured on several sides.
+/// Timings of one case on several sides.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Distribution {
-    /// What was measured.
+    /// Name of the case.
     pub title: String,
     /// Always `ns`.
     pub unit: &'static str,
@@ -106,20 +106,20 @@ pub struct Distribution {
     pub sides: Vec<Times>,
 }
 
-/// Times of a side.
+/// Timings of one side.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Times {
-    /// What it is called.
+    /// Name of the side.
     pub name: String,
-    /// Nanoseconds of a call, in the order of measuring.
+    /// Nanoseconds per call, in measurement order.
     pub values: Vec<f64>,
-    /// Low end, median and high end of the 95 % interval of the median.
+    /// Lower bound, median and upper bound of the median's 95 % confidence interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 3]>,
 }
 
-/// A script or a style without what only its readers need: indents, comments that have a line of
-/// their own, and types. `web/test/load.mjs` does the same for the tests of the scripts.
+/// Strips indentation, comments on lines of their own and type annotations from a script or style.
+/// `web/test/load.mjs` does the same for the tests of the scripts.
 fn shipped(source: &str) -> String {
     const TYPE: &str = "/** @type ";
     let is_comment = |line: &str| {
@@ -141,7 +141,7 @@ fn shipped(source: &str) -> String {
     text
 }
 
-/// The whole document.
+/// Builds the complete document.
 pub fn html(page: &Page) -> String {
     let title = xml(page.title);
     let lead = match page.lead {

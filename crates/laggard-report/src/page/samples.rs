@@ -1,4 +1,4 @@
-//! The timeline of a profile: its samples, by thread.
+//! The timeline of a profile: samples by thread.
 
 use super::{Timeline, Track};
 use crate::number::count;
@@ -6,11 +6,11 @@ use laggard_core::model::profile::FrameKind;
 use laggard_core::profile::View;
 use rustc_hash::FxHashMap;
 
-/// Samples that a page has.
+/// Maximum number of samples in a page.
 const MOST: usize = 200_000;
 
-/// Samples by thread; none where the profile does not say when they were taken. `nodes` is the node
-/// of the page's flame graph, by number of the profile's stack.
+/// Samples by thread; `None` if the profile has no timestamps. `nodes` maps stacks of the profile
+/// to nodes of the page's flame graph.
 pub fn of_samples(view: &View, nodes: &[u32]) -> Option<Timeline> {
     let end = view.samples.iter().map(|sample| sample.time_ns).max().filter(|&end| end > 0)?;
     let every = view.samples.len().div_ceil(MOST).max(1);
@@ -56,13 +56,16 @@ pub fn of_samples(view: &View, nodes: &[u32]) -> Option<Timeline> {
         note: match every {
             1 => String::new(),
             _ => {
-                format!("one of {every} samples is shown, of {}", count(view.samples.len() as u64))
+                format!(
+                    "1 of every {every} samples shown, {} in total",
+                    count(view.samples.len() as u64)
+                )
             }
         },
     })
 }
 
-/// Name and library of the innermost frame; of Python, the file is the interpreter's affair.
+/// Name and library of the innermost frame.
 fn innermost(view: &View, stack: u32) -> (String, String) {
     let Some(number) = view.profile.frames_of(stack).next() else {
         return ("[no stack]".to_owned(), String::new());
@@ -77,7 +80,7 @@ fn innermost(view: &View, stack: u32) -> (String, String) {
     (name, library.to_owned())
 }
 
-/// Texts by number, each once.
+/// A string table without duplicates.
 #[derive(Default)]
 pub(super) struct Numbers {
     pub(super) texts: Vec<String>,

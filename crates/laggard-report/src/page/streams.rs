@@ -1,4 +1,4 @@
-//! The timeline of a trace: device work by stream, with its class and phase.
+//! The timeline of a trace: device operations by stream, with class and phase.
 
 use super::samples::Numbers;
 use super::{Timeline, Track};
@@ -6,10 +6,10 @@ use crate::number::count;
 use laggard_core::trace::Analysis;
 use std::collections::BTreeMap;
 
-/// Items that a page has. Of more, the longest are kept.
+/// Maximum number of operations in a page; the longest are kept.
 const MOST: usize = 200_000;
 
-/// Device work by device and stream; none where there is no device work.
+/// Device operations by device and stream; `None` without device operations.
 pub fn of_trace(analysis: &Analysis) -> Option<Timeline> {
     let timeline = analysis.timeline;
     let gpu = &timeline.gpu;
@@ -59,7 +59,7 @@ pub fn of_trace(analysis: &Analysis) -> Option<Timeline> {
         phases,
         tracks: tracks.collect(),
         note: match all > MOST {
-            true => format!("{} shorter items are not shown", count((all - MOST) as u64)),
+            true => format!("{} shorter operations not shown", count((all - MOST) as u64)),
             false => String::new(),
         },
     })

@@ -1,4 +1,4 @@
-//! Pages of sketched profiles.
+//! Pages of synthetic profiles.
 
 use super::{MOST_FRAMES, Page, html, of_samples};
 use crate::flame::Graph;
@@ -6,7 +6,7 @@ use laggard_core::profile::View;
 use laggard_samples::profile::{Sketch, matrix_product};
 use serde_json::Value;
 
-/// The data of a page, as its script reads it.
+/// The data of a page, as its scripts read it.
 fn data(page: &str) -> Value {
     let start = "<script type=\"application/json\" id=\"data\">";
     let (_, rest) = page.split_once(start).expect("data");
@@ -15,7 +15,7 @@ fn data(page: &str) -> Value {
 }
 
 #[test]
-fn a_page_has_all_weight_and_no_markup_by_strangers() {
+fn page_has_all_weight_and_escapes_names() {
     let mut sketch = Sketch::default();
     sketch.samples(3, "app!main;app!</script><img src=x onerror=alert(1)>");
     sketch.samples(2, "app!main;app!b");
@@ -45,7 +45,7 @@ fn a_page_has_all_weight_and_no_markup_by_strangers() {
 }
 
 #[test]
-fn pruning_keeps_all_weight_and_counts_what_it_folds() {
+fn pruning_keeps_all_weight_and_counts_merged_frames() {
     let mut sketch = Sketch::default();
     for i in 0..500 {
         sketch.samples(1 + i % 3, &format!("app!main;app!f{};app!g{i};app!h{i}", i % 10));
@@ -58,7 +58,7 @@ fn pruning_keeps_all_weight_and_counts_what_it_folds() {
         let (pruned, numbers) = graph.pruned(0.0, most);
         let sum = |graph: &Graph| graph.nodes.iter().map(|node| node.own[0]).sum::<f64>();
         assert_eq!(sum(&pruned), sum(&graph), "{most}");
-        // A node that stands for smaller ones is the only one that may come on top.
+        // Only nodes for merged frames may exceed the limit.
         let kept = graph.nodes.len() as u64 - pruned.hidden.nodes;
         assert!(kept as usize <= most + most / 10 + 1, "{most}: {kept}");
         assert_eq!(numbers.len(), graph.nodes.len());
@@ -78,7 +78,7 @@ fn pruning_keeps_all_weight_and_counts_what_it_folds() {
 }
 
 #[test]
-fn large_data_is_packed() {
+fn large_data_is_compressed() {
     let mut sketch = Sketch::default();
     for i in 0..30_000 {
         sketch.samples(1, &format!("app!main;app!function_with_a_long_name_{i}"));

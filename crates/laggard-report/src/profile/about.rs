@@ -1,4 +1,4 @@
-//! What was run, how it was recorded, and how far the record can be trusted.
+//! Sections about the program, the recording and its quality.
 
 use super::{ProfileReport, whole};
 use crate::document::Document;
@@ -7,9 +7,9 @@ use crate::number::{count, duration, percent, plural, share, significant};
 use laggard_core::profile::{QualitySummary, View, kernel_families};
 use std::collections::BTreeSet;
 
-/// Columns that a command may take.
+/// Maximum width of a command line.
 pub(crate) const LONGEST_COMMAND: usize = 300;
-/// Libraries in which stacks end that are named.
+/// Maximum number of libraries listed for truncated stacks.
 const MOST_CUTS: usize = 5;
 
 pub(super) fn about(report: &ProfileReport, document: &mut Document) {
@@ -17,7 +17,7 @@ pub(super) fn about(report: &ProfileReport, document: &mut Document) {
     document.facts([
         ("command", escape::fit(&command(&about.command), LONGEST_COMMAND)),
         (
-            "exit code",
+            "exit status",
             about
                 .exit_code
                 .filter(|&code| code != 0)
@@ -25,19 +25,19 @@ pub(super) fn about(report: &ProfileReport, document: &mut Document) {
         ),
         ("duration", durations(report)),
         ("samples", samples(report.view)),
-        ("recorded", recorded(report.view)),
-        ("shown", narrowed(report).unwrap_or_default()),
+        ("recorded by", recorded(report.view)),
+        ("filter", filter(report).unwrap_or_default()),
     ]);
 }
 
-/// What the tables are of, where that is all there is to say.
+/// Adds the filter, if there is one.
 pub(super) fn shown(report: &ProfileReport, document: &mut Document) {
-    if let Some(narrowed) = narrowed(report) {
-        document.facts([("shown", narrowed), ("kernels", kernels(report))]);
+    if let Some(filter) = filter(report) {
+        document.facts([("filter", filter), ("kernels", kernels(report))]);
     }
 }
 
-/// A command as it may be typed again.
+/// A command line with shell quoting.
 pub(crate) fn command(words: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     let word = |word: &String| {
@@ -82,7 +82,7 @@ fn samples(view: &View) -> String {
         .collect();
     let rate = profile.about.rate;
     let rate = if rate > 0.0 {
-        format!(", {} asked for per second of a thread", significant(rate))
+        format!(", sampling rate {} Hz per thread", significant(rate))
     } else {
         String::new()
     };
@@ -113,10 +113,10 @@ fn recorded(view: &View) -> String {
     let about = &view.profile.about;
     let by = [about.method.as_str(), about.tool.as_str()];
     let by: Vec<&str> = by.into_iter().filter(|word| !word.is_empty()).collect();
-    if by.is_empty() { String::new() } else { format!("by {}", by.join(", ")) }
+    by.join(", ")
 }
 
-/// `for SKYLAKEX (93.1 %)`: which processor the kernels of a library are for.
+/// `for SKYLAKEX (93.1 %)`: CPU families of the kernels of a library.
 fn kernels(report: &ProfileReport) -> String {
     if report.filter.library.is_none() {
         return String::new();
@@ -129,8 +129,8 @@ fn kernels(report: &ProfileReport) -> String {
     if families.is_empty() { String::new() } else { format!("for {}", families.join(", ")) }
 }
 
-/// What the view is narrowed to.
-fn narrowed(report: &ProfileReport) -> Option<String> {
+/// Description of the filter with the cost of the matching samples.
+fn filter(report: &ProfileReport) -> Option<String> {
     let (view, filter) = (report.view, report.filter);
     let named = [
         ("library", &filter.library),
@@ -151,7 +151,7 @@ fn narrowed(report: &ProfileReport) -> Option<String> {
     let start_up = match view.start_up.samples {
         0 => String::new(),
         hidden => {
-            format!("; without {} of start-up (--start-up keeps them)", plural(hidden, "sample"))
+            format!("; excludes {} (--start-up includes them)", plural(hidden, "start-up sample"))
         }
     };
     let of_event = view.profile.samples.iter().filter(|sample| sample.event == view.event);
@@ -171,13 +171,13 @@ pub(super) fn quality(report: &ProfileReport, document: &mut Document) {
     }
     document.heading("Quality");
     document.facts([
-        ("whole stacks", if q.is_unknown { "the file does not say".into() } else { stacks(q) }),
-        ("names", names(q)),
+        ("complete stacks", if q.is_unknown { "not recorded".into() } else { stacks(q) }),
+        ("symbols", symbols(q)),
         ("Python", python(q)),
         ("workers", workers(q)),
         ("lost", if q.is_unknown { String::new() } else { lost(q) }),
         ("kernel", kernel(q)),
-        ("cost", cost(report)),
+        ("overhead", overhead(report)),
     ]);
     for warning in &q.warnings {
         document.minor(format!("note: {warning}"));
@@ -193,24 +193,21 @@ fn stacks(q: &QualitySummary) -> String {
     };
     let mut ends: Vec<String> = q.cut.iter().take(MOST_CUTS).map(cut).collect();
     if q.cut.len() > MOST_CUTS {
-        ends.push(format!("{} more places", q.cut.len() - MOST_CUTS));
+        ends.push(format!("{} more", q.cut.len() - MOST_CUTS));
     }
-    let ends = if ends.is_empty() {
-        String::new()
-    } else {
-        format!("; others end early: {}", ends.join(", "))
-    };
+    let ends =
+        if ends.is_empty() { String::new() } else { format!("; truncated: {}", ends.join(", ")) };
     let part = percent(share(q.complete as f64, q.samples as f64));
-    format!("{part} % of {} reach the program's first frame{ends}", plural(q.samples, "sample"))
+    format!("{part} % of {}{ends}", plural(q.samples, "sample"))
 }
 
-fn names(q: &QualitySummary) -> String {
+fn symbols(q: &QualitySummary) -> String {
     let (named, all) = q.named;
     if all == 0 || named == all {
         return String::new();
     }
     let part = percent(share(named as f64, all as f64));
-    format!("{part} % of {} have a name for their innermost machine code", plural(all, "sample"))
+    format!("found for the innermost native frame in {part} % of {}", plural(all, "sample"))
 }
 
 fn python(q: &QualitySummary) -> String {
@@ -219,17 +216,14 @@ fn python(q: &QualitySummary) -> String {
     }
     let fit = q.with_python.saturating_sub(q.mismatched);
     let part = percent(share(fit as f64, q.with_python as f64));
-    format!("frames fit the native ones in {part} % of {}", plural(q.with_python, "sample"))
+    format!("Python and native frames match in {part} % of {}", plural(q.with_python, "sample"))
 }
 
 fn workers(q: &QualitySummary) -> String {
     if q.joined == 0 {
         return String::new();
     }
-    format!(
-        "{} of worker threads stand under the call they work for, found by time",
-        plural(q.joined, "sample")
-    )
+    format!("{} of worker threads attributed to their caller by time", plural(q.joined, "sample"))
 }
 
 fn lost(q: &QualitySummary) -> String {
@@ -237,18 +231,18 @@ fn lost(q: &QualitySummary) -> String {
     if q.lost > 0 {
         let all = q.lost.saturating_add(q.samples);
         parts.push(format!(
-            "{} ({} % of all that were due)",
+            "{} ({} % of all samples)",
             plural(q.lost, "sample"),
             percent(share(q.lost as f64, all as f64))
         ));
     }
     if q.late > 0 {
-        parts.push(format!("{} came late, while signals were blocked", plural(q.late, "sample")));
+        parts.push(format!("{} delayed by blocked signals", plural(q.late, "sample")));
     }
     if q.unsampled_threads > 0 {
         parts.push(format!("{} could not be sampled", plural(q.unsampled_threads, "thread")));
     }
-    if parts.is_empty() { "nothing".to_owned() } else { parts.join("; ") }
+    if parts.is_empty() { "none".to_owned() } else { parts.join("; ") }
 }
 
 fn kernel(q: &QualitySummary) -> String {
@@ -256,18 +250,18 @@ fn kernel(q: &QualitySummary) -> String {
         return String::new();
     };
     format!(
-        "{} % of {} CPU time has no samples ({} sampled): time in the kernel, or lost",
+        "{} % of {} CPU time has no samples ({} sampled): time in the kernel or lost samples",
         percent(kernel),
         time(cpu),
         time(sampled)
     )
 }
 
-fn cost(report: &ProfileReport) -> String {
+fn overhead(report: &ProfileReport) -> String {
     let q = report.quality;
     if let Some([ratio, low, high]) = q.overhead {
         return format!(
-            "{} times the time without recording ({}…{})",
+            "{}x the time without recording (95 % CI {} to {})",
             significant(ratio),
             significant(low),
             significant(high)
@@ -276,7 +270,7 @@ fn cost(report: &ProfileReport) -> String {
     match (q.handler_ns, q.cpu_ns) {
         (0, _) | (_, None) => String::new(),
         (handler, Some(cpu)) => format!(
-            "{} in taking samples, {} % of CPU time",
+            "{} spent sampling, {} % of CPU time",
             time(handler),
             percent(share(handler as f64, cpu as f64))
         ),

@@ -1,7 +1,7 @@
 //! JSON of a profile, schema `laggard.profile/1`.
 //!
-//! Times are in nanoseconds, shares from 0 to 1 of `whole`; weights are in the unit of the event,
-//! nanoseconds where it is time. Rows are bounded by those asked for.
+//! Times are in nanoseconds, shares are fractions of `whole`, weights are in the unit of the event.
+//! Tables are limited to the requested number of rows.
 
 use super::{ProfileReport, Shown, ShownTree, TreeKind};
 use crate::rows::kept;
@@ -40,37 +40,37 @@ pub(super) fn json(report: &ProfileReport) -> String {
     })
 }
 
-/// The whole of it.
+/// The document.
 #[derive(Serialize)]
 struct Profile<'a> {
-    /// Name and version of this shape.
+    /// Name and version of the schema.
     schema: &'static str,
     /// The file.
     file: &'a str,
-    /// What was run, and how.
+    /// The recorded program.
     about: About<'a>,
-    /// What of the file could not be read.
+    /// Parts of the file that could not be read.
     losses: &'a [String],
-    /// What the samples are narrowed to.
+    /// Filter of the samples.
     filter: FilterShape<'a>,
-    /// What they count.
+    /// Sampled event.
     event: Event<'a>,
-    /// All samples that are kept.
+    /// All matching samples.
     whole: CostShape,
-    /// Samples left out because they are start-up.
+    /// Excluded start-up samples.
     start_up_hidden: CostShape,
-    /// How far it can be trusted; of all samples.
+    /// Quality of the recording, over all samples.
     quality: Quality<'a>,
-    /// Processors that the kernels of the library are for, by samples; empty when none is asked for.
+    /// Samples by CPU family of the library's kernels; empty without a library filter.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     kernels: BTreeMap<&'static str, u64>,
-    /// By what the rows are.
+    /// Tables by grouping.
     tables: BTreeMap<&'static str, Table<'a>>,
-    /// Null unless one was asked for.
+    /// Null unless requested.
     tree: Option<TreeShape<'a>>,
 }
 
-/// What was run, and how.
+/// The recorded program.
 #[derive(Serialize)]
 pub(crate) struct About<'a> {
     command: &'a [String],
@@ -137,7 +137,7 @@ impl<'a> From<&'a Filter> for FilterShape<'a> {
 #[derive(Serialize)]
 struct Event<'a> {
     name: &'a str,
-    /// What weights are: ns, bytes or count.
+    /// Unit of weights: ns, bytes or count.
     unit: &'a str,
     /// Whether weights are nanoseconds.
     is_time: bool,
@@ -158,7 +158,7 @@ impl From<Cost> for CostShape {
 #[derive(Serialize)]
 struct Quality<'a> {
     samples: u64,
-    /// Stacks that reach the program's first frame.
+    /// Number of complete stacks.
     complete: u64,
     lost: u64,
     late: u64,
@@ -167,7 +167,7 @@ struct Quality<'a> {
     with_python: u64,
     mismatched: u64,
     joined: u64,
-    /// Of samples with machine code, those whose innermost has a name.
+    /// Samples whose innermost native frame has a symbol.
     named: u64,
     with_code: u64,
     cpu_ns: Option<u64>,
@@ -218,7 +218,7 @@ impl<'a> Quality<'a> {
 
 #[derive(Serialize)]
 struct Table<'a> {
-    /// Rows in all.
+    /// Total number of rows.
     distinct: u64,
     rows: Vec<Row<'a>>,
 }
@@ -226,9 +226,9 @@ struct Table<'a> {
 #[derive(Serialize)]
 struct Row<'a> {
     name: &'a str,
-    /// What it belongs to: library, function or process.
+    /// Parent: library, function or process.
     of: &'a str,
-    /// The program it ran in, where there are several.
+    /// Program, if there are several.
     #[serde(skip_serializing_if = "str::is_empty")]
     command: &'a str,
     self_samples: u64,
@@ -263,13 +263,13 @@ impl<'a> Table<'a> {
 struct TreeShape<'a> {
     /// `tree`, `callers`, `callees` or `library`.
     kind: &'static str,
-    /// The function or library it is of; null for `tree`.
+    /// Function or library; null for `tree`.
     of: Option<&'a str>,
-    /// Nodes below this share are left out.
+    /// Nodes below this share are omitted.
     least_share: f64,
-    /// Nodes in all.
+    /// Total number of nodes.
     distinct: u64,
-    /// In the order of reading.
+    /// In depth-first order.
     nodes: Vec<NodeShape<'a>>,
 }
 

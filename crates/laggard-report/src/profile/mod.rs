@@ -1,4 +1,4 @@
-//! The report about one profile.
+//! Report of a profile.
 
 pub(crate) mod about;
 pub(crate) mod json;
@@ -12,29 +12,29 @@ use crate::table::Style;
 use laggard_core::model::profile::Unit;
 use laggard_core::profile::{Cost, Filter, QualitySummary, Totals, Tree, View};
 
-/// What a report about one profile is made of.
+/// Input of the report.
 #[derive(Clone, Copy, Debug)]
 pub struct ProfileReport<'a> {
-    /// The file, as the user named it.
+    /// Path as given by the user.
     pub path: &'a str,
     /// The samples to show.
     pub view: &'a View<'a>,
-    /// Why these.
+    /// Filter that selected them.
     pub filter: &'a Filter,
-    /// How far they can be trusted.
+    /// Quality of the recording.
     pub quality: &'a QualitySummary,
-    /// What of the file could not be read, a statement each.
+    /// Parts of the file that could not be read, one sentence each.
     pub losses: &'a [String],
-    /// What to show of them.
+    /// Content of the report.
     pub shown: &'a Shown,
-    /// Rows a table shows; None is all.
+    /// Maximum number of rows in a table; `None` for all.
     pub top: Option<usize>,
 }
 
-/// What to show of a profile.
+/// Content of the report.
 #[derive(Clone, Debug)]
 pub enum Shown {
-    /// Everything: what the run was, and these tables.
+    /// Full report with these tables.
     Whole(Vec<Totals>),
     /// One table.
     Table(Totals),
@@ -45,48 +45,48 @@ pub enum Shown {
 /// A tree with its heading.
 #[derive(Clone, Debug)]
 pub struct ShownTree {
-    /// What it is.
+    /// Kind of tree.
     pub kind: TreeKind,
     /// The tree.
     pub tree: Tree,
-    /// Share of the whole below which a node is left out.
+    /// Nodes below this share of the whole are hidden.
     pub least: f64,
 }
 
-/// What a tree is of.
+/// Kind of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TreeKind {
-    /// From the program's start inwards.
+    /// From the program's entry point to the innermost functions.
     TopDown,
     /// From a function to its callers.
     Callers(String),
-    /// From a function to what it called.
+    /// From a function to its callees.
     Callees(String),
     /// From the caller of a library to its innermost functions.
     Library(String),
 }
 
-/// The report for a terminal.
+/// The report as terminal text.
 pub fn text(report: &ProfileReport, style: &Style) -> String {
     document(report).text(style)
 }
 
-/// The same sections in Markdown.
+/// The report as Markdown.
 pub fn markdown(report: &ProfileReport) -> String {
     document(report).markdown()
 }
 
-/// The same as sections of a page.
+/// The report as HTML sections.
 pub fn html(report: &ProfileReport) -> String {
     document(report).html()
 }
 
-/// JSON of the schema `laggard.profile/1`.
+/// JSON of schema `laggard.profile/1`.
 pub fn json(report: &ProfileReport) -> String {
     json::json(report)
 }
 
-/// One table as CSV: the one asked for, else that of functions.
+/// The requested table as CSV; by default the table of functions.
 pub fn csv(report: &ProfileReport) -> String {
     match report.shown {
         Shown::Whole(all) => tables::csv(
@@ -127,7 +127,7 @@ fn document(report: &ProfileReport) -> Document {
     document
 }
 
-/// `83.0 ms in 83 samples of task-clock`: what shares are of.
+/// `83.0 ms in 83 samples of task-clock`: the base of shares.
 fn whole(view: &View, cost: Cost) -> String {
     let samples = samples_of(cost.samples, view.event_name());
     match view.unit() {
@@ -137,7 +137,7 @@ fn whole(view: &View, cost: Cost) -> String {
     }
 }
 
-/// `83 samples of task-clock`; where samples are all that is counted, only how many.
+/// `83 samples of task-clock`, or `83 samples` if the event is `samples`.
 pub(crate) fn samples_of(samples: u64, event: &str) -> String {
     match event {
         "samples" => plural(samples, "sample"),
@@ -145,7 +145,7 @@ pub(crate) fn samples_of(samples: u64, event: &str) -> String {
     }
 }
 
-/// What weights of a unit are shown as.
+/// Quantity for formatting weights of a unit.
 pub(crate) fn quantity(unit: Unit) -> Quantity {
     match unit {
         Unit::Count => Quantity::Instructions,

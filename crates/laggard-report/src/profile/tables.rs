@@ -8,15 +8,15 @@ use crate::table::{Column, Table};
 use laggard_core::model::profile::{FrameKind, Unit};
 use laggard_core::profile::{By, Totals, Tree};
 
-/// One table, with what its shares are of.
+/// A table with the base of its shares.
 pub(super) fn table(totals: &Totals, report: &ProfileReport, document: &mut Document) {
     document.heading(title(totals.by));
     let rows = kept(&totals.rows, report.top);
     if rows.is_empty() {
-        document.line("nothing");
+        document.line("no samples");
         return;
     }
-    // Events differ in what their weights are, and what is only counted needs no second number.
+    // Events have different units, and plain counts equal the number of samples.
     let has_weight = totals.by != By::Event
         && (report.view.unit() != Unit::Count || totals.whole.weight != totals.whole.samples);
     let quantity = quantity(report.view.unit());
@@ -60,20 +60,20 @@ pub(super) fn table(totals: &Totals, report: &ProfileReport, document: &mut Docu
         ));
     }
     if totals.by != By::Event {
-        let samples = if nested { "; samples: with it anywhere in the stack" } else { "" };
+        let samples = if nested { "; samples: stacks that contain the row" } else { "" };
         document.minor(format!("% of {}{samples}", whole(report.view, totals.whole)));
     }
     if totals.by == By::PythonLine {
-        document.minor("self: the innermost line of Python, with all the native code it called");
+        document.minor("self: innermost Python line, including native callees");
     }
 }
 
-/// A tree, a node a line. Only where calls part does a line stand further in.
+/// A tree with one node per line. The indentation increases only at branches.
 pub(super) fn tree(shown: &ShownTree, report: &ProfileReport, document: &mut Document) {
     document.heading(tree_title(&shown.kind));
     let lines = lines(&shown.tree, shown.least);
     if lines.is_empty() {
-        document.line("nothing");
+        document.line("no samples");
         return;
     }
     let mut table = Table::new([
@@ -84,7 +84,7 @@ pub(super) fn tree(shown: &ShownTree, report: &ProfileReport, document: &mut Doc
         Column::text("library"),
     ]);
     let rows = kept(&lines, report.top);
-    // A caller's own time is not among what is shown.
+    // The self time of callers is not part of a callers tree.
     let has_self = !matches!(shown.kind, TreeKind::Callers(_));
     for &(indent, node) in rows {
         let node = &shown.tree.nodes[node as usize];
@@ -117,7 +117,7 @@ pub(super) fn tree(shown: &ShownTree, report: &ProfileReport, document: &mut Doc
     document.minor(format!("% of {}", whole(report.view, shown.tree.whole)));
 }
 
-/// The nodes to show, each with how far in it stands.
+/// Visible nodes with their indentation.
 pub(super) fn lines(tree: &Tree, least: f64) -> Vec<(usize, u32)> {
     let mut lines = vec![];
     let push = |open: &mut Vec<(usize, u32)>, node: u32, indent: usize| {
@@ -168,7 +168,7 @@ pub(super) fn csv(totals: Option<&Totals>, top: Option<usize>) -> String {
     table.csv()
 }
 
-/// A tree as CSV, in the order of reading.
+/// A tree as CSV, in depth-first order.
 pub(super) fn tree_csv(shown: &ShownTree, top: Option<usize>) -> String {
     let columns = [
         "depth",
@@ -212,14 +212,14 @@ fn title(by: By) -> &'static str {
 
 pub(super) fn tree_title(kind: &TreeKind) -> String {
     match kind {
-        TreeKind::TopDown => "Samples as a tree of calls".to_owned(),
-        TreeKind::Callers(function) => format!("Samples by callers of {function}"),
-        TreeKind::Callees(function) => format!("Samples by what {function} calls"),
-        TreeKind::Library(name) => format!("Samples by calls into {name}"),
+        TreeKind::TopDown => "Call tree".to_owned(),
+        TreeKind::Callers(function) => format!("Callers of {function}"),
+        TreeKind::Callees(function) => format!("Callees of {function}"),
+        TreeKind::Library(name) => format!("Calls into {name}"),
     }
 }
 
-/// What a row is, and what that belongs to.
+/// Column titles of the name and of its parent.
 fn nouns(by: By) -> (&'static str, &'static str) {
     match by {
         By::Library => ("library", ""),

@@ -1,4 +1,4 @@
-//! Reports on a sketched profile, with a hostile name in it.
+//! Reports of a hand-written profile that contains a hostile name.
 
 use super::{ProfileReport, Shown, ShownTree, TreeKind, csv, json, markdown, text};
 use crate::table::Style;
@@ -15,7 +15,7 @@ fn with(
     shown: &Shown,
     show: impl Fn(&ProfileReport) -> String,
 ) -> String {
-    let view = View::new(profile, filter).expect("the filter fits");
+    let view = View::new(profile, filter).expect("filter matches");
     let quality = quality(profile);
     let losses = ["the recording was not finished".to_owned()];
     show(&ProfileReport {
@@ -68,7 +68,7 @@ fn other_tables() {
 fn trees() {
     let profile = joined();
     let filter = Filter { library: Some("openblas".into()), ..Filter::default() };
-    let view = View::new(&profile, &filter).expect("it is there");
+    let view = View::new(&profile, &filter).expect("library exists");
     let shown = Shown::Tree(ShownTree {
         kind: TreeKind::Library("openblas".into()),
         tree: library_tree(&view),
@@ -93,7 +93,7 @@ fn trees() {
 }
 
 #[test]
-fn hostile_names_stay_harmless() {
+fn hostile_names_are_escaped() {
     let profile = joined();
     let view = View::whole(&profile);
     let shown = Shown::Table(totals(&view, By::Function));
@@ -108,7 +108,7 @@ fn hostile_names_stay_harmless() {
 }
 
 #[test]
-fn nothing_is_said_to_be_nothing() {
+fn empty_profiles_report_no_samples() {
     let profile = Profile::default();
     let view = View::whole(&profile);
     let shown = Shown::Whole(By::ALL.map(|by| totals(&view, by)).into());

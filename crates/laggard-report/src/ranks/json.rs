@@ -1,7 +1,7 @@
 //! JSON of several ranks, schema `laggard.report.ranks/1`.
 //!
-//! Times are in nanoseconds, shares from 0 to 1; `ranks` and `collectives` are bounded by the rows
-//! asked for.
+//! Times are in nanoseconds and shares from 0 to 1. The requested number of rows limits `ranks` and
+//! `collectives`.
 
 use super::{RanksReport, straggler};
 use crate::number::share;
@@ -25,49 +25,49 @@ pub(super) fn json(report: &RanksReport) -> String {
     })
 }
 
-/// The whole of it.
+/// The top-level object.
 #[derive(Serialize)]
 struct Ranks<'a> {
-    /// Name and version of this shape.
+    /// Schema name and version.
     schema: &'static str,
-    /// Ranks there are in all.
+    /// Number of ranks before truncation.
     distinct: u64,
-    /// One a rank, by rank.
+    /// Rows sorted by rank.
     ranks: Vec<Rank<'a>>,
-    /// Share of collectives in which a rank would come last if all were alike; null without any.
+    /// Share of collectives in which each rank would arrive last if all ranks were equal; null
+    /// without matched collectives.
     even_share: Option<f64>,
-    /// Ranks that come last in clearly more than that, beyond chance.
+    /// Ranks that arrive last significantly more often than the even share.
     stragglers: Vec<Straggler<'a>>,
-    /// Collectives that several ranks took part in, by operation.
+    /// Collectives matched across ranks, by operation.
     collectives: Vec<Collective<'a>>,
 }
 
-/// One rank; sums over its devices.
+/// One rank, summed over its devices.
 #[derive(Serialize)]
 struct Rank<'a> {
-    /// The rank; null if the trace does not say.
+    /// Null if the trace has no rank.
     rank: Option<i64>,
-    /// The file.
     file: &'a str,
-    /// Kernels.
+    /// Number of kernels.
     kernels: u64,
-    /// From the first to the last device work.
+    /// From the first start to the last end of device operations.
     span_ns: i64,
-    /// Something ran.
+    /// Time with at least one operation running.
     busy_ns: i64,
-    /// Compute ran.
+    /// Time with compute running.
     compute_ns: i64,
-    /// Communication ran and no compute.
+    /// Communication time not overlapped by compute.
     exposed_communication_ns: i64,
-    /// Nothing ran.
+    /// Time without any operation running.
     idle_ns: i64,
-    /// Of that, waiting for the host.
+    /// Idle time spent waiting for the host.
     host_bound_ns: i64,
-    /// Step on the host; null without steps.
+    /// Step duration on the host; null without steps.
     step_ns: Option<Spread>,
-    /// Collectives in which this rank came last, of those matched.
+    /// Matched collectives in which this rank arrived last.
     last_in: u64,
-    /// Collectives matched.
+    /// Collectives matched with other ranks.
     matched: u64,
 }
 
@@ -90,18 +90,17 @@ impl<'a> From<&'a ranks::RankRow> for Rank<'a> {
     }
 }
 
-/// A rank that keeps the others waiting.
+/// A rank that other ranks wait for.
 #[derive(Serialize)]
 struct Straggler<'a> {
-    /// The rank; null if the trace does not say.
+    /// Null if the trace has no rank.
     rank: Option<i64>,
-    /// The file.
     file: &'a str,
-    /// Collectives in which it came last.
+    /// Matched collectives in which it arrived last.
     last_in: u64,
-    /// Collectives matched.
+    /// Collectives matched with other ranks.
     matched: u64,
-    /// The one over the other.
+    /// `last_in` over `matched`.
     share: f64,
 }
 
@@ -117,22 +116,21 @@ impl<'a> From<&'a ranks::RankRow> for Straggler<'a> {
     }
 }
 
-/// How far apart ranks come to collectives of one operation.
+/// Arrival skew of the collectives of one operation.
 #[derive(Serialize)]
 struct Collective<'a> {
-    /// Operation.
     operation: &'a str,
-    /// Collectives matched.
+    /// Matched collectives.
     count: u64,
-    /// From the first rank's start to the last one's; only as good as the hosts' clocks agree.
+    /// From the first to the last start; depends on synchronized host clocks.
     start_skew_ns: Spread,
-    /// From the shortest to the longest duration: the wait of the first for the last.
+    /// Longest minus shortest duration: how long the first rank waits for the last.
     wait_ns: Spread,
-    /// The rank that came last most often; null if its trace does not say its rank.
+    /// The rank that arrived last most often; null if its trace has no rank.
     last_rank: Option<i64>,
-    /// That rank's file.
+    /// File of that rank.
     last_file: Option<&'a str>,
-    /// In how many it came last.
+    /// Collectives in which that rank arrived last.
     last_in: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The report about several ranks of one job.
+//! The report of several ranks of one job.
 
 mod json;
 mod straggler;
@@ -13,39 +13,39 @@ use crate::table::{Column, Style, Table};
 use laggard_core::trace::ranks::{RankRow, Ranks};
 use std::path::Path;
 
-/// Columns that a file's name may take inside a line.
+/// Maximum width of a file name inside a line, in columns.
 const LONGEST_NAME: usize = 60;
 
-/// What a report about several ranks is made of.
+/// Input of the report of several ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct RanksReport<'a> {
-    /// Ranks side by side.
+    /// The ranks to compare.
     pub ranks: &'a Ranks,
-    /// Rows a table shows; None is all.
+    /// Maximum rows per table; `None` shows all.
     pub top: Option<usize>,
 }
 
-/// The report for a terminal.
+/// Formats the report as text for a terminal.
 pub fn text(report: &RanksReport, style: &Style) -> String {
     document(report).text(style)
 }
 
-/// The same sections in Markdown.
+/// Formats the report as Markdown.
 pub fn markdown(report: &RanksReport) -> String {
     document(report).markdown()
 }
 
-/// The same as sections of a page.
+/// Formats the report as sections of an HTML page.
 pub fn html(report: &RanksReport) -> String {
     document(report).html()
 }
 
-/// JSON of the schema `laggard.report.ranks/1`.
+/// Formats the report as JSON, schema `laggard.report.ranks/1`.
 pub fn json(report: &RanksReport) -> String {
     json::json(report)
 }
 
-/// One row a rank as CSV; what is not known is empty.
+/// Formats the report as CSV with one row per rank; unknown values are empty.
 pub fn csv(report: &RanksReport) -> String {
     let columns = [
         "rank",
@@ -94,7 +94,7 @@ fn document(report: &RanksReport) -> Document {
     side_by_side(&ranks.rows, top, &mut document);
     steps(&ranks.rows, top, &mut document);
     if ranks.rows.len() > 1 {
-        document.heading("Who is slow");
+        document.heading("Stragglers");
         for line in straggler::in_words(&ranks.rows) {
             document.line(line);
         }
@@ -142,17 +142,17 @@ fn side_by_side(rows: &[RankRow], top: Option<usize>, document: &mut Document) {
     }
     document.table(table);
     more(rows, top, document);
-    let mut remark = "exposed: communication while no compute ran".to_owned();
+    let mut remark = "exposed: communication not overlapped by compute".to_owned();
     if rows.iter().any(|row| row.step_ns.is_some()) {
         remark += "; step: median";
     }
     if rows.iter().any(|row| row.matched > 0) {
-        remark += "; last in: matched collectives that waited for this rank";
+        remark += "; last in: matched collectives in which this rank arrived last";
     }
     document.minor(remark);
 }
 
-/// The spread behind the steps' medians.
+/// Adds the distribution of step durations per rank.
 fn steps(rows: &[RankRow], top: Option<usize>, document: &mut Document) {
     let with_steps: Vec<&RankRow> = rows.iter().filter(|row| row.step_ns.is_some()).collect();
     if with_steps.is_empty() {
@@ -185,16 +185,19 @@ fn steps(rows: &[RankRow], top: Option<usize>, document: &mut Document) {
     more(&with_steps, top, document);
 }
 
-/// The rank with most compute against the one with least.
+/// Compares the ranks with the most and the least compute time.
 fn by_compute(rows: &[RankRow]) -> Option<String> {
     let busy = || rows.iter().filter(|row| row.compute_ns > 0);
     let slowest = busy().max_by_key(|row| row.compute_ns)?;
     let fastest = busy().min_by_key(|row| row.compute_ns)?;
     if slowest.compute_ns == fastest.compute_ns {
-        return Some(format!("all ranks compute equally long, {}", duration(slowest.compute_ns)));
+        return Some(format!(
+            "all ranks have the same compute time, {}",
+            duration(slowest.compute_ns)
+        ));
     }
     Some(format!(
-        "{} computes longest, {} over {}: {:.2} times {}, the shortest ({} over {})",
+        "{} has the longest compute time, {} in {}: {:.2}x that of {}, the shortest ({} in {})",
         name(slowest),
         duration(slowest.compute_ns),
         plural(slowest.kernels, "kernel"),
@@ -222,8 +225,8 @@ fn skew(ranks: &Ranks, top: Option<usize>, document: &mut Document) {
         Column::range("p25–p75", unit.name),
         Column::number("wait", unit.name),
         Column::range("p25–p75", unit.name),
-        Column::text("last most often"),
-        Column::number("in", "n"),
+        Column::text("most often last"),
+        Column::number("times", "n"),
     ]);
     for row in rows {
         let (straggler, times) = row.straggler;
@@ -241,10 +244,10 @@ fn skew(ranks: &Ranks, top: Option<usize>, document: &mut Document) {
     }
     document.table(table);
     more(&ranks.collectives, top, document);
-    document.minor("skew: first to last start, only as good as the hosts' clocks agree; wait: shortest to longest duration, needs no common clock");
+    document.minor("skew: first to last start, depends on synchronized host clocks; wait: longest minus shortest duration, needs no common clock");
 }
 
-/// A rank inside a sentence.
+/// Name of a rank inside a sentence.
 fn name(row: &RankRow) -> String {
     match row.rank {
         Some(rank) => format!("rank {rank}"),
@@ -252,7 +255,7 @@ fn name(row: &RankRow) -> String {
     }
 }
 
-/// The last part of a path: ranks of one job stand in one folder.
+/// The last component of a path. The ranks of a job are usually in one directory.
 fn file_name(path: &str) -> String {
     let name = Path::new(path).file_name().and_then(|name| name.to_str());
     name.unwrap_or(path).to_owned()

@@ -1,18 +1,18 @@
-//! Whether a rank comes last more often than chance would have it.
+//! Detects ranks that arrive last in collectives more often than by chance.
 
 use super::name;
 use crate::number::{count, percent, share};
 use laggard_core::trace::ranks::RankRow;
 
-/// Chance, over all ranks together, below which coming last so often is no accident.
+/// Significance level for all ranks together (Bonferroni-corrected).
 const UNLIKELY: f64 = 0.01;
-/// How far above its even share a rank must be, however many collectives there are.
+/// Minimum ratio of a straggler's share to the even share, for any number of collectives.
 const CLEARLY_MORE: f64 = 1.25;
 
-/// What to say about who comes last.
+/// Describes which ranks arrive last.
 pub(super) fn in_words(rows: &[RankRow]) -> Vec<String> {
     let Some(even) = even_share(rows) else {
-        return vec!["no collectives that several ranks took part in".to_owned()];
+        return vec!["no collectives matched across ranks".to_owned()];
     };
     let mut found: Vec<&RankRow> = stragglers(rows).into_iter().map(|i| &rows[i]).collect();
     found.sort_by(|a, b| last_share(b).total_cmp(&last_share(a)));
@@ -27,14 +27,17 @@ pub(super) fn in_words(rows: &[RankRow]) -> Vec<String> {
     };
     if found.is_empty() {
         let most = rows.iter().max_by(|a, b| last_share(a).total_cmp(&last_share(b)));
-        let most =
-            most.map(|row| format!("; {} came last most often, in {}", name(row), evidence(row)));
-        return vec![format!("no rank stands out{}", most.unwrap_or_default())];
+        let most = most
+            .map(|row| format!("; {} arrived last most often, in {}", name(row), evidence(row)));
+        return vec![format!("no straggler{}", most.unwrap_or_default())];
     }
-    found.into_iter().map(|row| format!("{} came last in {}", name(row), evidence(row))).collect()
+    found
+        .into_iter()
+        .map(|row| format!("{} arrived last in {}", name(row), evidence(row)))
+        .collect()
 }
 
-/// Rows that come last in clearly more than their even share of collectives.
+/// Indexes of the rows that arrive last significantly more often than the even share.
 pub(super) fn stragglers(rows: &[RankRow]) -> Vec<usize> {
     let Some(even) = even_share(rows) else { return vec![] };
     let stands_out = |row: &RankRow| {
@@ -44,8 +47,9 @@ pub(super) fn stragglers(rows: &[RankRow]) -> Vec<usize> {
     (0..rows.len()).filter(|&i| stands_out(&rows[i])).collect()
 }
 
-/// The share of its collectives in which a rank would come last if all were alike; None without
-/// collectives. Groups may differ in size: this is the average over all parts in all collectives.
+/// The share of its collectives in which each rank would arrive last if all ranks were equal;
+/// `None` without matched collectives. Groups may differ in size, so this is the average over all
+/// participations in collectives.
 pub(super) fn even_share(rows: &[RankRow]) -> Option<f64> {
     let parts: u64 = rows.iter().map(|row| row.matched).sum();
     let collectives: u64 = rows.iter().map(|row| row.last_in).sum();
@@ -56,7 +60,7 @@ fn last_share(row: &RankRow) -> f64 {
     share(row.last_in as f64, row.matched as f64)
 }
 
-/// The chance of at least `k` successes in `n` trials of chance `p` each.
+/// The probability of at least `k` successes in `n` trials with probability `p` each.
 fn at_least(k: u64, n: u64, p: f64) -> f64 {
     if k == 0 || p >= 1.0 {
         return 1.0;
@@ -64,14 +68,14 @@ fn at_least(k: u64, n: u64, p: f64) -> f64 {
     if k > n || p <= 0.0 {
         return 0.0;
     }
-    // The first term in logarithms, the rest each from the one before.
+    // The first term is computed in logarithms, each other term from the previous one.
     let ways: f64 = (1..=k).map(|i| (((n - k + i) as f64) / i as f64).ln()).sum();
     let mut term = (ways + k as f64 * p.ln() + (n - k) as f64 * (1.0 - p).ln()).exp();
     let mut sum = 0.0;
     for i in k..=n {
         sum += term;
         term *= (n - i) as f64 / (i + 1) as f64 * p / (1.0 - p);
-        // Past the mean, terms only get smaller.
+        // Terms decrease beyond the mean.
         if term < sum * 1e-12 && i as f64 > n as f64 * p {
             break;
         }
@@ -95,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn chances_of_a_coin() {
+    fn binomial_tail_probabilities() {
         for (k, n, p, expected) in [
             (0, 10, 0.5, 1.0),
             (10, 10, 0.5, 0.5f64.powi(10)),
@@ -110,13 +114,13 @@ mod tests {
     }
 
     #[test]
-    fn only_what_chance_does_not_explain_is_named() {
+    fn only_significant_stragglers_are_reported() {
         for (last_in, expected) in [
             (&[5, 6, 8, 41][..], &[3][..]),
             (&[12, 17, 15, 16], &[]),
-            // All three of three: too few to tell.
+            // Three of three: too few to be significant.
             (&[3, 0, 0, 0], &[]),
-            // Unlikely by chance, yet hardly more than an even share.
+            // Significant, but barely above the even share.
             (&[27_000, 25_000, 24_000, 24_000], &[]),
             (&[40, 38, 1, 1], &[0, 1]),
             (&[0, 0], &[]),

@@ -1,4 +1,4 @@
-//! Reports on hand-made ranks, one of them late.
+//! Reports of handwritten ranks, one of which is a straggler.
 
 use super::{RanksReport, csv, json, markdown, text};
 use crate::table::Style;
@@ -49,8 +49,8 @@ fn a_straggler_is_named_with_its_evidence() {
          1  rank1.json.gz  1,200  84.2      812      150   190         120   642        6  60
          2  rank2.json.gz  1,200  84.2      812      150   190         120   642        8  60
          3  rank3.json.gz  1,200  84.2      853      109   190         120   642       41  60
-      exposed: communication while no compute ran; step: median; last in: matched collectives that
-      waited for this rank
+      exposed: communication not overlapped by compute; step: median; last in: matched collectives in
+      which this rank arrived last
 
     Steps
       rank  median  p25–p75  min…max  steps
@@ -60,16 +60,16 @@ fn a_straggler_is_named_with_its_evidence() {
          2     642  642–655  640…655      3
          3     642  642–696  640…696      3
 
-    Who is slow
-      rank 3 came last in 41 of 60 collectives (68.3 %; an even share is 25.0 %)
-      rank 3 computes longest, 853 ms over 22,756 kernels: 1.05 times rank 0, the shortest (812 ms over
-      22,756 kernels)
+    Stragglers
+      rank 3 arrived last in 41 of 60 collectives (68.3 %; an even share is 25.0 %)
+      rank 3 has the longest compute time, 853 ms in 22,756 kernels: 1.05x that of rank 0, the shortest
+      (812 ms in 22,756 kernels)
 
     Start skew of collectives
-      operation        count  skew    p25–p75  wait    p25–p75  last most often  in
-                           n    µs         µs    µs         µs                    n
-      all\u{1b}reduce     60   620  620–1,900   600  600–1,700  rank 3           41
-      skew: first to last start, only as good as the hosts' clocks agree; wait: shortest to longest
+      operation        count  skew    p25–p75  wait    p25–p75  most often last  times
+                           n    µs         µs    µs         µs                       n
+      all\u{1b}reduce     60   620  620–1,900   600  600–1,700  rank 3              41
+      skew: first to last start, depends on synchronized host clocks; wait: longest minus shortest
       duration, needs no common clock
     "#);
     assert_snapshot!(markdown(&report));
@@ -82,10 +82,10 @@ fn a_straggler_is_named_with_its_evidence() {
 }
 
 #[test]
-fn nobody_is_accused_without_evidence() {
+fn no_straggler_is_reported_without_evidence() {
     let ranks = ranks([12, 17, 15, 16]);
     let text = text(&RanksReport { ranks: &ranks, top: Some(2) }, &Style::default());
-    assert!(text.contains("no rank stands out"), "{text}");
+    assert!(text.contains("no straggler; rank 1 arrived last"), "{text}");
     assert!(text.contains("(2 more rows)"), "{text}");
 }
 
@@ -99,10 +99,10 @@ fn ranks_without_numbers_collectives_or_steps() {
                   ns     %       ns       ns    ns          ns
       a\n.json     0   0.0        0        0     0           0
       b.json       0   0.0        0        0     0           0
-      exposed: communication while no compute ran
+      exposed: communication not overlapped by compute
 
-    Who is slow
-      no collectives that several ranks took part in
+    Stragglers
+      no collectives matched across ranks
     "#);
     let none = Ranks::default();
     assert_snapshot!(text(&RanksReport { ranks: &none, top: None }, &Style::default()), @r#"

@@ -1,4 +1,4 @@
-//! What the trace is, what was lost of it, and how much there is in all.
+//! Facts about the trace, its losses and its totals.
 
 use crate::document::Document;
 use crate::escape;
@@ -7,14 +7,14 @@ use crate::rows::time_unit;
 use crate::table::{Column, Table};
 use laggard_core::trace::summary::{About, CountTime, Loss, PeakMemory, Summary, Totals};
 
-/// Columns that a name may take inside a line.
+/// Maximum width of a name inside a line, in columns.
 const LONGEST_NAME: usize = 60;
-/// What is software, among the properties that end in `_version`.
+/// Words that identify software among the properties whose names end in `_version`.
 const SOFTWARE: [&str; 12] = [
     "cuda", "cupti", "hip", "roc", "nccl", "torch", "python", "driver", "runtime", "xpu", "mtia",
     "kineto",
 ];
-/// Versions shown.
+/// Maximum number of versions shown.
 const MOST_VERSIONS: usize = 8;
 
 pub(super) fn about(summary: &Summary, document: &mut Document) {
@@ -32,7 +32,7 @@ pub(super) fn about(summary: &Summary, document: &mut Document) {
     ]);
 }
 
-/// Devices by name, each with how many there are.
+/// Formats device names with their counts.
 pub(crate) fn gpus(gpus: &[(String, u64)]) -> String {
     let gpu = |(name, count): &(String, u64)| {
         let name = if name.is_empty() { "unknown" } else { name };
@@ -46,7 +46,7 @@ fn rank(about: &About) -> String {
     let place = match (about.rank, about.world_size) {
         (Some(rank), Some(size)) => format!("{rank} of {size}"),
         (Some(rank), None) => rank.to_string(),
-        (None, Some(size)) => format!("not said, of {size}"),
+        (None, Some(size)) => format!("unknown, of {size}"),
         (None, None) => String::new(),
     };
     match about.backend.as_deref() {
@@ -58,7 +58,7 @@ fn rank(about: &About) -> String {
     }
 }
 
-/// The versions among a trace's properties, as their makers write them.
+/// Formats the versions among a trace's properties in their vendors' notation.
 fn versions(properties: &[(String, String)]) -> String {
     let version = |(key, value): &(String, String)| {
         let what = key
@@ -95,7 +95,7 @@ fn size(totals: &Totals) -> String {
         return String::new();
     }
     let text = bytes(i64::try_from(totals.bytes).unwrap_or(i64::MAX));
-    format!("{text} of text, {}", plural(totals.events, "event"))
+    format!("{text} uncompressed, {}", plural(totals.events, "event"))
 }
 
 fn recorded(about: &About) -> String {
@@ -129,12 +129,12 @@ pub(super) fn totals(totals: &Totals, phase: Option<&str>, document: &mut Docume
         ("kernels", totals.kernels),
         ("copies", totals.copies),
         ("fills", totals.fills),
-        ("other device work", totals.device),
+        ("other device operations", totals.device),
     ];
     let on_host = [
         ("runtime calls", totals.runtime),
-        ("operators, nested counted again", totals.ops),
-        ("Python functions, nested counted again", totals.python),
+        ("operators, including nested", totals.ops),
+        ("Python functions, including nested", totals.python),
     ];
     let some = |rows: &[(&'static str, CountTime)]| -> Vec<(&'static str, CountTime)> {
         rows.iter().filter(|(_, total)| total.count > 0).copied().collect()
@@ -146,8 +146,8 @@ pub(super) fn totals(totals: &Totals, phase: Option<&str>, document: &mut Docume
     document.heading("Totals");
     if on_device.is_empty() {
         document.line(match phase {
-            Some(phase) => format!("no device work in phase {phase}"),
-            None => "no device work in this trace".to_owned(),
+            Some(phase) => format!("no device operations in phase {phase}"),
+            None => "no device operations in this trace".to_owned(),
         });
     }
     let rows = [on_device, on_host].concat();
@@ -168,7 +168,7 @@ pub(super) fn peak_memory(peak: Option<&PeakMemory>, document: &mut Document) {
     let Some(peak) = peak else { return };
     document.heading("Peak memory");
     document.line(format!(
-        "{} in use by tensors, {} held by the allocator (n = {} events)",
+        "{} allocated by tensors, {} reserved by the allocator (n = {} events)",
         bytes(peak.allocated),
         bytes(peak.reserved),
         count(peak.n)
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_read_as_their_makers_write_them() {
+    fn versions_use_the_notation_of_their_vendors() {
         let properties = [
             ("cuda_runtime_version", "12090"),
             ("cuda_driver_version", "13000"),

@@ -7,14 +7,14 @@ use crate::table::{Column, Table};
 use laggard_core::trace::summary::{Breakdown, Group};
 use laggard_core::trace::{By, Stack};
 
-/// The tables of the whole report that say something.
+/// Adds all tables of the report that have data.
 pub(super) fn all(breakdowns: &[Breakdown], top: Option<usize>, document: &mut Document) {
     for breakdown in breakdowns.iter().filter(|breakdown| says_something(breakdown)) {
         table(breakdown, top, title(breakdown.by), document);
     }
 }
 
-/// A breakdown whose only row says "none" tells nothing.
+/// Whether a breakdown has rows other than the placeholder for missing data.
 fn says_something(breakdown: &Breakdown) -> bool {
     let nothing = match breakdown.by {
         By::Phase => "none",
@@ -25,7 +25,7 @@ fn says_something(breakdown: &Breakdown) -> bool {
     breakdown.rows.iter().any(|row| row.name != nothing && row.time_ns > 0)
 }
 
-/// One table, with what is left out of it summed up.
+/// Adds one table and a line that sums up the hidden rows.
 pub(super) fn table(
     breakdown: &Breakdown,
     top: Option<usize>,
@@ -35,7 +35,7 @@ pub(super) fn table(
     document.heading(title);
     let rows = kept(&breakdown.rows, top);
     if rows.is_empty() && breakdown.distinct == 0 {
-        document.line("nothing");
+        document.line("no rows");
         return;
     }
     let total = time_unit(rows, &[|row| row.time_ns]);
@@ -78,11 +78,11 @@ fn mean(row: &Group) -> i64 {
     row.time_ns / i64::try_from(row.count).unwrap_or(i64::MAX).max(1)
 }
 
-/// Device time by operator, each with the Python frames it was called from.
+/// Adds device time by operator, each with its Python stack.
 pub(super) fn stacks(stacks: &[Stack], top: Option<usize>, document: &mut Document) {
     document.heading("Device time by call stack");
     if stacks.is_empty() {
-        document.line("no device work in this trace");
+        document.line("no device operations in this trace");
     }
     for row in kept(stacks, top) {
         let title = format!("{} (n = {})  {}", duration(row.time_ns), count(row.count), row.op);
@@ -91,7 +91,7 @@ pub(super) fn stacks(stacks: &[Stack], top: Option<usize>, document: &mut Docume
     more(stacks, top, document);
 }
 
-/// The breakdown as CSV; only the header where there is none.
+/// Formats the breakdown as CSV; only the header if there is no breakdown.
 pub(super) fn csv(breakdown: Option<&Breakdown>, top: Option<usize>) -> String {
     let columns = ["name", "class", "count", "time_ns", "share", "min_ns", "median_ns", "max_ns"];
     let mut table = Table::new(columns.map(Column::text));
@@ -111,7 +111,7 @@ pub(super) fn csv(breakdown: Option<&Breakdown>, top: Option<usize>) -> String {
     table.csv()
 }
 
-/// Stacks as CSV, their frames joined by `;` as in collapsed stacks, outermost first.
+/// Formats stacks as CSV. Frames are joined by `;`, outermost first, as in collapsed stacks.
 pub(super) fn stacks_csv(stacks: &[Stack], top: Option<usize>) -> String {
     let mut table = Table::new(["operator", "count", "time_ns", "frames"].map(Column::text));
     for row in kept(stacks, top) {
@@ -124,7 +124,7 @@ pub(super) fn stacks_csv(stacks: &[Stack], top: Option<usize>) -> String {
 pub(crate) fn title(by: By) -> &'static str {
     match by {
         By::Class => "Device time by class",
-        By::Group => "Device time by group of classes",
+        By::Group => "Device time by class group",
         By::Kernel => "Device time by kernel",
         By::Phase => "Device time by phase",
         By::Op => "Device time by CPU operator",

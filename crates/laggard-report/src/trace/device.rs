@@ -1,4 +1,4 @@
-//! What devices did with their time, and why they did nothing.
+//! Busy and idle time of devices.
 
 use crate::document::Document;
 use crate::number::{count, percent, share};
@@ -46,10 +46,11 @@ pub(super) fn devices(devices: &[Device], document: &mut Document) {
     }
     document.table(table);
     match (communicates, copies) {
-        (true, true) => document
-            .minor("exposed: communication while no compute ran; copies while nothing else ran"),
-        (true, false) => document.minor("exposed: communication while no compute ran"),
-        (false, true) => document.minor("exposed: copies while nothing else ran"),
+        (true, true) => document.minor(
+            "exposed: communication not overlapped by compute; copies not overlapped by kernels",
+        ),
+        (true, false) => document.minor("exposed: communication not overlapped by compute"),
+        (false, true) => document.minor("exposed: copies not overlapped by kernels"),
         (false, false) => {}
     }
 }
@@ -59,7 +60,7 @@ pub(super) fn idle(devices: &[Device], document: &mut Document) {
     if idle.is_empty() {
         return;
     }
-    document.heading("Idle by cause");
+    document.heading("Idle time by cause");
     let unit = time_unit(&idle, &[|device| device.idle_ns]);
     let mut table = Table::new([
         Column::text("device"),
@@ -89,7 +90,7 @@ pub(super) fn idle(devices: &[Device], document: &mut Document) {
     document.table(table);
 }
 
-/// Streams of all devices, when there is more than one.
+/// Adds the streams of all devices if there is more than one.
 pub(super) fn streams(devices: &[Device], top: Option<usize>, document: &mut Document) {
     let mut streams: Vec<(&Device, &Stream)> = devices
         .iter()
@@ -106,7 +107,7 @@ pub(super) fn streams(devices: &[Device], top: Option<usize>, document: &mut Doc
         Column::text("stream"),
         Column::number("busy", unit.name),
         Column::number("of span", "%"),
-        Column::number("work", "n"),
+        Column::number("operations", "n"),
     ]);
     for (device, stream) in kept(&streams, top) {
         table.push([

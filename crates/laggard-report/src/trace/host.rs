@@ -1,4 +1,4 @@
-//! What the host did: launches, steps, and how device work was linked to them.
+//! Launches, steps and the links from device operations to the host.
 
 use crate::document::Document;
 use crate::number::{count, percent, plural, share, significant};
@@ -6,14 +6,14 @@ use crate::rows::time_unit;
 use crate::table::{Column, Table};
 use laggard_core::trace::summary::{Launches, Links, Spread, Steps};
 
-/// Steps up to which each is shown though rows are bounded.
+/// Up to this number of steps, each step is shown even if the number of rows is limited.
 const FEW_STEPS: usize = 20;
 
 pub(super) fn launches(launches: &Launches, links: &Links, document: &mut Document) {
     let rows = [
-        ("call to start", launches.latency_ns),
-        ("call to start, onto an idle stream", launches.idle_latency_ns),
-        ("time in the call", launches.call_ns),
+        ("launch to start", launches.latency_ns),
+        ("launch to start, idle stream", launches.idle_latency_ns),
+        ("in the launch call", launches.call_ns),
     ];
     let rows: Vec<(&str, Spread)> = rows.into_iter().filter(|(_, spread)| spread.n > 0).collect();
     if rows.is_empty() {
@@ -40,7 +40,7 @@ pub(super) fn launches(launches: &Launches, links: &Links, document: &mut Docume
     document.table(table);
     if launches.latency_ns.n > 0 {
         document.line(format!(
-            "{} % queued behind other work ({} of {} launches), mean queue {}",
+            "{} % of launches queued behind other operations ({} of {}), mean queue length {}",
             percent(share(launches.queued as f64, launches.latency_ns.n as f64)),
             count(launches.queued),
             count(launches.latency_ns.n),
@@ -49,7 +49,7 @@ pub(super) fn launches(launches: &Launches, links: &Links, document: &mut Docume
     }
     if links.graph_launches > 0 {
         document.line(format!(
-            "{} ran {} pieces of device work, at most {} in one",
+            "{} ran {} device operations, at most {} per replay",
             plural(links.graph_launches, "graph replay"),
             count(links.graph_rows),
             count(links.largest_graph)
@@ -60,10 +60,10 @@ pub(super) fn launches(launches: &Launches, links: &Links, document: &mut Docume
 pub(super) fn steps(steps: Option<&Steps>, top: Option<usize>, document: &mut Document) {
     let Some(steps) = steps.filter(|steps| steps.duration_ns.n > 0) else { return };
     document.heading(format!("Steps ({})", steps.marker));
-    let rows = [("on the host", steps.duration_ns), ("device work launched", steps.gpu_ns)];
+    let rows = [("on the host", steps.duration_ns), ("on the device", steps.gpu_ns)];
     let unit = time_unit(&rows, &[|row| row.1.median, |row| row.1.max]);
     let mut table = Table::new([
-        Column::text("time of a step"),
+        Column::text("time per step"),
         Column::number("median", unit.name),
         Column::range("min…max", unit.name),
         Column::number("steps", "n"),
@@ -94,7 +94,7 @@ fn each_step(steps: &Steps, document: &mut Document) {
         Column::number("start", start.name),
         Column::number("host", time.name),
         Column::number("device", time.name),
-        Column::number("work", "n"),
+        Column::number("operations", "n"),
     ]);
     let on_device = steps.gpu_ns.max > 0;
     for step in &steps.rows {
@@ -118,12 +118,12 @@ pub(super) fn links(links: &Links, document: &mut Document) {
     if links.rows == 0 {
         return;
     }
-    document.heading("Device work linked");
+    document.heading("Linked device operations");
     let mut table = Table::new([
-        Column::text("to its"),
+        Column::text("linked to"),
         Column::number("linked", "n"),
         Column::number("share", "%"),
-        Column::number("not linked", "n"),
+        Column::number("unlinked", "n"),
     ]);
     let kinds = [
         ("launch", links.launched),

@@ -1,7 +1,7 @@
-//! The report about one trace.
+//! The report of one trace.
 //!
-//! Text and Markdown have the same sections, each in one function of this folder that adds to a
-//! document only when it has something to say. JSON is the `json` folder's.
+//! Text, Markdown and HTML have the same sections. One function of this folder builds each section
+//! and adds it to the document if it has rows. The `json` folder writes JSON.
 
 pub(crate) mod about;
 pub(crate) mod breakdown;
@@ -18,49 +18,49 @@ use crate::table::Style;
 use laggard_core::trace::summary::{Breakdown, Summary};
 use laggard_core::trace::{By, Stack};
 
-/// Share of device time without a class from which on the report warns.
+/// Share of unclassified device time above which the report warns.
 const UNCLASSIFIED_THAT_MATTERS: f64 = 0.2;
 
-/// What a report about one trace is made of.
+/// Input of the report of one trace.
 #[derive(Clone, Copy, Debug)]
 pub struct TraceReport<'a> {
-    /// The file, as the user named it.
+    /// Path as the user typed it.
     pub path: &'a str,
-    /// What the trace says.
+    /// Summary of the trace.
     pub summary: &'a Summary,
-    /// Only this table, instead of the whole report.
+    /// If set, only this table is shown.
     pub breakdown: Option<&'a Breakdown>,
-    /// Label of the phase the report is narrowed to.
+    /// Label of the selected phase.
     pub phase: Option<&'a str>,
-    /// Kernels no rule caught; shown instead of the whole report.
+    /// Unclassified kernels; if set, only this table is shown.
     pub unclassified: Option<&'a Breakdown>,
-    /// Device time by operator with its Python stacks; shown instead of the whole report.
+    /// Device time by operator and Python stack; if set, only these stacks are shown.
     pub stacks: Option<&'a [Stack]>,
-    /// Rows a table shows; None is all.
+    /// Maximum rows per table; `None` shows all.
     pub top: Option<usize>,
 }
 
-/// The report for a terminal.
+/// Formats the report as text for a terminal.
 pub fn text(report: &TraceReport, style: &Style) -> String {
     document(report).text(style)
 }
 
-/// The same sections in Markdown.
+/// Formats the report as Markdown.
 pub fn markdown(report: &TraceReport) -> String {
     document(report).markdown()
 }
 
-/// The same as sections of a page.
+/// Formats the report as sections of an HTML page.
 pub fn html(report: &TraceReport) -> String {
     document(report).html()
 }
 
-/// JSON of the schema `laggard.report.trace/1`.
+/// Formats the report as JSON, schema `laggard.report.trace/1`.
 pub fn json(report: &TraceReport) -> String {
     json::json(report)
 }
 
-/// One table as CSV: the one asked for, else device time by class.
+/// Formats one table as CSV: the selected one, or device time by class.
 pub fn csv(report: &TraceReport) -> String {
     if let Some(stacks) = report.stacks {
         return breakdown::stacks_csv(stacks, report.top);
@@ -77,7 +77,7 @@ fn document(report: &TraceReport) -> Document {
             breakdown::table(table, report.top, breakdown::title(table.by), &mut document);
         }
         if let Some(table) = report.unclassified {
-            breakdown::table(table, report.top, "Kernels no rule caught", &mut document);
+            breakdown::table(table, report.top, "Unclassified kernels", &mut document);
         }
         if let Some(stacks) = report.stacks {
             breakdown::stacks(stacks, report.top, &mut document);
@@ -107,7 +107,7 @@ fn whole(report: &TraceReport, document: &mut Document) {
     about::peak_memory(summary.peak_memory.as_ref(), document);
     if summary.unclassified_share > UNCLASSIFIED_THAT_MATTERS {
         document.notice(format!(
-            "warning: {} % of device time is in kernels no rule caught (--unclassified lists them)",
+            "warning: {} % of device time is in unclassified kernels (--unclassified lists them)",
             number::percent(summary.unclassified_share)
         ));
     }

@@ -1,4 +1,5 @@
-//! Whole reports on a hand-made trace with hostile names, an empty one, and one without a GPU.
+//! Reports of a handwritten trace with hostile names, of an empty trace and of a trace without a
+//! GPU.
 
 mod sample;
 
@@ -66,7 +67,7 @@ fn text_of_a_whole_report() {
 }
 
 #[test]
-fn text_for_a_narrow_terminal_stays_inside_it() {
+fn text_fits_a_narrow_terminal() {
     let style = Style { color: false, width: Some(90) };
     let text = text(&TraceReport { top: None, ..report(&summary()) }, &style);
     for line in text.lines() {
@@ -85,7 +86,7 @@ fn json_of_a_whole_report() {
 }
 
 #[test]
-fn nothing_hostile_reaches_text_or_markdown() {
+fn hostile_names_are_escaped_in_text_and_markdown() {
     let mut summary = summary();
     let nasty = "\u{1b}[2J\u{202e}\r\u{9b}x";
     summary.about.gpus.push((nasty.into(), 2));
@@ -125,7 +126,7 @@ fn nothing_hostile_reaches_text_or_markdown() {
 }
 
 #[test]
-fn an_empty_trace_says_so() {
+fn empty_trace_is_reported_as_empty() {
     let empty = Summary::default();
     assert_snapshot!(text(&report(&empty), &Style::default()), @r#"
     traces/rank0.json.gz
@@ -138,24 +139,24 @@ fn an_empty_trace_says_so() {
 }
 
 #[test]
-fn a_trace_without_device_work_reads_well() {
+fn trace_without_device_operations() {
     assert_snapshot!(text(&report(&no_gpu()), &Style::default()), @r#"
     traces/rank0.json.gz
       span      41.3 ms
-      size      1.23 MB of text, 4,321 events
+      size      1.23 MB uncompressed, 4,321 events
       recorded  shapes and Python stacks
 
     Totals
-      no device work in this trace
-      what                                        n   time
-                                                        ms
-      operators, nested counted again         2,100   88.0
-      Python functions, nested counted again  2,000  410
+      no device operations in this trace
+      what                                    n   time
+                                                    ms
+      operators, including nested         2,100   88.0
+      Python functions, including nested  2,000  410
 
     Steps (ProfilerStep)
-      time of a step  median    min…max  steps
-                          ms         ms      n
-      on the host       5.20  4.90…31.0      3
+      time per step  median    min…max  steps
+                         ms         ms      n
+      on the host      5.20  4.90…31.0      3
 
       step            start   host
                          ms     ms
@@ -166,11 +167,11 @@ fn a_trace_without_device_work_reads_well() {
 }
 
 #[test]
-fn a_phase_without_work_says_so() {
+fn phase_without_device_operations() {
     let mut summary = no_gpu();
     summary.steps = None;
     let text = text(&TraceReport { phase: Some("decode"), ..report(&summary) }, &Style::default());
-    assert!(text.contains("no device work in phase decode"), "{text}");
+    assert!(text.contains("no device operations in phase decode"), "{text}");
 }
 
 #[test]
@@ -195,7 +196,7 @@ fn one_table_replaces_the_whole_report() {
 }
 
 #[test]
-fn stacks_stand_below_their_operator() {
+fn stacks_are_listed_below_their_operator() {
     let summary = summary();
     let stacks = [Stack {
         op: "aten::mm".into(),
@@ -241,7 +242,7 @@ fn csv_can_be_read_back() {
 }
 
 #[test]
-fn numbers_json_cannot_say_are_null() {
+fn non_finite_numbers_are_null_in_json() {
     let mut summary = summary();
     summary.launches.mean_queue = f64::NAN;
     summary.work[0].flops_per_s = f64::INFINITY;
@@ -250,9 +251,8 @@ fn numbers_json_cannot_say_are_null() {
     assert!(value["work"][0]["flops_per_s"].is_null());
 }
 
-/// Extreme values must neither panic nor overflow.
 #[test]
-fn extremes_are_shown() {
+fn extreme_values_do_not_panic() {
     let group = Group { count: u64::MAX, time_ns: i64::MIN, max_ns: i64::MAX, ..Group::default() };
     let total = CountTime { count: 0, time_ns: i64::MAX };
     let mut summary = summary();
@@ -266,7 +266,7 @@ fn extremes_are_shown() {
     json(&report(&summary));
 }
 
-/// A reader by RFC 4180.
+/// Parses CSV as RFC 4180 defines it.
 fn parse_csv(text: &str) -> Vec<Vec<String>> {
     let (mut rows, mut row, mut field, mut quoted) = (vec![], vec![], String::new(), false);
     let mut chars = text.chars().peekable();

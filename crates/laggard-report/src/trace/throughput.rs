@@ -1,4 +1,4 @@
-//! What devices achieved: bytes, floating-point operations, bus bandwidth.
+//! Throughput of devices: copy bandwidth, arithmetic rates and bus bandwidth.
 
 use crate::document::Document;
 use crate::number::{Quantity, Unit, count, percent};
@@ -22,7 +22,7 @@ pub(super) fn copies(copies: &[Copies], top: Option<usize>, document: &mut Docum
         Column::number("size", size.name),
         Column::number("bandwidth", rate.name),
         Column::range("p25–p75", rate.name),
-        Column::number("of", "n"),
+        Column::number("measured", "n"),
     ]);
     for row in rows {
         let measured = row.bandwidth.n > 0;
@@ -34,7 +34,7 @@ pub(super) fn copies(copies: &[Copies], top: Option<usize>, document: &mut Docum
             if measured || row.bytes > 0 { size.number(row.bytes as f64) } else { String::new() },
             median,
             quartiles,
-            // Worth a column only where it is not the count.
+            // Shown only if it differs from the count.
             if row.bandwidth.n == row.count { String::new() } else { n },
         ]);
     }
@@ -46,7 +46,7 @@ pub(super) fn work(work: &[Work], distinct: u64, top: Option<usize>, document: &
     if work.is_empty() {
         return;
     }
-    document.heading("Arithmetic");
+    document.heading("Arithmetic throughput");
     let rows = kept(work, top);
     let time = time_unit(rows, &[|row| row.time_ns]);
     let rate = Quantity::FlopRate.unit(rows.iter().map(|row| row.flops_per_s));
@@ -118,7 +118,7 @@ fn rate_unit<'a>(spreads: impl Iterator<Item = &'a Spread>) -> Unit {
     Quantity::ByteRate.unit(spreads.flat_map(|spread| [spread.median as f64, spread.p75 as f64]))
 }
 
-/// Median, quartiles and n, empty where nothing was measured.
+/// Cells for median, quartiles and n; empty without measurements.
 fn spread_cells(spread: &Spread, unit: Unit) -> [String; 3] {
     if spread.n == 0 {
         return Default::default();

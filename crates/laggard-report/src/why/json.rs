@@ -1,4 +1,4 @@
-//! The JSON of a verdict: `laggard.why/1`.
+//! A verdict as JSON of schema `laggard.why/1`.
 
 use super::{Lag, WhyReport, named, verdict};
 use crate::culprits::{self, how_to_get};
@@ -11,16 +11,16 @@ struct Shape<'a> {
     tool: &'a str,
     command: &'a [String],
     verdict: String,
-    /// Whether B lags A, detectably.
+    /// Whether B is detectably slower than A.
     lags: bool,
     ratio: Option<Ratio>,
-    /// The ratio of recordings, which has no interval.
+    /// The ratio of two recordings, which has no confidence interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     single_ratio: Option<f64>,
     n: usize,
     sides: Vec<Side<'a>>,
     culprits: Vec<culprits::Shape<'a>>,
-    /// The share of the lag that no culprit explains; null where there is none to explain.
+    /// Share of the lag that no culprit explains; null if there is no lag to explain.
     not_explained: Option<f64>,
     slices: Vec<Slice>,
     missing: Vec<&'static str>,
@@ -40,7 +40,7 @@ struct Side<'a> {
     name: &'a str,
     runs: &'a str,
     facts: &'a [(String, String)],
-    /// What judges saw of a call.
+    /// Observations of one call that the judges used.
     #[serde(skip_serializing_if = "Option::is_none")]
     seen: Option<&'a Seen>,
 }
@@ -53,7 +53,7 @@ struct Slice {
     b_ns: f64,
 }
 
-/// The verdict for programs.
+/// The verdict as JSON.
 pub fn json(report: &WhyReport) -> String {
     let timings = report.timings;
     let seen = |at: usize| report.pair.map(|pair| if at == 0 { pair.a } else { pair.b });

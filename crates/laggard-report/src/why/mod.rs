@@ -1,7 +1,7 @@
-//! A verdict: whether B lags, and why.
+//! Report of `laggard why`: whether B lags, and why.
 //!
-//! You give timings of two sides, what was seen of them and what the judges made of it; you get the
-//! verdict first, then its culprits with their facts, then what both sides spend their time on.
+//! Input is timings of two sides, observations of them and the judgement. The report starts with the
+//! verdict, followed by the culprits with their facts and by what both sides spend their time on.
 
 mod json;
 mod page;
@@ -22,44 +22,44 @@ use laggard_core::culprit::{Judgement, Pair, Part, Slice, calls_that_differ, par
 use laggard_core::model::timings::Timings;
 use laggard_core::stats::ratio::Interval;
 
-/// Everything a verdict is made from.
+/// Input of the report.
 #[derive(Clone, Copy)]
 pub struct WhyReport<'a> {
-    /// How long both sides took.
+    /// Timings of both sides.
     pub timings: &'a Timings,
-    /// B against A.
+    /// B compared with A.
     pub lag: Lag,
-    /// What was seen of both, where there is a lag to explain.
+    /// Observations of both sides, if there is a lag to explain.
     pub pair: Option<Pair<'a>>,
-    /// What the judges made of it.
+    /// Culprits of the lag.
     pub judgement: Option<&'a Judgement>,
-    /// What was not available, in words.
+    /// Notices about missing evidence.
     pub notes: &'a [String],
 }
 
-/// How much longer B takes than A.
+/// How much slower B is than A.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Lag {
-    /// Both were measured in turns.
+    /// From a benchmark that interleaves both sides.
     Measured {
-        /// Wall time of B over that of A.
+        /// Wall time of B divided by wall time of A.
         ratio: Option<Interval>,
-        /// What to make of it.
+        /// Conclusion from the ratio.
         verdict: Verdict,
-        /// Rounds.
+        /// Number of rounds.
         n: usize,
     },
-    /// There is one recording of each: this is the time of B over that of A.
+    /// From one recording of each side: time of B divided by time of A.
     Recorded(f64),
 }
 
 impl Lag {
-    /// Of a comparison.
+    /// The lag of a compared case.
     pub fn of(found: &CaseComparison) -> Lag {
         Lag::Measured { ratio: found.wall, verdict: found.verdict, n: found.n }
     }
 
-    /// Whether B takes longer.
+    /// Whether B is slower.
     pub fn is_there(&self) -> bool {
         match self {
             Lag::Measured { verdict, .. } => *verdict == Verdict::Slower,
@@ -67,7 +67,7 @@ impl Lag {
         }
     }
 
-    /// The ratio, with its interval where there is one.
+    /// The ratio with its confidence interval; `None` for recordings.
     fn ratio(&self) -> Option<Interval> {
         match *self {
             Lag::Measured { ratio, .. } => ratio,
@@ -75,7 +75,7 @@ impl Lag {
         }
     }
 
-    /// Rounds, or recordings.
+    /// Number of rounds, or 1 for recordings.
     fn n(&self) -> usize {
         match *self {
             Lag::Measured { n, .. } => n,
@@ -84,20 +84,20 @@ impl Lag {
     }
 }
 
-/// Rows of the table of functions.
+/// Maximum number of rows in tables of functions.
 const MOST_FUNCTIONS: usize = 12;
 
-/// The verdict for a terminal.
+/// The report as terminal text.
 pub fn text(report: &WhyReport, style: &Style) -> String {
     document(report).text(style)
 }
 
-/// The same in Markdown.
+/// The report as Markdown.
 pub fn markdown(report: &WhyReport) -> String {
     document(report).markdown()
 }
 
-/// The slices of the lag, for a spreadsheet.
+/// The slices of the lag as CSV.
 pub fn csv(report: &WhyReport) -> String {
     let mut text = "what,of,a_ns,b_ns,gap_ns\n".to_owned();
     for slice in report.pair.iter().flat_map(|pair| largest(pair, 0.0)) {
@@ -108,7 +108,7 @@ pub fn csv(report: &WhyReport) -> String {
     text
 }
 
-/// Sections of a page.
+/// Builds a document and renders it as HTML.
 fn document_of(fill: impl FnOnce(&mut Document)) -> String {
     let mut document = Document::default();
     fill(&mut document);
@@ -119,7 +119,7 @@ fn document(report: &WhyReport) -> Document {
     let mut document = Document::default();
     document.lead(verdict(report));
     if let Some(judgement) = report.judgement {
-        culprits::section(judgement, "a call", &mut document);
+        culprits::section(judgement, "call", &mut document);
     }
     if let Some(pair) = &report.pair {
         functions(pair, &mut document);
@@ -132,14 +132,14 @@ fn document(report: &WhyReport) -> Document {
     document
 }
 
-/// What was missing, and what went wrong.
+/// Notices about missing evidence, notes and warnings.
 fn remarks<'a>(report: &WhyReport<'a>) -> impl Iterator<Item = &'a str> {
     let missing = report.judgement.map_or(&[][..], |judgement| &judgement.missing);
     let notes = report.notes.iter().chain(&report.timings.warnings).map(String::as_str);
     missing.iter().map(|missing| how_to_get(*missing)).chain(notes)
 }
 
-/// Slices of the lag of at least this share of B's time, the largest differences first.
+/// Slices whose difference is at least the share `least` of B's wall time, by decreasing difference.
 fn largest<'a>(pair: &Pair<'a>, least: f64) -> Vec<Slice<'a>> {
     let mut slices = partition(pair);
     slices.sort_by(|x, y| y.gap_ns().abs().total_cmp(&x.gap_ns().abs()));
@@ -147,7 +147,8 @@ fn largest<'a>(pair: &Pair<'a>, least: f64) -> Vec<Slice<'a>> {
     slices
 }
 
-/// `B lags A: 1.58x slower per call (95 % 1.55 to 1.61, n = 400 rounds)`, or that it does not.
+/// `B lags A: 1.58x slower per call (95 % CI 1.55 to 1.61, n = 400 rounds)`, or a sentence that starts
+/// with `no lag to explain`.
 pub(crate) fn verdict(report: &WhyReport) -> String {
     let name = |side: usize| report.timings.sides.get(side).map_or("?", |side| &side.name);
     let [a, b] = [name(0), name(1)];
@@ -155,7 +156,7 @@ pub(crate) fn verdict(report: &WhyReport) -> String {
         Lag::Measured { ratio: Some(ratio), verdict: Verdict::Slower, n } => {
             let (size, word, range) = difference(ratio);
             let n = plural(n as u64, "round");
-            format!("{b} lags {a}: {size} {word} per call (95 % {range}, n = {n})")
+            format!("{b} lags {a}: {size} {word} per call (95 % CI {range}, n = {n})")
         }
         Lag::Measured { ratio, verdict, n } => {
             format!("no lag to explain: {}", sentence_of([a, b], verdict, ratio, n))
@@ -163,27 +164,30 @@ pub(crate) fn verdict(report: &WhyReport) -> String {
         Lag::Recorded(ratio) => {
             let no = if ratio > 1.0 { "" } else { "no lag to explain: " };
             let size = significant(ratio);
-            format!("{no}{b} takes {size}x as long as {a} (single sample: one recording of each)")
+            format!(
+                "{no}{b} takes {size}x as long as {a} (one recording per side, no confidence \
+                 interval)"
+            )
         }
     }
 }
 
-/// Where the time goes on both sides, the largest differences first.
+/// Time per call of both sides by slice, by decreasing difference.
 fn functions(pair: &Pair, document: &mut Document) {
     let slices = largest(pair, 0.005);
     let left = slices.len().saturating_sub(MOST_FUNCTIONS);
-    document.heading("Time of a call");
+    document.heading("Time per call");
     let shown = || slices.iter().take(MOST_FUNCTIONS);
     let unit = Quantity::Time.unit(shown().flat_map(|slice| [slice.a_ns, slice.b_ns]));
     let mut table = Table::new([
-        Column::text("what"),
-        Column::text("of"),
+        Column::text("function"),
+        Column::text("library"),
         Column::number("A", unit.name),
         Column::number("B", unit.name),
-        Column::number("gap", unit.name),
+        Column::number("difference", unit.name),
     ]);
     for slice in shown() {
-        let (what, of) = named(slice);
+        let (what, of) = labelled(slice);
         let number = |ns: f64| if ns == 0.0 { String::new() } else { unit.number(ns) };
         let sign = if slice.gap_ns() > 0.0 { "+" } else { "-" };
         let gap = format!("{sign}{}", unit.number(slice.gap_ns().abs()));
@@ -191,22 +195,22 @@ fn functions(pair: &Pair, document: &mut Document) {
     }
     document.table(table);
     if left > 0 {
-        document.minor(format!("{} left out", plural(left as u64, "smaller difference")));
+        document.minor(format!("({} not shown)", plural(left as u64, "smaller difference")));
     }
 }
 
-/// Calls into libraries that one side makes and the other does not, or far less often.
+/// Functions that one side calls much more often than the other.
 fn calls(pair: &Pair, document: &mut Document) {
     let calls = calls_that_differ(pair).unwrap_or_default();
     if calls.is_empty() {
         return;
     }
-    document.heading("Calls into libraries that differ");
+    document.heading("Library calls that differ");
     let shown = || calls.iter().take(MOST_FUNCTIONS);
     let unit = Quantity::Time.unit(shown().flat_map(|call| call.ns));
     let mut table = Table::new([
         Column::text("function"),
-        Column::text("of"),
+        Column::text("library"),
         Column::number("A", "calls"),
         Column::number("B", "calls"),
         Column::number("time A", unit.name),
@@ -221,14 +225,24 @@ fn calls(pair: &Pair, document: &mut Document) {
     document.table(table);
     let left = calls.len().saturating_sub(MOST_FUNCTIONS);
     if left > 0 {
-        document.minor(format!("{} left out", plural(left as u64, "more function")));
+        document.minor(format!("({} not shown)", plural(left as u64, "more function")));
     }
-    document.minor(
-        "for one call of a side, with what they called; traced in a run of its own".to_owned(),
-    );
+    document
+        .minor("per call of the side; times include callees; traced in a separate run".to_owned());
 }
 
-/// What a slice is called, and whose it is.
+/// Name and library of a slice, as in text.
+fn labelled(slice: &Slice) -> (String, String) {
+    let label = match slice.part {
+        Part::Functions(_) => return named(slice),
+        Part::Kernel => "(OS kernel)",
+        Part::Waiting => "(waiting)",
+        Part::Parallelism => "(lower parallelism)",
+    };
+    (label.to_owned(), String::new())
+}
+
+/// Name and library of a slice, as in JSON and CSV.
 pub(crate) fn named(slice: &Slice) -> (String, String) {
     let words = match slice.part {
         Part::Kernel => "the kernel",
@@ -253,14 +267,14 @@ pub(crate) fn named(slice: &Slice) -> (String, String) {
     (words.to_owned(), String::new())
 }
 
-/// The way from Python to where most of the time goes, of both sides.
+/// Hottest call path of both sides.
 fn paths(report: &WhyReport, pair: &Pair, document: &mut Document) {
     let sides = report.timings.sides.iter().zip([pair.a, pair.b]);
     let sides: Vec<_> = sides.filter(|(_, seen)| !seen.path.is_empty()).collect();
     if sides.is_empty() {
         return;
     }
-    document.heading("The way to most of the time");
+    document.heading("Hottest call path");
     for (side, seen) in sides {
         document.stack(format!("{}: {}", side.name, side.runs), &seen.path);
     }

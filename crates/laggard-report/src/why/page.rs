@@ -1,4 +1,4 @@
-//! The verdict as one page: culprits, where the time goes, the code, and what can be looked into.
+//! The verdict as an HTML page: culprits, time per call, hot loops, and interactive views.
 
 use super::{WhyReport, calls, document_of, functions, paths, remarks, verdict};
 use crate::culprits;
@@ -11,21 +11,21 @@ use crate::table::{Column, Table};
 use laggard_core::culprit::{Pair, Work};
 use laggard_core::model::code::Mark;
 
-/// What a page has beyond the verdict, where both sides were looked at just now.
+/// Additional content of the page, available if both sides were measured in this run.
 #[derive(Default)]
 pub struct Beyond<'a> {
-    /// The tree of calls of both sides, by call.
+    /// Flame graph of both sides, per call.
     pub graph: Option<&'a Graph>,
-    /// How long calls took.
+    /// Distributions of call times.
     pub distributions: Vec<Distribution>,
-    /// The hottest loop of each side, as HTML that this crate made.
+    /// Hottest loop of each side: side name and HTML rendered by this crate.
     pub loops: Vec<(String, String)>,
 }
 
-/// Functions whose instructions are listed, by side.
+/// Maximum number of functions per side in the instruction table.
 const MOST_MIXES: usize = 6;
 
-/// The page.
+/// The complete HTML page.
 pub fn page(report: &WhyReport, beyond: Beyond) -> String {
     page::html(&Page {
         title: &verdict(report),
@@ -37,7 +37,7 @@ pub fn page(report: &WhyReport, beyond: Beyond) -> String {
     })
 }
 
-/// The verdict as sections of a page.
+/// The verdict as HTML sections.
 pub fn html(report: &WhyReport) -> String {
     format!("<h2>{}</h2>\n{}", xml(&verdict(report)), body(report, &[]))
 }
@@ -52,7 +52,7 @@ fn body(report: &WhyReport, loops: &[(String, String)]) -> String {
         );
     }
     if let Some(judgement) = report.judgement {
-        body += &culprits::html(judgement, "a call");
+        body += &culprits::html(judgement, "call");
     }
     if let Some(pair) = &report.pair {
         body += &document_of(|document| {
@@ -64,7 +64,7 @@ fn body(report: &WhyReport, loops: &[(String, String)]) -> String {
     let loops = loops.iter().filter(|(_, table)| !table.is_empty());
     for (number, (side, table)) in loops.enumerate() {
         if number == 0 {
-            body += "<h2>The hottest loop of each side</h2>\n";
+            body += "<h2>Hottest loop of each side</h2>\n";
         }
         body += &format!("<p class=\"line\"><b>{}</b></p>\n{table}", xml(side));
     }
@@ -84,13 +84,13 @@ fn body(report: &WhyReport, loops: &[(String, String)]) -> String {
     body
 }
 
-/// What the hottest functions of each side executed.
+/// Instruction mix of the hottest functions of each side.
 fn mixes(pair: &Pair, document: &mut Document) {
     let mut table = Table::new([
         Column::text("side"),
         Column::text("function"),
-        Column::text("of"),
-        Column::number("time", "% of the side"),
+        Column::text("library"),
+        Column::number("time", "% of side"),
         Column::number("vector", "%"),
         Column::number("widest", "bits"),
         Column::number("load", "%"),
@@ -124,7 +124,7 @@ fn mixes(pair: &Pair, document: &mut Document) {
     if table.is_empty() {
         return;
     }
-    document.heading("Instructions that were executed");
+    document.heading("Instruction mix");
     document.table(table);
-    document.minor("weighed by samples of their basic blocks");
+    document.minor("weighted by samples per basic block");
 }

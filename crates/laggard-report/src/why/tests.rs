@@ -3,7 +3,7 @@ use laggard_core::compare::timings::compare;
 use laggard_core::culprit::{Role, Seen, Work, judge};
 use laggard_core::model::timings::{Batch, Case, Series, Side};
 
-/// Rounds of one call each that take about so long.
+/// Rounds of one call each with about the given time.
 fn series(ns: u64) -> Series {
     let batch = |round: u32| {
         let wall_ns = ns + u64::from(round * 7 % 5);
@@ -68,13 +68,13 @@ fn the_verdict_comes_first_and_shares_add_up() {
 }
 
 #[test]
-fn programs_read_the_same() {
+fn json_and_markdown() {
     insta::assert_snapshot!(check(json));
     insta::assert_snapshot!(check(markdown));
 }
 
 #[test]
-fn names_are_no_markup_on_the_page() {
+fn names_are_escaped_in_html() {
     let page = check(|report| page(report, Beyond::default()));
     assert!(page.starts_with("<!doctype html>"));
     assert!(!page.contains("<script>alert") && page.contains("&lt;script&gt;alert(1)"));
@@ -82,7 +82,7 @@ fn names_are_no_markup_on_the_page() {
 }
 
 #[test]
-fn where_there_is_no_lag_nothing_is_named() {
+fn no_culprit_is_named_without_a_lag() {
     for b_ns in [500, 1000] {
         let timings = timings(b_ns);
         let comparisons = compare(&timings, 1);
@@ -99,7 +99,7 @@ fn where_there_is_no_lag_nothing_is_named() {
 }
 
 #[test]
-fn a_spreadsheet_has_the_slices() {
+fn csv_lists_the_slices() {
     let lines = check(csv);
     assert_eq!(lines.lines().next(), Some("what,of,a_ns,b_ns,gap_ns"));
     assert!(lines.contains("\nmemcpy,lib<b>.so,0,900,900\n"), "{lines}");

@@ -1,4 +1,4 @@
-// Frames, colours and the timeline. If these fail, the pictures lie.
+// Layout of frames, colours and the timeline.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ function treeOf(flame) {
   return new page.CallTree(profile, page.weigh(profile, flame.nodes.self), { upwards: false, root: -1, order: "heavy", collapse: false });
 }
 
-test("in the difference children lie inside their parents and beside each other", () => {
+test("in the difference, children lie inside their parents and do not overlap", () => {
   for (const seed of [1, 2, 3, 4]) {
     const tree = treeOf(randomFlame(seed, { sides: 2, nodes: 400 }));
     const rows = page.layOut(tree, 2, page.windowOn(tree, 0, 2, tree.total[2][0], NO_LENS), 1000);
@@ -28,7 +28,7 @@ test("in the difference children lie inside their parents and beside each other"
   }
 });
 
-test("a frame is as wide as its larger side or wider, so that what only A has is seen", () => {
+test("a frame is at least as wide as its larger side, so that frames of only A are visible", () => {
   const tree = treeOf(randomFlame(9, { sides: 2 }));
   for (let node = 0; node < tree.fn.length; node++) {
     tree.children(node);
@@ -36,7 +36,7 @@ test("a frame is as wide as its larger side or wider, so that what only A has is
   }
 });
 
-test("a parent's change is that of its own totals", () => {
+test("the change of a parent is the change of its totals", () => {
   const tree = treeOf(randomFlame(4, { sides: 2 }));
   for (let node = 0; node < tree.fn.length; node++) {
     const below = tree.children(node).reduce((gap, kid) => gap + tree.total[1][kid] - tree.total[0][kid], 0);
@@ -45,7 +45,7 @@ test("a parent's change is that of its own totals", () => {
   }
 });
 
-test("what is zoomed to fills the width", () => {
+test("a zoomed frame fills the width", () => {
   const tree = treeOf(randomFlame(2));
   const node = tree.children(tree.children(0)[0])[0];
   const rows = page.layOut(tree, 0, page.windowOn(tree, node, 0, tree.total[0][node], NO_LENS), 800);
@@ -55,7 +55,7 @@ test("what is zoomed to fills the width", () => {
   assert.equal(page.nodeAt({ x: [10], w: [5], node: [3] }, 20), -1);
 });
 
-test("more is orange, less is blue, and the same is neither", () => {
+test("more is orange, less is blue, no change is neutral", () => {
   for (const theme of ["light", "dark"]) {
     const [more, less, same] = [page.changeOf(1, 2), page.changeOf(2, 1), page.changeOf(3, 3)].map((c) => page.changeFill(c, theme));
     assert.ok(more[0] > more[2], "orange has more red than blue");
@@ -67,7 +67,7 @@ test("more is orange, less is blue, and the same is neither", () => {
   assert.deepEqual([page.changeOf(1, 2), page.changeOf(2, 1), page.changeOf(0, 0)], [0.5, -0.5, 0]);
 });
 
-test("text is readable on every change", () => {
+test("text has enough contrast on every change colour", () => {
   const light = (v) => ((v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
   for (let change = -1; change <= 1; change += 1 / 64) {
     for (const theme of ["light", "dark"]) {
@@ -79,13 +79,13 @@ test("text is readable on every change", () => {
   }
 });
 
-test("libraries have colours of their own while there are enough", () => {
+test("libraries have distinct colours if there are enough", () => {
   const names = ["libc.so.6", "python3.12", "libtorch_cpu.so", "[kernel]", "numpy", "a", "b", "c", "d", "e", "f", "g"];
   assert.equal(new Set(page.hueSlots(names).values()).size, names.length);
   assert.equal(page.hueSlots(["x", "libc.so.6"]).get("libc.so.6"), page.hueSlots(["libc.so.6"]).get("libc.so.6"));
 });
 
-test("the signed number is kept when the name has to give", () => {
+test("names are shortened before the signed number", () => {
   for (const [letters, expected] of [[40, "multiply +12.3 % (+4.10 ms)"], [20, "multiply +12.3 %"], [14, "mul…ly +12.3 %"], [8, "+12.3 %"], [5, ""]]) {
     assert.equal(page.frameLabel("multiply", "+12.3 % (+4.10 ms)", "+12.3 %", letters), expected);
   }
@@ -93,7 +93,7 @@ test("the signed number is kept when the name has to give", () => {
   assert.equal(page.frameLabel("multiply", "12.3 %", "", 4), "");
 });
 
-test("every item of a timeline is drawn, alone or with others", () => {
+test("every item of a timeline is drawn, alone or merged", () => {
   const roll = dice(11);
   const start = Array.from({ length: 5000 }, () => Math.floor(roll() * 1e6)).sort((a, b) => a - b);
   const duration = start.map(() => (roll() < 0.05 ? 20000 : Math.floor(roll() * 50)));
@@ -118,7 +118,7 @@ test("the axis has round times", () => {
   assert.deepEqual(ticks.map((tick) => page.axisTime(tick, step)), ["0 ms", "200 ms", "400 ms", "600 ms", "800 ms", "1.0 s"]);
 });
 
-test("a distribution's axis leaves out a long tail", () => {
+test("the axis of a distribution cuts off a long tail", () => {
   const values = [...Array.from({ length: 99 }, (_, i) => 100 + i), 100000];
   const { sides, from, to } = page.measureCase({ title: "", unit: "ns", sides: [{ name: "A", values }] });
   assert.ok(from < 100 && to > 198 && to < 300);

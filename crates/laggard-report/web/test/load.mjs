@@ -1,18 +1,18 @@
-// The page's code as the report puts it together, run without a page.
+// Loads the page's code as the report assembles it, without a page.
 
 import { readFileSync, readdirSync } from "node:fs";
 
 export const web = new URL("..", import.meta.url);
 export const files = readdirSync(web).filter((name) => /^\d\d-.*\.js$/.test(name)).sort();
 
-/** The lines of a file that do something, without types and indentation: what a page carries. */
+/** A file without comments, types and indentation, as shipped in a page. */
 export function shipped(name) {
   const comment = (line) => line.startsWith("//") || line.startsWith("*") || (line.startsWith("/*") && (line.endsWith("*/") || !line.includes("*/")));
   const lines = readFileSync(new URL(name, web), "utf8").split("\n").map((line) => line.trim());
   return lines.filter((line) => line !== "" && !comment(line)).map((line) => line.replace(/\/\*\* @type .*?\*\/ ?/g, "") + "\n").join("");
 }
 
-/** Everything that the last file exports. */
+/** The exports of the page's code. */
 export function load() {
   const source = files.filter((name) => name !== "00-theme.js").map(shipped).join("");
   const exported = {};
@@ -20,13 +20,13 @@ export function load() {
   return exported;
 }
 
-/** Numbers below 1 that are the same every time. */
+/** A reproducible generator of random numbers below 1. */
 export function dice(seed) {
   let state = seed;
   return () => (state = (state * 48271) % 2147483647) / 2147483647;
 }
 
-/** A flame graph of as many nodes, with recursion, siblings of one function, and stacks that only one side has. */
+/** A random flame graph with recursion, siblings of the same function, and stacks of only one side. */
 export function randomFlame(seed, { nodes = 200, functions = 9, sides = 1 } = {}) {
   const roll = dice(seed);
   const parent = [-1];
@@ -52,7 +52,7 @@ export function flameOf(parent, fn, self) {
   };
 }
 
-/** Stacks with their weights: functions from the outermost to the innermost, without the root. */
+/** Stacks with their weights, outermost function first, without the root. */
 export function stacksOf({ nodes: { parent, function: fn, self } }) {
   return parent.map((_, i) => {
     const stack = [];

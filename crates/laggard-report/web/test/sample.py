@@ -1,4 +1,4 @@
-"""Writes sample pages, put together as the report does it, for the browser tests and for looking at.
+"""Writes sample pages, assembled like those of the report, for manual inspection.
 
     python sample.py DIRECTORY
 """
@@ -24,8 +24,8 @@ HOSTILE = [
     "__proto__",
     "",
 ]
-REPORT = """<h2>Where the time goes</h2>
-<p class="lead">B is 1.21× as slow as A (+21.0 %).</p>
+REPORT = """<h2>Time by kernel</h2>
+<p class="lead">B takes 1.21× the time of A (+21.0 %).</p>
 <p class="notice">12 samples have no stack.</p>
 <dl class="facts"><dt>machine</dt><dd>16 cores, 64 GB</dd><dt>command</dt><dd>python train.py</dd></dl>
 <section class="culprit"><header>97 % scalar-loop</header><div class="share"><i style="width:97%"></i></div>
@@ -43,7 +43,7 @@ REPORT = """<h2>Where the time goes</h2>
 
 
 def shipped(path):
-    """The lines of a file that do something, without types and indentation."""
+    """A file without comments, types and indentation."""
     lines = (line.strip() for line in path.read_text().splitlines())
     code = (line for line in lines if line and not re.match(r"//|\*|/\*((?!\*/).)*(\*/)?$", line))
     return "".join(re.sub(r"/\*\* @type .*?\*/ ?", "", line) + "\n" for line in code)
@@ -85,7 +85,7 @@ def page(title, data, packed=False):
 
 
 def flame(rng, nodes, functions, sides=1, names=(), depth=60):
-    """A random call tree in which few functions have most of the weight."""
+    """A random call tree in which a few functions have most of the weight."""
     kinds = [rng.choice([0, 0, 0, 1, 2, 3]) for _ in range(functions)]
     libraries = ["libtorch_cpu.so", "python3.12", "libc.so.6", "numpy/_core.so", "[kernel]", "libblas.so", "app.py"]
     titles = list(names) or [rng.choice(["matmul", "parse", "read", "hash", "copy", "visit", "alloc"]) for _ in range(functions)]
@@ -119,7 +119,7 @@ def flame(rng, nodes, functions, sides=1, names=(), depth=60):
 
 
 def sample_timeline(rng, tree, items, threads=4):
-    """Samples of threads, each with its node of the tree."""
+    """Random samples by thread, each with a node of the tree."""
     kinds = tree["functions"]["kind"]
     tracks = []
     for thread in range(threads):
@@ -137,7 +137,7 @@ def sample_timeline(rng, tree, items, threads=4):
 
 
 def trace_timeline(rng, streams=6, items=400):
-    """Kernels of a device by stream, in the phases of training steps."""
+    """Random kernels by stream, with the phases of training steps."""
     classes = ["gemm", "attention", "copy", "communication", "elementwise"]
     phases = ["forward", "backward", "optimizer"]
     names = [f"void cutlass::{name}_kernel<float, {i}>" for name in classes for i in range(3)]
@@ -159,11 +159,11 @@ def trace_timeline(rng, streams=6, items=400):
     strings = names + classes + phases
     return {"end": max(t["start"][-1] + t["duration"][-1] for t in tracks), "unit": "ns", "strings": strings,
             "classes": [15 + i for i in range(5)], "phases": [20 + i for i in range(3)], "tracks": tracks,
-            "note": "12,000 shorter items are not shown."}
+            "note": "12,000 shorter operations not shown"}
 
 
 def distributions(rng, cases):
-    """Timings of two sides for each case; the last one has only a few."""
+    """Timings of two sides per case; the last case has only a few."""
     found = []
     for case in range(cases):
         sides = []

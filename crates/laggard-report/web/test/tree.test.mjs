@@ -1,4 +1,4 @@
-// Totals and trees against a naive count over the stacks. If these fail, the page shows wrong weights.
+// Totals and trees, checked against a brute-force computation over the stacks.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -13,7 +13,7 @@ function treeOf(flame, shape) {
   return new page.CallTree(profile, weights, { upwards: false, root: -1, order: "heavy", collapse: false, ...shape });
 }
 
-/** Every node of a tree as its path of functions, with its weights on the sides. */
+/** Weights by side of every node of a tree, by path of functions. */
 function unfolded(tree, sides) {
   const found = new Map();
   const visit = (node, path) => {
@@ -27,7 +27,7 @@ function unfolded(tree, sides) {
   return found;
 }
 
-/** Weights of all beginnings of the given paths. */
+/** Weights of all prefixes of the given paths. */
 function naive(paths, sides) {
   const found = new Map();
   for (const { path, weights } of paths) {
@@ -49,13 +49,13 @@ function checkEvery(shapeOf, pathsOf) {
   }
 }
 
-test("totals are of the node and all below it", () => {
+test("totals include all descendants", () => {
   const flame = flameOf([-1, 0, 1, 0], [0, 1, 2, 3], [[0, 10, 5, 7]]);
   const profile = page.profileOf(flame);
   assert.deepEqual([...page.weigh(profile, flame.nodes.self).total[0]], [22, 15, 5, 7]);
 });
 
-test("recursion counts once", () => {
+test("recursive calls count once", () => {
   const flame = flameOf([-1, 0, 1, 2], [0, 1, 2, 1], [[0, 1, 2, 4]]);
   const profile = page.profileOf(flame);
   const sums = page.tally(profile, page.weigh(profile, flame.nodes.self));
@@ -63,7 +63,7 @@ test("recursion counts once", () => {
   assert.deepEqual([...sums.self[0]], [0, 5, 2]);
 });
 
-test("totals of functions are those of the stacks that they are in", () => {
+test("the total of a function is the weight of its stacks", () => {
   for (const seed of SEEDS) {
     const flame = randomFlame(seed);
     const profile = page.profileOf(flame);
@@ -77,15 +77,15 @@ test("totals of functions are those of the stacks that they are in", () => {
   }
 });
 
-test("callees are the stacks from the root", () => {
+test("the callee tree matches the stacks from the root", () => {
   checkEvery(() => ({}), (stacks) => stacks.map(({ stack, weights }) => ({ path: stack, weights })));
 });
 
-test("the inverted tree is the stacks from the end", () => {
+test("the inverted tree matches the reversed stacks", () => {
   checkEvery(() => ({ upwards: true }), (stacks) => stacks.map(({ stack, weights }) => ({ path: stack.toReversed(), weights })));
 });
 
-test("a sandwich has what is above and below the outermost frame", () => {
+test("the sandwich view has callers and callees of the outermost frame", () => {
   const within = (stacks, f, part) => stacks.flatMap(({ stack, weights }) =>
     stack.includes(f) ? [{ path: part(stack, stack.indexOf(f)), weights }] : []);
   const root = (seed) => 1 + (seed % 9);
@@ -99,7 +99,7 @@ test("collapsed recursion is one frame", () => {
   checkEvery(() => ({ collapse: true, upwards: true }), (stacks) => stacks.map(({ stack, weights }) => ({ path: once(stack).reverse(), weights })));
 });
 
-test("a node is found again by its path", () => {
+test("a node is found by its path", () => {
   const shapes = [{}, { upwards: true }, { root: 3 }, { root: 3, upwards: true }, { collapse: true }];
   for (const shape of shapes) {
     const flame = randomFlame(5);
@@ -114,7 +114,7 @@ test("a node is found again by its path", () => {
   }
 });
 
-test("a search counts a stack once", () => {
+test("a search counts each stack once", () => {
   for (const seed of SEEDS) {
     const flame = randomFlame(seed);
     const profile = page.profileOf(flame);
@@ -124,20 +124,20 @@ test("a search counts a stack once", () => {
   }
 });
 
-test("a search is a part of the name in any case, or a pattern", () => {
+test("a search is a case-insensitive substring or a regex", () => {
   for (const [query, name, expected] of [["READ", "pread64", true], ["/^read/", "pread64", false], ["/READ\\d+/", "pread64", true], ["/(/", "(", false], ["a.c", "abc", false]]) {
     assert.equal(page.matcher(query)(name), expected, query);
   }
   assert.equal(page.matcher("  "), null);
 });
 
-test("samples within a range of time weigh what they weigh", () => {
+test("samples within a time range keep their weights", () => {
   const flame = flameOf([-1, 0, 1], [0, 1, 2], [[0, 1, 1]]);
   const track = page.trackOf({ name: "", group: "", start: [30, 10, 20], duration: [0, 0, 0], label: [], class: [], phase: [], node: [2, 1, 1], weight: [4, 1, 2] });
   assert.deepEqual([...page.selfWithin(page.profileOf(flame), [track], [15, 30])], [0, 2, 4]);
 });
 
-test("three hundred thousand nodes are no trouble", () => {
+test("300,000 nodes take less than five seconds", () => {
   const flame = randomFlame(3, { nodes: 300_000, functions: 20_000 });
   const begin = performance.now();
   for (const shape of [{}, { upwards: true }, { root: 7 }, { root: 7, upwards: true }]) {

@@ -1,24 +1,24 @@
-//! A made-up machine: a host clock, device streams, and the record of what ran on them.
+//! A simulated machine: a host clock, device streams, and the events on them.
 //!
-//! [`Machine`] runs operators, Python functions and kernels in simulated time. Calls nest as closures do,
-//! so that spans are properly nested and a launch lies inside its operator.
+//! [`Machine`] runs operators, Python functions and kernels in simulated time. Calls take closures, so that
+//! spans are properly nested and a launch lies inside its operator.
 
 use super::kernels::{Kernel, Work};
 use super::ops::Op;
 use super::{Gpu, Recipe, Steady, Variant};
 use crate::Rng;
 
-/// Something that happened.
+/// A recorded event.
 #[derive(Debug)]
 pub(super) struct Event {
     pub(super) what: What,
     pub(super) start: i64,
     pub(super) dur: i64,
-    /// Which host thread; device work has none.
+    /// The host thread; not used for device operations.
     pub(super) thread: Thread,
-    /// The framework's number of the operator or annotation around it.
+    /// External ID of the enclosing operator or annotation.
     pub(super) external: i64,
-    /// Counts host events.
+    /// Sequence number of host events.
     pub(super) index: i64,
 }
 
@@ -35,7 +35,7 @@ pub(super) enum What {
     DeviceAnnotation(Label),
 }
 
-/// A call of the vendor's runtime.
+/// A runtime call.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Call {
     Launch(&'static Kernel),
@@ -48,7 +48,7 @@ pub(super) enum Call {
 }
 
 impl Call {
-    /// Whether device work follows from it.
+    /// Whether it launches a device operation.
     pub(super) fn launches(self) -> bool {
         !matches!(self, Call::IsCapturing | Call::Synchronize | Call::WaitEvent)
     }
@@ -61,7 +61,7 @@ pub(super) enum Thread {
     Autograd,
 }
 
-/// A name, with the number that is part of it for some.
+/// A name, which may contain a number.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Label {
     Fixed(&'static str),
@@ -69,7 +69,7 @@ pub(super) enum Label {
     Module(&'static str, u32),
     /// `ProfilerStep#12`
     Step(u64),
-    /// A phase of inference as vLLM names it.
+    /// A phase of inference with a name as in vLLM.
     Phase {
         prefill: bool,
         tokens: u64,
@@ -97,15 +97,15 @@ pub(super) struct Machine {
     allocated: i64,
 }
 
-/// How the time that device work takes varies.
+/// Noise in the durations of device operations.
 struct Noise {
     share: f64,
     rng: Rng,
 }
 
-/// Microseconds of the first step, after the base time.
+/// Start of the first step, after the base time.
 const START: i64 = 1_184_213_000_000_000;
-/// Python functions around everything, written last.
+/// IDs of the outermost Python functions, which are written last.
 pub(super) const ROOT_PYTHON_IDS: i64 = 2;
 
 impl Machine {
@@ -137,8 +137,8 @@ impl Machine {
         }
     }
 
-    /// Forgets the last step. The host of a steady job takes the same times in the same step, whatever
-    /// was different in those before.
+    /// Clears the events of the last step. The host times of a steady job depend only on the step number,
+    /// not on earlier steps.
     pub(super) fn begin_step(&mut self, recipe: &Recipe, number: u64) {
         self.events.clear();
         if recipe.steady.is_some() {
@@ -166,22 +166,22 @@ impl Machine {
         self.numbered(What::Op { op, sequence: self.sequence }, 1_300, body);
     }
 
-    /// An operator that calls nothing.
+    /// Runs an operator without nested calls.
     pub(super) fn small_op(&mut self, op: Op) {
         self.op(op, |m| m.spend(1_100));
     }
 
-    /// Marks a range around `body`.
+    /// Runs `body` in an annotation.
     pub(super) fn annotate(&mut self, label: Label, body: impl FnOnce(&mut Machine)) {
         self.numbered(What::Annotation(label), 900, body);
     }
 
-    /// Calls a Python function around `body`.
+    /// Runs `body` in a Python function.
     pub(super) fn python(&mut self, name: &'static str, body: impl FnOnce(&mut Machine)) {
         self.python_call(Label::Fixed(name), None, body);
     }
 
-    /// Calls a module, with the frames that PyTorch puts around `forward`.
+    /// Runs `body` in a module call, with PyTorch's frames around `forward`.
     pub(super) fn module(
         &mut self,
         class: &'static str,
@@ -202,7 +202,7 @@ impl Machine {
         });
     }
 
-    /// Launches the kernels of some work on the compute stream.
+    /// Launches the kernels of `work` on the compute stream.
     pub(super) fn run(&mut self, work: Work) {
         let work = self.variant.instead_of(work);
         for kernel in work.kernels(self.gpu) {
@@ -223,7 +223,7 @@ impl Machine {
         }
     }
 
-    /// Lets compute wait for the collectives that were launched.
+    /// Makes the compute stream wait for all launched collectives.
     pub(super) fn wait_for_communication(&mut self) {
         self.call(Call::WaitEvent, 1_200);
         self.compute_free = self.compute_free.max(self.comm_free);
@@ -290,7 +290,7 @@ impl Machine {
         self.spend(5_000);
     }
 
-    /// Marks on the device what the last host annotation covers.
+    /// Adds the device annotation of the last host annotation.
     pub(super) fn annotate_device(&mut self, label: Label, external: i64) {
         let spans = || {
             self.events
@@ -320,7 +320,7 @@ impl Machine {
         });
     }
 
-    /// Lets host time pass.
+    /// Advances the host clock.
     pub(super) fn spend(&mut self, nanos: i64) {
         self.now += self.rng.jitter(nanos);
     }
@@ -397,7 +397,7 @@ impl Machine {
         let dur = dur.max(1);
         let ready = self.now + self.rng.between(1_800, 3_200);
         let gap = self.rng.between(600, 1_400);
-        // A collective waits for the work that made its input.
+        // A collective waits for its input.
         let busy_until =
             if on_comm { self.comm_free.max(self.compute_free) } else { self.compute_free };
         let start = ready.max(busy_until + gap);

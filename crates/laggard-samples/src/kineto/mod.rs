@@ -1,7 +1,7 @@
-//! Writes traces as PyTorch's profiler does, of any size, and knows their totals.
+//! Writes synthetic PyTorch profiler traces of any size and returns their exact totals.
 //!
-//! A made-up transformer runs on a made-up machine: simulated time, nested operators and Python functions,
-//! launches with correlations, kernels on streams with idle gaps, collectives. Durations vary with a seed.
+//! A transformer runs on a simulated machine with nested operators and Python functions, launches with
+//! correlations, kernels on streams with idle gaps, and collectives. Durations depend on a seed.
 
 mod kernels;
 mod machine;
@@ -18,17 +18,17 @@ use std::io::{self, Write};
 
 pub use steady::{Steady, Variant};
 
-/// Whose device and runtime.
+/// Vendor of the device and runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Gpu {
-    /// CUDA: events with grid, block, registers and external ids.
+    /// CUDA: events have grid, block, registers and external IDs.
     Nvidia,
-    /// HIP: the launch has grid and block, the kernel little.
+    /// HIP: launches have grid and block, kernels have few details.
     Amd,
 }
 
 impl Gpu {
-    /// Its word in file names and on the command line.
+    /// The name in file names and on the command line.
     pub fn word(self) -> &'static str {
         match self {
             Gpu::Nvidia => "nvidia",
@@ -44,59 +44,59 @@ impl Gpu {
     }
 }
 
-/// What the traced job does.
+/// The traced job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Workload {
-    /// Trains: six events in ten are Python functions and operators.
+    /// Training: 60 % of the events are Python functions and operators.
     Training,
-    /// Serves: mostly kernels and launches; some steps replay a graph, whose kernels share a correlation.
+    /// Inference: mostly kernels and launches. Some steps replay a graph, whose kernels share a correlation.
     Decode,
 }
 
-/// Where the event array stands in the file.
+/// Position of the event array in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Events {
-    /// Between the device properties and the base time, as Kineto writes it.
+    /// Between the device properties and the base time, as in Kineto's output.
     Amid,
     /// Before all other keys.
     First,
-    /// Behind all other keys.
+    /// After all other keys.
     Last,
-    /// The file is the array and nothing else.
+    /// The file consists of the array only.
     Bare,
 }
 
-/// Which trace to write.
+/// Parameters of a trace.
 #[derive(Clone, Debug)]
 pub struct Recipe {
-    /// About how large: whole steps are written until the file has this size.
+    /// Approximate size: complete steps are written until the file has this size.
     pub bytes: u64,
-    /// Layout.
+    /// JSON layout.
     pub style: Style,
-    /// Vendor.
+    /// Vendor of the device.
     pub gpu: Gpu,
-    /// What the job does.
+    /// The traced job.
     pub workload: Workload,
-    /// Decides all durations.
+    /// Seed of the durations.
     pub seed: u64,
     /// Layers of the model.
     pub layers: u32,
-    /// Which rank of the job this is.
+    /// Rank in the job.
     pub rank: u32,
-    /// Ranks of the job; from 2 on there are collectives.
+    /// Number of ranks; with 2 or more there are collectives.
     pub ranks: u32,
-    /// Where the event array stands.
+    /// Position of the event array.
     pub events: Events,
-    /// How many steps there are, whatever the size.
+    /// Number of steps; overrides the size.
     pub steps: Option<u64>,
     /// Whether Python functions are recorded.
     pub python: bool,
-    /// Makes all steps alike, for comparisons; otherwise durations vary widely.
+    /// Makes all steps equal, for comparisons. Otherwise durations vary widely.
     pub steady: Option<Steady>,
 }
 
 impl Recipe {
-    /// A trace of about `bytes` in the native layout, with a model that fits the size.
+    /// A trace of about `bytes` in the native layout, with a model size to match.
     pub fn new(bytes: u64, gpu: Gpu) -> Recipe {
         Recipe {
             bytes,
@@ -114,37 +114,37 @@ impl Recipe {
         }
     }
 
-    /// A number of the run that is recorded: two steady jobs with the same seed are different runs.
+    /// ID of the recorded run. Two steady jobs with the same seed are different runs.
     fn run(&self) -> u64 {
         self.seed ^ self.steady.map_or(0, |steady| steady.noise_seed)
     }
 }
 
-/// Something that ran on the device.
+/// A device operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece {
-    /// The kernel; none for copies and fills.
+    /// The kernel; `None` for copies and fills.
     pub(crate) kernel: Option<&'static str>,
     pub(crate) start_ns: i64,
     pub(crate) dur_ns: i64,
 }
 
-/// What a trace holds, exactly.
+/// Exact totals of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Size of the text.
+    /// Size before compression.
     pub bytes: u64,
     /// Objects in the event array.
     pub events: u64,
     /// Kernels.
     pub kernels: u64,
-    /// Their durations, added up.
+    /// Sum of their durations.
     pub kernel_ns: u64,
     /// Copies to, from and within the device.
     pub copies: u64,
     /// Fills of device memory.
     pub fills: u64,
-    /// Calls of the runtime.
+    /// Runtime calls.
     pub runtime: u64,
     /// Operators.
     pub ops: u64,
@@ -154,7 +154,7 @@ pub struct Totals {
     pub annotations: u64,
     /// Ends of flow arrows.
     pub flows: u64,
-    /// Moments.
+    /// Instant events.
     pub instants: u64,
     /// Steps of the job.
     pub steps: u64,
@@ -181,12 +181,12 @@ impl Totals {
     }
 }
 
-/// Writes the trace to `out`, which needs no buffer of its own.
+/// Writes the trace to `out`, which need not be buffered.
 pub fn write(recipe: &Recipe, out: impl Write) -> io::Result<Totals> {
     write_watched(recipe, out, |_| {})
 }
 
-/// Writes the trace, and shows `watch` what ran on the device in each step.
+/// Writes the trace and passes the device operations of each step to `watch`.
 pub(crate) fn write_watched(
     recipe: &Recipe,
     out: impl Write,
@@ -226,7 +226,7 @@ fn piece(event: &Event) -> Option<Piece> {
     Some(Piece { kernel, start_ns: event.start, dur_ns: event.dur })
 }
 
-/// The trace as a text.
+/// The trace as a string.
 pub fn text(recipe: &Recipe) -> (String, Totals) {
     let mut bytes = Vec::new();
     match write(recipe, &mut bytes) {
@@ -235,7 +235,7 @@ pub fn text(recipe: &Recipe) -> (String, Totals) {
     }
 }
 
-/// The text before the first event and the text behind the last one.
+/// The text before the first event and the text after the last one.
 fn frame(recipe: &Recipe) -> (String, String) {
     let last_line = match recipe.style {
         Style::Native => "\n  ]",
@@ -272,7 +272,7 @@ fn frame(recipe: &Recipe) -> (String, String) {
     (format!("{open}{}", head.join(comma)), format!("{}{close}", tail.join(comma)))
 }
 
-/// A top-level key with its value. Kineto gives the device properties lines of their own.
+/// A top-level key with its value. Kineto writes the device properties on separate lines.
 fn top_level(style: Style, key: &str, value: &Json) -> String {
     match (style, value) {
         (Style::Native, Json::List(devices)) => {
@@ -284,7 +284,7 @@ fn top_level(style: Style, key: &str, value: &Json) -> String {
     }
 }
 
-/// Kineto's lines for one device: so many keys on each.
+/// One device in Kineto's layout, with a fixed number of keys per line.
 fn native_device(device: &Json) -> String {
     let Json::Map(entries) = device else { return String::new() };
     let mut lines = Vec::new();
@@ -388,14 +388,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_recipe_gives_the_same_trace_and_another_seed_another() {
+    fn traces_depend_only_on_the_recipe() {
         let recipe = Recipe { ranks: 2, ..Recipe::new(200_000, Gpu::Amd) };
         assert_eq!(text(&recipe), text(&recipe));
         assert_ne!(text(&recipe).0, text(&Recipe { seed: 2, ..recipe.clone() }).0);
     }
 
     #[test]
-    fn totals_are_those_of_the_text() {
+    fn totals_match_the_trace() {
         for style in Style::ALL {
             for workload in [Workload::Training, Workload::Decode] {
                 let recipe = Recipe { style, workload, ..Recipe::new(150_000, Gpu::Nvidia) };

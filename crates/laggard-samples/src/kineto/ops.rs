@@ -1,4 +1,4 @@
-//! The operators that the made-up model runs, with their inputs.
+//! Operators of the simulated model, with their inputs.
 
 /// An operator of the framework.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) enum Op {
     AddNorm,
 }
 
-/// An operator's name and inputs: a shape, a type and a scalar's value each.
+/// Name and inputs of an operator: shape, type and scalar value of each input.
 pub(super) struct OpSpec {
     pub(super) name: &'static str,
     pub(super) dims: &'static [&'static [u32]],
@@ -56,7 +56,7 @@ const WIDE: &[u32] = &[2048, 8192];
 const NONE: &[u32] = &[];
 
 impl Op {
-    /// As many as there are.
+    /// Number of operators.
     pub(super) const COUNT: usize = Op::AddNorm as usize + 1;
 
     pub(super) fn all() -> [Op; Op::COUNT] {
@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operators_are_in_the_order_of_their_numbers_and_their_inputs_match() {
+    fn operator_table_is_consistent() {
         for (nth, op) in Op::all().into_iter().enumerate() {
             let spec = op.spec();
             assert_eq!(op as usize, nth);

@@ -1,4 +1,4 @@
-//! Writes the events of the made-up machine as Kineto would.
+//! Writes the events of the simulated machine in Kineto's format.
 
 use super::kernels::Kernel;
 use super::machine::{Call, Event, Label, Thread, What};
@@ -12,7 +12,7 @@ use std::io::{self, Write};
 /// Process and thread numbers of the host side.
 const PID: i64 = 4021;
 const AUTOGRAD_TID: i64 = 4177;
-/// How names of kernels that torch.compile makes begin.
+/// Prefix of kernel names of torch.compile.
 const TRITON: &str = "triton_";
 
 pub(super) struct Renderer<'a, W: Write> {
@@ -25,7 +25,7 @@ pub(super) struct Renderer<'a, W: Write> {
     name: String,
 }
 
-/// The texts of an operator's inputs in the trace's layout.
+/// The inputs of an operator, formatted in the layout of the trace.
 struct OpInputs {
     name: &'static str,
     has_inputs: bool,
@@ -49,7 +49,7 @@ impl<'a, W: Write> Renderer<'a, W> {
         }
     }
 
-    /// One step's events in Kineto's order: operators, Python functions, then the device's side.
+    /// Writes the events of a step in Kineto's order: operators, Python functions, then device events.
     pub(super) fn step(&mut self, events: &[Event]) -> io::Result<()> {
         for wanted in [Group::Operators, Group::Python, Group::Device] {
             for event in events.iter().filter(|event| group(event) == wanted) {
@@ -191,7 +191,7 @@ impl<'a, W: Write> Renderer<'a, W> {
             Call::Synchronize => ("cudaDeviceSynchronize", 165, "hipDeviceSynchronize", 48),
             Call::WaitEvent => ("cudaStreamWaitEvent", 147, "hipStreamWaitEvent", 200),
         };
-        // Triton launches through the driver, which HIP does not tell from its runtime.
+        // Triton launches through the driver API. HIP does not distinguish driver and runtime.
         let by_driver = matches!(call, Call::Launch(kernel) if kernel.name.starts_with(TRITON));
         let cat = if by_driver && !amd { "cuda_driver" } else { "cuda_runtime" };
         self.begin(cat, if amd { amd_name } else { nvidia_name }, event)?;
@@ -396,7 +396,7 @@ impl<'a, W: Write> Renderer<'a, W> {
         Ok(())
     }
 
-    /// What stands behind the last step: the outermost Python frames, names, the span of it all.
+    /// Writes the events after the last step: outermost Python frames, names, the span of the whole run.
     pub(super) fn end(&mut self, start: i64, end: i64, streams: &[i64]) -> io::Result<()> {
         if self.recipe.workload == super::Workload::Training && self.recipe.python {
             for (id, name) in [(1, "train.py(97): <module>"), (2, "train.py(80): main")] {
@@ -507,7 +507,7 @@ fn tid(thread: Thread) -> i64 {
     }
 }
 
-/// Details of an all-reduce, on its operator and on its kernel.
+/// Details of an all-reduce, written for its operator and its kernel.
 fn collective<W: Write>(pen: &mut Pen<W>, ranks: u32, members: &str) {
     pen.str("Collective name", "allreduce")
         .int("In msg nelems", 8_388_608)

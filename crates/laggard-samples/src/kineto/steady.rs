@@ -1,48 +1,48 @@
-//! Jobs to be compared: their work takes the same time in every step, but for noise, so that what one does
-//! otherwise than another is the only difference between them.
+//! Jobs for comparisons: except for noise, device operations take the same time in every step, so that the
+//! variant is the only difference between two jobs.
 
 use super::kernels::{Kernel, Work};
 
-/// A job whose steps are alike.
+/// A job with equal steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Steady {
-    /// Standard deviation of the time that a piece of device work takes, as a share of that time.
+    /// Relative standard deviation of the duration of a device operation.
     pub noise: f64,
-    /// Decides the noise. The host's times follow from the recipe's seed, so that two sides can share them.
+    /// Seed of the noise. Host times use the seed of the recipe, so that two sides can share them.
     pub noise_seed: u64,
-    /// What the job does otherwise than the plain one.
+    /// Variant of the job.
     pub variant: Variant,
 }
 
-/// What a job does otherwise than the plain one.
+/// Difference from the default job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
-    /// Nothing.
+    /// No difference.
     #[default]
     Plain,
-    /// The backward pass of attention takes a fifth longer.
+    /// The backward pass of attention takes 20 % longer.
     SlowAttention,
-    /// The sum and the norm amid a layer are one kernel that torch.compile made.
+    /// The sum and the norm inside a layer are one kernel of torch.compile.
     AddNormFused,
-    /// The sum and the norm amid a layer are three kernels.
+    /// The sum and the norm inside a layer are three kernels.
     AddNormApart,
-    /// The wide matrix products run on another tile, which takes three tenths longer.
+    /// Wide matrix products use another tile size, which takes 30 % longer.
     OtherTile,
-    /// The host takes its time before every launch, more than most kernels take.
+    /// The host delays every launch by more than the duration of most kernels.
     LateLaunches,
     /// Compute waits for every all-reduce.
     CommunicationAlone,
-    /// Between forward and backward, the host waits for the device and then does something else.
+    /// Between forward and backward pass, the host waits for the device and then does other work.
     PauseAmid,
-    /// So many iterations of a server take in one prompt; the others replay a graph.
+    /// One of this many server iterations processes a prompt; the others replay a graph.
     PrefillEvery(u64),
 }
 
-/// What the host does when it pauses amid a step.
+/// Duration of the host's other work within a step.
 pub(super) const PAUSE_NS: i64 = 900_000;
 
 impl Variant {
-    /// The work that the job runs where the plain one runs `work`.
+    /// The work that replaces `work` in this variant.
     pub(super) fn instead_of(self, work: Work) -> Work {
         match (self, work) {
             (Variant::OtherTile, Work::WideGemm) => Work::WideGemmOnOtherTile,
@@ -50,7 +50,7 @@ impl Variant {
         }
     }
 
-    /// How long a kernel takes, but for noise.
+    /// Duration of a kernel, without noise.
     pub(super) fn nanos(self, work: Work, kernel: &Kernel) -> i64 {
         match (self, work) {
             (Variant::SlowAttention, Work::AttentionBackward) => kernel.nanos * 6 / 5,
@@ -58,7 +58,7 @@ impl Variant {
         }
     }
 
-    /// What the host does before every launch.
+    /// Delay before every launch.
     pub(super) fn before_launch_ns(self) -> i64 {
         if self == Variant::LateLaunches { 180_000 } else { 0 }
     }

@@ -1,4 +1,4 @@
-//! What the made-up job does, step after step: a transformer in training, or an inference server.
+//! The steps of the simulated job: training of a transformer, or an inference server.
 
 use super::kernels::Work;
 use super::machine::{Label, Machine, Thread, What};
@@ -6,7 +6,7 @@ use super::ops::Op;
 use super::steady::PAUSE_NS;
 use super::{Recipe, Variant, Workload};
 
-/// Runs one step, leaving its events in `machine.events`.
+/// Runs one step; its events are in `machine.events`.
 pub(super) fn step(machine: &mut Machine, recipe: &Recipe, number: u64) {
     match recipe.workload {
         Workload::Training => training_step(machine, recipe, number),
@@ -108,7 +108,7 @@ fn forward_block(m: &mut Machine, layer: u32) {
     });
 }
 
-/// The sum and the norm amid a layer. What torch.compile makes of them calls no module.
+/// The sum and the norm inside a layer. The kernel of torch.compile is not in a module call.
 fn add_norm(m: &mut Machine, number: u32) {
     if m.variant == Variant::AddNormFused {
         m.python("torch/_dynamo/eval_frame.py(736): compile_wrapper", |m| {
@@ -172,7 +172,7 @@ fn backward_block(m: &mut Machine, distributed: bool) {
     }
 }
 
-/// What one layer runs for one token of every request.
+/// The work of one layer for one token of every request.
 const DECODE_LAYER: [Work; 9] = [
     Work::Norm,
     Work::DecodeGemm,
@@ -185,7 +185,7 @@ const DECODE_LAYER: [Work; 9] = [
     Work::DecodeGemm,
 ];
 
-/// Every eighth step takes in a new prompt; of the others, every other one replays a graph.
+/// By default, every eighth step processes a prompt, and odd steps replay a graph.
 fn decode_step(m: &mut Machine, recipe: &Recipe, number: u64) {
     let (prefill, graph) = match m.variant {
         Variant::PrefillEvery(steps) => (number.is_multiple_of(steps), true),

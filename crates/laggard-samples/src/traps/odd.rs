@@ -1,4 +1,4 @@
-//! One hard case a file, small enough to read.
+//! Malformed traces, one problem per file, small enough to read.
 
 #![allow(clippy::needless_pass_by_value, reason = "events are made where they are passed")]
 
@@ -7,7 +7,7 @@ use crate::json::Json;
 use crate::kineto::{self, Gpu, Recipe};
 use crate::{Style, compress};
 
-/// The hard cases.
+/// All malformed traces.
 pub fn traps() -> Vec<Sample> {
     let mut samples = vec![
         truncated(),
@@ -38,19 +38,19 @@ pub fn traps() -> Vec<Sample> {
     samples.push(
         Draft::new()
             .ordinary(3)
-            .sample("no-device-properties.json", "no deviceProperties, no other metadata at all"),
+            .sample("no-device-properties.json", "no `deviceProperties` and no other metadata"),
     );
     samples.push(
         Draft::new()
             .add(kernel(&"k".repeat(5 * 1024), 1_000, 250))
             .found_kernel(250)
             .ordinary(1)
-            .sample("long-name.json", "a kernel's name of 5 KB"),
+            .sample("long-name.json", "kernel name of 5 KB"),
     );
     samples
 }
 
-/// A file in the making: events one a line, which is a layout of its own, and what should be found in them.
+/// Builder of a file with one event per line, and of its expected counts.
 #[derive(Default)]
 struct Draft {
     head: String,
@@ -78,14 +78,14 @@ impl Draft {
         self
     }
 
-    /// Says that the event added last is a kernel with this duration.
+    /// Marks the last event as a kernel with this duration.
     fn found_kernel(mut self, nanos: u64) -> Draft {
         self.found.kernels += 1;
         self.found.kernel_ns += nanos;
         self
     }
 
-    /// Says that the element added last is no event.
+    /// Marks the last element as not an event.
     fn found_nothing(mut self) -> Draft {
         self.found.events -= 1;
         self
@@ -145,7 +145,7 @@ impl Draft {
     }
 }
 
-/// Process and thread of the host's events and of the device's.
+/// Process and thread of host events and of device events.
 const HOST: [i128; 2] = [4021, 4021];
 const DEVICE: [i128; 2] = [0, 7];
 
@@ -210,12 +210,12 @@ fn truncated() -> Sample {
 
 fn truncated_gz() -> Sample {
     let (text, _) = kineto::text(&Recipe::new(50_000, Gpu::Nvidia));
-    // Compressing to memory cannot fail; if it did, the file would be empty and tests would say so.
+    // Compressing to memory cannot fail. If it did, tests would fail on the empty file.
     let mut bytes = compress::gz(text.as_bytes(), 1).unwrap_or_default();
     bytes.truncate(bytes.len() * 6 / 10);
     Sample {
         name: "truncated.json.gz".into(),
-        about: "a compressed trace of which two fifths are missing".into(),
+        about: "compressed trace without its last two fifths".into(),
         bytes,
         found: None,
     }
@@ -230,7 +230,7 @@ fn invalid_utf8() -> Sample {
         .add_raw(bad)
         .found_kernel(250)
         .ordinary(2)
-        .sample("invalid-utf8.json", "a name that is not UTF-8")
+        .sample("invalid-utf8.json", "name that is not valid UTF-8")
 }
 
 fn control_characters() -> Sample {
@@ -255,7 +255,7 @@ fn unescaped_quotes() -> Sample {
         .add(raw("ends with a quote\""))
         .found_kernel(250)
         .ordinary(1)
-        .sample("unescaped-quotes.json", "quotes in names that were not escaped")
+        .sample("unescaped-quotes.json", "unescaped quotes in names")
 }
 
 fn not_numbers() -> Sample {
@@ -266,7 +266,7 @@ fn not_numbers() -> Sample {
             .add(with(kernel("no duration", 1_000, 250), "dur", Json::raw(word)))
             .found_kernel(0);
     }
-    draft.ordinary(2).sample("not-numbers.json", "NaN, Infinity and -Infinity as ts and as dur")
+    draft.ordinary(2).sample("not-numbers.json", "NaN, Infinity and -Infinity as `ts` and as `dur`")
 }
 
 fn huge_ids() -> Sample {
@@ -298,7 +298,7 @@ fn huge_ids() -> Sample {
             .add(span("kernel", "scale(float*)", 5_000 + 300 * nth, 250, DEVICE, args))
             .found_kernel(250);
     }
-    draft.sample("huge-ids.json", "ids beyond 64 bits, signed and unsigned")
+    draft.sample("huge-ids.json", "IDs beyond 64 bits, signed and unsigned")
 }
 
 fn duplicate_keys() -> Sample {
@@ -311,7 +311,7 @@ fn duplicate_keys() -> Sample {
         .add(Json::Map(entries))
         .found_kernel(750)
         .ordinary(1)
-        .sample("duplicate-keys.json", "keys that repeat: the last one counts, as in other parsers")
+        .sample("duplicate-keys.json", "repeated keys: the last one counts, as in other parsers")
 }
 
 fn odd_tracks() -> Sample {
@@ -339,7 +339,8 @@ fn odd_tracks() -> Sample {
             ))
             .found_kernel(250);
     }
-    draft.sample("odd-tracks.json", "threads and streams that are texts, negative, huge or null")
+    draft
+        .sample("odd-tracks.json", "thread and stream IDs that are strings, negative, huge or null")
 }
 
 fn odd_durations() -> Sample {
@@ -358,7 +359,7 @@ fn odd_durations() -> Sample {
         .found_kernel(0)
         .sample(
             "odd-durations.json",
-            "durations that are zero, negative, whole, with an exponent, a text",
+            "durations that are zero, negative, integers, strings, or have an exponent",
         )
 }
 
@@ -368,7 +369,7 @@ fn unsorted() -> Sample {
         draft = draft.add(kernel("overlaps", start, 2_000)).found_kernel(2_000);
         draft = draft.add(span("cpu_op", "aten::mul", start - 900, 1_500, HOST, []));
     }
-    draft.sample("unsorted.json", "events out of order that overlap on one stream and one thread")
+    draft.sample("unsorted.json", "unsorted events that overlap on one stream and one thread")
 }
 
 fn cpu_only() -> Sample {
@@ -383,7 +384,7 @@ fn cpu_only() -> Sample {
             [("External id", Json::Int(1))],
         ));
     }
-    draft.sample("cpu-only.json", "a trace without device work")
+    draft.sample("cpu-only.json", "trace without device operations")
 }
 
 fn several_gpus() -> Sample {
@@ -401,14 +402,14 @@ fn several_gpus() -> Sample {
     }
     draft.sample(
         "several-gpus.json",
-        "one process that uses four devices, one of which is not described",
+        "one process with four devices, one of them without properties",
     )
 }
 
 fn empty() -> Sample {
     let mut draft = Draft::new();
     draft.tail = "], \"traceName\": \"empty\"}".into();
-    draft.sample("empty-events.json", "a trace without events")
+    draft.sample("empty-events.json", "trace without events")
 }
 
 fn capitalised() -> Sample {
@@ -433,7 +434,7 @@ fn capitalised() -> Sample {
         .found_kernel(3_000)
         .add(event("Memcpy", "Memcpy HtoD (Pageable -> Device)", "stream 7", 13_000, 3))
         .add(event("Memset", "Memset (Device)", "stream 7", 17_000, 4))
-        .sample("capitalised.json", "categories and ids as traces of 2021 write them")
+        .sample("capitalised.json", "categories and IDs as written in traces of 2021")
 }
 
 fn nameless() -> Sample {
@@ -454,7 +455,7 @@ fn nameless() -> Sample {
         .ordinary(1)
         .sample(
             "missing-keys.json",
-            "events without a name, arguments, a category, a phase; an empty event",
+            "events without name, arguments, category or phase; an empty event",
         )
 }
 
@@ -464,7 +465,7 @@ fn escapes() -> Sample {
         .add_raw(escaped)
         .found_kernel(250)
         .ordinary(1)
-        .sample("escapes.json", "\\u escapes in names, values and keys, also half a surrogate pair")
+        .sample("escapes.json", "\\u escapes in names, values and keys, and an unpaired surrogate")
 }
 
 fn deep() -> Sample {
@@ -485,11 +486,11 @@ fn deep() -> Sample {
         ))
         .found_kernel(250)
         .ordinary(1)
-        .sample("deep.json", "10,000 levels of arrays and of objects in an event's arguments")
+        .sample("deep.json", "10,000 nested arrays and objects in the arguments of an event")
 }
 
 impl Json {
-    /// Gives the innermost of nested objects a value.
+    /// Sets the value of the innermost nested object.
     fn tie(self) -> Json {
         match self {
             Json::Raw(text) => Json::Raw(text.replacen(":}", ":0}", 1)),
@@ -503,7 +504,7 @@ fn decoy_array() -> Sample {
     draft.head = "{\"note\": \"\\\"traceEvents\\\": [{\\\"ph\\\": \\\"X\\\"}]\", \"inner\": {\"traceEvents\": [{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"decoy\", \"ts\": 1, \"dur\": 1}]}, \"list\": [\"traceEvents\", [{\"traceEvents\": []}]], \"traceEvents\": [".into();
     draft.sample(
         "decoy-array.json",
-        "traceEvents inside a text and inside another object, before the real one",
+        "`traceEvents` inside a string and inside another object, before the real one",
     )
 }
 
@@ -514,7 +515,7 @@ fn not_objects() -> Sample {
     {
         draft = draft.add_raw(element).found_nothing();
     }
-    draft.ordinary(1).sample("not-objects.json", "elements of the event array that are no objects")
+    draft.ordinary(1).sample("not-objects.json", "elements of the event array that are not objects")
 }
 
 fn unknown_keys() -> Sample {
@@ -523,7 +524,7 @@ fn unknown_keys() -> Sample {
     draft.tail = "], \"mast_version\": 3, \"more\": {\"traceEvents\": []}, \"ERROR\": []}".into();
     draft.sample(
         "unknown-keys.json",
-        "unknown top-level keys with nested values, before and behind the events",
+        "unknown top-level keys with nested values, before and after the events",
     )
 }
 
@@ -549,7 +550,7 @@ fn structure_in_texts() -> Sample {
     }
     draft.sample(
         "structure-in-texts.json",
-        "braces, quotes, backslashes and whole events inside of texts",
+        "braces, quotes, backslashes and whole events inside strings",
     )
 }
 

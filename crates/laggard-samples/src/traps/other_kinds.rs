@@ -1,10 +1,10 @@
-//! Files that are no traces, some of which look like one at first.
+//! Files that are not traces, some of which start like one.
 
 use super::Sample;
 use crate::json::Json;
 use crate::{Rng, Style};
 
-/// Files of other kinds, to be refused with what they are.
+/// Files of other kinds, which must be rejected by their kind.
 pub fn not_traces() -> Vec<Sample> {
     let sample = |name: &str, about: &str, bytes: Vec<u8>| Sample {
         name: name.into(),
@@ -15,17 +15,17 @@ pub fn not_traces() -> Vec<Sample> {
     vec![
         sample(
             "chakra.json",
-            "an execution graph as PyTorch's graph observer writes it: nodes, no events",
+            "execution graph of PyTorch's graph observer: nodes, no events",
             chakra(),
         ),
         sample(
             "rocprof.json",
-            "JSON of a ROCm profiler: buffer records, no traceEvents",
+            "JSON of a ROCm profiler: buffer records, no `traceEvents`",
             rocprof(),
         ),
-        sample("speedscope.json", "a speedscope profile", speedscope()),
-        sample("numbers.json", "a list of numbers", numbers()),
-        sample("empty.json", "a file of no bytes", Vec::new()),
+        sample("speedscope.json", "speedscope profile", speedscope()),
+        sample("numbers.json", "list of numbers", numbers()),
+        sample("empty.json", "empty file", Vec::new()),
         sample(
             "text.json",
             "plain text",
@@ -33,13 +33,13 @@ pub fn not_traces() -> Vec<Sample> {
         ),
         sample(
             "image.json",
-            "the head of a PNG image",
+            "header of a PNG image",
             b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x10\0\0\0\x10\x08\x02\0\0\0".to_vec(),
         ),
-        sample("object.json", "an empty object", b"{}".to_vec()),
+        sample("object.json", "empty object", b"{}".to_vec()),
         sample(
             "events-is-number.json",
-            "traceEvents is no array",
+            "`traceEvents` is not an array",
             b"{\"schemaVersion\": 1, \"traceEvents\": 12}\n".to_vec(),
         ),
     ]

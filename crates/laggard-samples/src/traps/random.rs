@@ -1,11 +1,11 @@
-//! Random hard files, for comparing a reader with a plain JSON parser.
+//! Random malformed files, for comparing a reader with a plain JSON parser.
 
 use crate::Rng;
 use crate::json::{Json, Layout};
 
-/// A trace of `events` random events that is valid JSON and otherwise as hard as it gets: structure inside
-/// texts, runs of backslashes, keys in any order or missing, ids of every kind, nested junk, and a layout
-/// that follows from the seed.
+/// A trace with `events` random events that is valid JSON but difficult to scan: brackets and quotes inside
+/// strings, runs of backslashes, missing keys, keys in any order, IDs of every kind, nested junk, and a
+/// layout that depends on the seed.
 pub fn random_trap(seed: u64, events: usize) -> String {
     let mut rng = Rng::new(seed);
     let events: Vec<Json> = (0..events).map(|_| event(&mut rng)).collect();
@@ -23,7 +23,7 @@ pub fn random_trap(seed: u64, events: usize) -> String {
     text
 }
 
-/// Cuts `bytes` off, or changes, doubles or removes a few of them.
+/// Truncates `bytes`, or changes, duplicates or removes a few of them.
 pub fn damage(seed: u64, bytes: &mut Vec<u8>) {
     let mut rng = Rng::new(seed);
     for _ in 0..rng.between(1, 4) {
@@ -132,7 +132,7 @@ fn name(rng: &mut Rng) -> String {
     }
 }
 
-/// Text that looks like structure to a reader that does not know where it is.
+/// A string that looks like JSON structure to a scanner that has lost track of strings.
 fn nasty(rng: &mut Rng) -> String {
     match rng.below(14) {
         0 => "},{\"ph\":\"X\"".into(),
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn random_traps_are_json() {
+    fn random_malformed_traces_are_json() {
         for seed in 0..300 {
             let text = random_trap(seed, 40);
             let value: serde_json::Value = serde_json::from_str(&text).expect("valid JSON");
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_changes_something_and_never_panics() {
+    fn damage_changes_the_bytes() {
         let whole = random_trap(1, 5).into_bytes();
         let damaged = (0..500).filter(|seed| {
             let mut bytes = whole.clone();

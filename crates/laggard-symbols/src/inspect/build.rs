@@ -7,11 +7,11 @@ use laggard_core::model::code::{Build, FileKind, Needed, Relro, Symbols, Unwind}
 use object::elf;
 use object::read::elf::{Dyn, FileHeader, ProgramHeader, Sym};
 
-/// Compilers that a file names; more are not kept.
+/// Maximum number of compilers kept.
 const MOST_COMPILERS: usize = 16;
 const LONGEST_TEXT: usize = 4096;
 
-/// The facts of a file; what its code says is added later.
+/// Facts from the headers. Facts from the code are added later.
 pub(super) fn read(elf: &Elf) -> Build {
     let dynamic = Dynamic::read(elf).unwrap_or_default();
     let name = |name: &String| Needed { name: name.clone(), known: libraries::by_file(name) };
@@ -41,13 +41,13 @@ pub(super) fn read(elf: &Elf) -> Build {
     }
 }
 
-/// What kind of file it is.
+/// The kind of a file.
 pub(super) fn kind(elf: &Elf, build: &Build) -> FileKind {
     let is_pie = Dynamic::read(elf).is_some_and(|dynamic| dynamic.is_pie);
     match elf.kind() {
         Kind::Program => FileKind::Program,
         Kind::Shared if is_pie => FileKind::PieProgram,
-        // Programs of older linkers have no mark. The C library can be run, but has a name.
+        // Programs of older linkers have no flag. The C library is executable but has a soname.
         Kind::Shared if build.interpreter.is_some() && build.soname.is_none() => {
             FileKind::PieProgram
         }
@@ -74,7 +74,7 @@ pub(super) fn machine(elf: &Elf) -> String {
     if is_x32 { "x86-64 with 32-bit addresses".to_owned() } else { name.to_owned() }
 }
 
-/// What the loader is told.
+/// The dynamic section.
 #[derive(Default)]
 struct Dynamic {
     soname: Option<String>,
@@ -144,7 +144,7 @@ fn symbols(elf: &Elf) -> Symbols {
     Symbols { full, dynamic: count(elf::SHT_DYNSYM).unwrap_or(0), elsewhere }
 }
 
-/// What compilers and linkers leave in `.comment`.
+/// The compilers and linkers in `.comment`.
 fn compilers(elf: &Elf) -> Vec<String> {
     let mut compilers: Vec<String> = vec![];
     for text in elf.unpacked(".comment").split(|byte| *byte == 0) {

@@ -1,7 +1,7 @@
-//! What an instruction is.
+//! Classifies instructions.
 //!
-//! The width of a vector instruction is that of its widest explicit operand. What it implicitly
-//! writes says nothing: every AVX instruction clears its register up to 512 bits.
+//! The width of a vector instruction is that of its widest explicit operand. Implicit writes are
+//! not considered, because every AVX instruction clears its register up to 512 bits.
 
 use iced_x86::{
     Code, CpuidFeature, EncodingKind, FlowControl, Instruction, InstructionInfoFactory,
@@ -10,7 +10,7 @@ use iced_x86::{
 use laggard_core::model::code::{Class, Mark, Marks};
 use std::sync::LazyLock;
 
-/// Classifies instructions, one after the other.
+/// Classifies instructions one by one.
 pub(super) struct Classifier {
     info: InstructionInfoFactory,
     names: &'static [Named],
@@ -61,7 +61,7 @@ impl Classifier {
     }
 }
 
-/// The widest register that an instruction names.
+/// The widest register operand of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Widest {
     General,
@@ -88,7 +88,7 @@ impl Widest {
             _ => Widest::General,
         };
         let widest = (0..instruction.op_count()).map(width).max().unwrap_or(Widest::General);
-        // The elements of a gather are as many as its index register holds.
+        // The number of elements of a gather is that of its index register.
         match instruction.memory_index() {
             Register::None => widest,
             index if index.is_zmm() => widest.max(Widest::Zmm),
@@ -140,13 +140,13 @@ fn without_vectors(code: Code) -> Class {
     }
 }
 
-/// Works on one element.
+/// Operates on one element.
 const SCALAR: u8 = 1 << 7;
 /// Bits of [`Named::kind`].
 const PREFETCH: u8 = 1;
 const NOP: u8 = 1 << 1;
 
-/// What the name of an instruction says.
+/// Properties derived from the name of an instruction.
 #[derive(Clone, Copy, Default)]
 struct Named {
     kind: u8,
@@ -158,8 +158,8 @@ impl Named {
         self.kind & bit != 0
     }
 
-    /// `movsd` and `cmpsd` are also string instructions: what has no vector register is no vector
-    /// instruction.
+    /// `movsd` and `cmpsd` are also string instructions. An instruction without a vector register
+    /// is not a vector instruction.
     fn marks_with(self, widest: Widest) -> Marks {
         let is_vector = widest >= Widest::Xmm;
         let kept = self.marks.iter().filter(|mark| {
@@ -169,7 +169,7 @@ impl Named {
     }
 }
 
-/// By the number of the mnemonic.
+/// By mnemonic number.
 static NAMES: LazyLock<Vec<Named>> = LazyLock::new(|| {
     let named = |mnemonic: Mnemonic| named(&format!("{mnemonic:?}").to_ascii_lowercase());
     Mnemonic::values().map(named).collect()
@@ -212,14 +212,14 @@ fn named(name: &str) -> Named {
     named
 }
 
-/// Arithmetic on floats, by what its name starts with.
+/// Prefixes of floating-point arithmetic.
 const ARITHMETIC: &[&str] = &[
     "add", "addsub", "sub", "mul", "div", "min", "max", "sqrt", "rcp", "rsqrt", "hadd", "hsub",
     "dp", "cmp", "comi", "ucomi", "comx", "ucomx", "round", "rndscale", "reduce", "range",
     "scalef", "getexp", "getmant", "fixupimm", "fmadd", "fmsub", "fnmadd", "fnmsub",
 ];
 
-/// The stem of an instruction on floats, and whether it works on one of them.
+/// The stem of a floating-point instruction, and whether it is scalar.
 fn elements(plain: &str) -> Option<(&str, bool)> {
     let scalar = |kind: &str| ["ss", "sd", "sh"].contains(&kind);
     if let Some(conversion) = plain.strip_prefix("cvt") {
@@ -232,7 +232,7 @@ fn elements(plain: &str) -> Option<(&str, bool)> {
     if !packed && !scalar(kind) {
         return None;
     }
-    // What tells the operands' order or the precision is no part of the name.
+    // Suffixes for operand order and precision are not part of the stem.
     let short = stem.trim_end_matches(|c: char| c.is_ascii_digit());
     let short = match short {
         "fmaddsub" => "fmadd",
@@ -257,8 +257,8 @@ mod tests {
     }
 
     #[test]
-    fn width_is_that_of_explicit_operands() {
-        // vaddps ymm0, ymm1, ymm2 clears the upper half of zmm0, and is 256 bits wide.
+    fn width_is_that_of_widest_explicit_operand() {
+        // vaddps ymm0, ymm1, ymm2 clears the upper half of zmm0, but is 256 bits wide.
         check(&[0xc5, 0xf4, 0x58, 0xc2], Class::Avx256, &[Mark::PackedMath]);
         // vaddps xmm0, xmm1, xmm2
         check(&[0xc5, 0xf0, 0x58, 0xc2], Class::Avx128, &[Mark::PackedMath]);
@@ -272,7 +272,7 @@ mod tests {
             Class::Avx512,
             &[Mark::Load, Mark::Fma, Mark::PackedMath],
         );
-        // vaddps ymm16, ymm1, ymm2 has AVX-512's encoding.
+        // vaddps ymm16, ymm1, ymm2 uses the AVX-512 encoding.
         check(&[0x62, 0xe1, 0x74, 0x28, 0x58, 0xc2], Class::Evex, &[Mark::PackedMath]);
         // kmovw k1, eax
         check(&[0xc5, 0xf8, 0x92, 0xc8], Class::Evex, &[]);
@@ -281,10 +281,10 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_has_a_class_too() {
-        // movsd (the string instruction), which shares its name with a vector move.
+    fn classifies_other_instructions() {
+        // movsd (the string instruction) shares its name with a vector move.
         check(&[0xa5], Class::Integer, &[Mark::Load, Mark::Store]);
-        // pabsd xmm0, xmm1 ends like a scalar.
+        // pabsd xmm0, xmm1 has the suffix of a scalar instruction.
         check(&[0x66, 0x0f, 0x38, 0x1e, 0xc1], Class::Sse, &[]);
         // add [rax], ecx
         check(&[0x01, 0x08], Class::Integer, &[Mark::Load, Mark::Store]);
@@ -308,7 +308,7 @@ mod tests {
         check(&[0x0f, 0x05], Class::Other, &[]);
         check(&[0x0f, 0x0b], Class::Other, &[]);
         check(&[0xcc], Class::Other, &[]);
-        // cvtsi2sd xmm0, rax converts one; movq moves one; cvttps2dq several.
+        // cvtsi2sd xmm0, rax and movq are scalar; cvttps2dq is packed.
         check(&[0xf2, 0x48, 0x0f, 0x2a, 0xc0], Class::Float, &[]);
         check(&[0x66, 0x48, 0x0f, 0x6e, 0xc0], Class::Float, &[]);
         check(&[0xf3, 0x0f, 0x5b, 0xc1], Class::Sse, &[]);

@@ -1,13 +1,13 @@
-//! How much debug information a file has, and what made it.
+//! The level of debug info in a file, and its producers.
 
 use crate::Elf;
 use gimli::{Abbreviations, DebugAbbrevOffset, constants};
 use laggard_core::model::code::{Debug, DebugLevel, Producer};
 use rustc_hash::FxHashMap;
 
-/// Units that are looked at; the largest libraries have some ten thousand.
+/// Maximum number of units read. The largest libraries have about ten thousand.
 const MOST_UNITS: u64 = 1 << 18;
-/// Producers that are told apart.
+/// Maximum number of distinct producers.
 const MOST_PRODUCERS: usize = 256;
 const LONGEST_TEXT: usize = 1 << 14;
 
@@ -38,7 +38,7 @@ pub(super) fn read(elf: &Elf) -> Debug {
         let Ok(unit) = dwarf.unit(header) else { continue };
         let mut entries = unit.entries();
         let Ok(Some(root)) = entries.next_dfs() else { continue };
-        // Parts that several units share have no producer.
+        // Partial units, which several units share, have no producer.
         let Some(producer) = root.attr_value(constants::DW_AT_producer) else { continue };
         let Ok(producer) = dwarf.attr_string(&unit, producer) else { continue };
         let language = match root.attr_value(constants::DW_AT_language) {
@@ -65,7 +65,7 @@ pub(super) fn read(elf: &Elf) -> Debug {
     debug
 }
 
-/// What kinds of entries there are is said once for many units.
+/// Determines the level from abbreviations, which many units share.
 fn level(abbreviations: &Abbreviations) -> DebugLevel {
     const FULL: [gimli::DwTag; 4] = [
         constants::DW_TAG_formal_parameter,
@@ -78,7 +78,7 @@ fn level(abbreviations: &Abbreviations) -> DebugLevel {
     if has_more { DebugLevel::Full } else { DebugLevel::Lines }
 }
 
-/// `GNU C17 12.2.0 -O2 -g`: the compiler, then its flags.
+/// Parses `GNU C17 12.2.0 -O2 -g`: the compiler, then its flags.
 fn producer(text: &[u8], language: String, units: u64) -> Producer {
     let text = String::from_utf8_lossy(text);
     let split = text.find(" -").unwrap_or(text.len());

@@ -1,8 +1,9 @@
-//! What was executed: instructions weighed by the samples of a profile.
+//! Executed instructions, weighted by the samples of a profile.
 //!
-//! A sample's address is that of the instruction that would have run next, which is mostly the one
-//! behind a slow one: in a loop of five instructions, all samples can be at one that takes no time.
-//! So the samples of a block are shared among its instructions, which run equally often.
+//! The address of a sample is that of the next instruction to run, usually the one after a slow
+//! instruction. In a loop of five instructions, all samples can be at one that takes no time. The
+//! samples of a basic block are therefore distributed evenly among its instructions, which run
+//! equally often.
 
 use super::class::Classifier;
 use super::functions::decode;
@@ -15,24 +16,24 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-/// Samples of one file by the address of the innermost frame.
+/// Samples in one file by address of the innermost frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Samples {
-    /// Samples of the whole profile, of the event that counts.
+    /// Samples of the whole profile for the selected event.
     pub all: u64,
     /// Samples at each address.
     pub at: BTreeMap<u64, u64>,
 }
 
 impl Samples {
-    /// Samples at these addresses.
+    /// Number of samples in an address range.
     pub fn within(&self, range: Range<u64>) -> u64 {
         if range.is_empty() { 0 } else { self.at.range(range).map(|(_, count)| count).sum() }
     }
 }
 
-/// The samples of a profile in a file: by its id, or by its name where the profile has no id.
-/// Of several events one counts, the one that is time if there is one.
+/// The samples of a profile in a file, matched by its id, or by its name if the profile has no id.
+/// Of several events one is used, preferably a time event.
 pub fn samples_in(profile: &Profile, file: &CodeFile) -> Samples {
     let own_name = Path::new(&file.path).file_name();
     let is_here: Vec<bool> = profile
@@ -61,7 +62,7 @@ pub fn samples_in(profile: &Profile, file: &CodeFile) -> Samples {
     samples
 }
 
-/// Sums up what samples saw of each function.
+/// Sums the samples of each function.
 pub fn executed(elf: &Elf, file: &CodeFile, samples: &Samples) -> Executed {
     let mut classifier = Classifier::new();
     let mut executed =
@@ -70,7 +71,7 @@ pub fn executed(elf: &Elf, file: &CodeFile, samples: &Samples) -> Executed {
     let mut counted_to = 0;
     for (number, function) in file.functions.iter().enumerate() {
         let end = function.address.saturating_add(function.size);
-        // Where functions overlap, a sample counts for the first.
+        // Where functions overlap, a sample belongs to the first.
         let range = function.address.max(counted_to)..end;
         let here = samples.within(range.clone());
         if here == 0 {
@@ -96,7 +97,7 @@ pub fn executed(elf: &Elf, file: &CodeFile, samples: &Samples) -> Executed {
     executed
 }
 
-/// Instructions that run one after the other, up to a jump or to where one leads.
+/// A basic block: instructions up to a jump or a jump target.
 #[derive(Default)]
 struct Block {
     addresses: Vec<u64>,

@@ -1,4 +1,4 @@
-//! The functions of a file, and what they consist of.
+//! The functions of a file and their instructions.
 
 use super::class::Classifier;
 use crate::{Elf, demangle};
@@ -6,19 +6,19 @@ use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKi
 use laggard_core::model::code::{FramePointers, Function, Mix};
 use laggard_core::model::profile::Texts;
 
-/// Functions may overlap in odd files; this many times the code's size is disassembled at most.
+/// Functions can overlap in unusual files. At most this many times the code size is disassembled.
 const MOST_OVERLAP: u64 = 4;
-/// A frame pointer is set up within this many instructions, or not at all.
+/// Maximum number of instructions before a frame pointer is set up.
 const LONGEST_PROLOGUE: usize = 16;
 
-/// All functions of a file, and the bytes that were not disassembled.
+/// All functions of a file, and the number of bytes that were not disassembled.
 pub(super) struct Found {
     pub(super) functions: Vec<Function>,
     pub(super) frame_pointers: Option<FramePointers>,
     pub(super) skipped_bytes: u64,
 }
 
-/// Functions with a name, and where names are missing those that unwind tables know.
+/// Finds functions by symbols and, where symbols are missing, by unwind tables.
 pub(super) fn find(elf: &Elf, texts: &mut Texts) -> Found {
     let mut functions = named(elf, texts);
     add_nameless(elf, &mut functions);
@@ -29,7 +29,7 @@ pub(super) fn find(elf: &Elf, texts: &mut Texts) -> Found {
     found
 }
 
-/// The instructions of a function with their places.
+/// A decoder for the instructions of a function, and its bytes.
 pub(super) fn decode(elf: &Elf, address: u64, size: u64) -> Option<(Decoder<'_>, &[u8])> {
     let bytes = elf.bytes_at(address, usize::try_from(size).ok()?)?;
     Some((Decoder::with_ip(64, bytes, address, DecoderOptions::NONE), bytes))
@@ -112,18 +112,18 @@ fn count(elf: &Elf, texts: &Texts, found: &mut Found) {
     found.frame_pointers = Some(pointers);
 }
 
-/// What a compiler splits off a function has no prologue of its own.
+/// Parts that a compiler splits off a function have no prologue.
 fn is_cold_part(name: &str) -> bool {
     name.ends_with(".cold") || name.ends_with(".cold]")
 }
 
-/// Looks for `push rbp` and then `mov rbp, rsp` at the start of a function, or for `lea` where other
-/// registers were saved in between. The pointer must point to the saved one, else `rbp` is a
-/// register like any other.
+/// Detects `push rbp` followed by `mov rbp, rsp` at the start of a function, or by `lea` if other
+/// registers were pushed in between. The result must point to the saved `rbp`; otherwise `rbp` is
+/// used as a general register.
 #[derive(Default)]
 struct Prologue {
     seen: usize,
-    /// Bytes put on the stack since `rbp` was saved there.
+    /// Bytes pushed since `rbp` was saved.
     above: Option<u64>,
     is_set_up: bool,
     is_over: bool,

@@ -1,9 +1,9 @@
-//! Well-known libraries: by the names of their files, and by the functions they are known for.
+//! Well-known libraries, by file name and by characteristic functions.
 
 use crate::Elf;
 use laggard_core::model::code::{Known, Role};
 
-/// The start of a file's name, without `lib`.
+/// Prefixes of file names, without `lib`.
 const FILES: &[(&str, Role, &str)] = &[
     ("openblas", Role::Blas, "OpenBLAS"),
     ("scipy_openblas", Role::Blas, "OpenBLAS"),
@@ -18,10 +18,10 @@ const FILES: &[(&str, Role, &str)] = &[
     ("nvpl_blas", Role::Blas, "NVPL"),
     ("nvpl_lapack", Role::Lapack, "NVPL"),
     ("Accelerate", Role::Blas, "Accelerate"),
-    ("cblas", Role::Blas, "BLAS of the system"),
-    ("blas", Role::Blas, "BLAS of the system"),
+    ("cblas", Role::Blas, "system BLAS"),
+    ("blas", Role::Blas, "system BLAS"),
     ("flame", Role::Lapack, "libFLAME"),
-    ("lapack", Role::Lapack, "LAPACK of the system"),
+    ("lapack", Role::Lapack, "system LAPACK"),
     ("gomp", Role::OpenMp, "libgomp"),
     ("iomp5", Role::OpenMp, "libiomp5"),
     ("omp.", Role::OpenMp, "libomp"),
@@ -71,14 +71,14 @@ const FUNCTIONS: &[(&str, Role, &str)] = &[
     ("__svml_expf8", Role::Math, "SVML"),
 ];
 
-/// What a library is, by the name of its file. The longest name that fits counts.
+/// Identifies a library by its file name. The longest match is used.
 pub(super) fn by_file(name: &str) -> Option<Known> {
     let stem = name.strip_prefix("lib").unwrap_or(name);
     let fits = FILES.iter().filter(|(start, ..)| stem.starts_with(start));
     fits.max_by_key(|(start, ..)| start.len()).map(|&(_, role, name)| Known { role, name })
 }
 
-/// What a file brings itself.
+/// Identifies libraries that are linked into a file.
 pub(super) fn by_functions(elf: &Elf) -> Vec<Known> {
     let mut found: Vec<Known> = vec![];
     for symbol in elf.functions() {
@@ -98,13 +98,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libraries_are_known_by_name() {
+    fn identifies_libraries_by_name() {
         for (file, expected) in [
             ("libopenblas.so.0", Some((Role::Blas, "OpenBLAS"))),
             ("libscipy_openblas64_-f48b354e.so", Some((Role::Blas, "OpenBLAS"))),
             ("libmkl_rt.so.2", Some((Role::Blas, "MKL"))),
-            ("libblas.so.3", Some((Role::Blas, "BLAS of the system"))),
-            ("liblapack.so.3", Some((Role::Lapack, "LAPACK of the system"))),
+            ("libblas.so.3", Some((Role::Blas, "system BLAS"))),
+            ("liblapack.so.3", Some((Role::Lapack, "system LAPACK"))),
             ("libgomp-a34b3233.so.1.0.0", Some((Role::OpenMp, "libgomp"))),
             ("libomp.so.5", Some((Role::OpenMp, "libomp"))),
             ("libtbbmalloc.so.2", Some((Role::Allocator, "TBB malloc"))),

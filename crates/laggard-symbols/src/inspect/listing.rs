@@ -1,4 +1,4 @@
-//! A function instruction by instruction, with its loops.
+//! Lists the instructions of a function, with its loops.
 
 use super::class::Classifier;
 use super::executed::Samples;
@@ -9,13 +9,13 @@ use laggard_core::model::code::{AsmLine, Class, CodeFile, Listing, Loop, Mix};
 use laggard_core::model::profile::Texts;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Instructions that a listing has at most.
+/// Maximum number of instructions in a listing.
 const LONGEST: usize = 1 << 20;
-/// Instructions that are walked to find loops, all in all: a file made for it could nest them
-/// without end.
+/// Maximum number of instructions visited in total to find loops. Limits the time on hostile files
+/// with deep nesting.
 const MOST_STEPS: usize = 1 << 24;
 
-/// Lists a function of a file. Empty when it is not of a machine whose code can be read.
+/// Lists a function of a file. Empty if the machine is not supported.
 pub fn listing(
     elf: &Elf,
     file: &CodeFile,
@@ -81,7 +81,7 @@ fn text(formatter: &mut IntelFormatter, instruction: &Instruction) -> (String, S
     (mnemonic, operands)
 }
 
-/// Where a jump or a call leads.
+/// The target of a jump or call.
 pub(super) fn target(instruction: &Instruction) -> Option<u64> {
     let is_near = instruction.op_count() > 0
         && matches!(
@@ -98,9 +98,9 @@ fn mark_targets(lines: &mut [AsmLine]) {
     }
 }
 
-/// Loops by their jumps back. A loop is all from where such a jump leads to the last that leads
-/// there; code that the compiler moved out of the way is not in it. A jump back to where control
-/// never returns from closes no loop.
+/// Finds loops by their backward jumps. A loop extends from the target of such jumps to the last
+/// one. Cold code that the compiler moved elsewhere is not included. A backward jump to code that
+/// never returns to it does not close a loop.
 fn loops(lines: &[AsmLine]) -> Vec<Loop> {
     let flow = Flow::new(lines);
     let mut jumps: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
@@ -122,7 +122,7 @@ fn loops(lines: &[AsmLine]) -> Vec<Loop> {
             found.push((head, last, body));
         }
     }
-    // Loops come by their heads, so one that lies in another is a later one that ends before it.
+    // Loops are ordered by their start, so an inner loop comes later and ends earlier.
     let has_inner = |at: usize| {
         let end = found[at].1;
         found[at + 1..].iter().take_while(|inner| inner.0 <= end).any(|inner| inner.1 <= end)
@@ -153,7 +153,7 @@ fn loops(lines: &[AsmLine]) -> Vec<Loop> {
     loops
 }
 
-/// Where control goes within a function.
+/// Control flow within a function.
 struct Flow<'a> {
     lines: &'a [AsmLine],
 }
@@ -163,21 +163,21 @@ impl<'a> Flow<'a> {
         Flow { lines }
     }
 
-    /// Where a jump leads, if that is an instruction of this function.
+    /// The target of a jump, if it is an instruction of this function.
     fn target(&self, at: usize) -> Option<usize> {
         let line = &self.lines[at];
         let target = line.target.filter(|_| line.class == Class::Branch)?;
         self.lines.binary_search_by_key(&target, |line| line.address).ok()
     }
 
-    /// Whether the next instruction may follow.
+    /// Whether execution can continue with the next instruction.
     fn goes_on(&self, at: usize) -> bool {
         let mnemonic = &*self.lines[at].mnemonic;
         !matches!(mnemonic, "jmp" | "ud2" | "hlt" | "(bad)") && !mnemonic.starts_with("ret")
     }
 
-    /// Which of `count` instructions from `head` on can be reached from it without leaving them. A
-    /// jump through a table may lead to any of them.
+    /// Which of `count` instructions from `head` can be reached from it without leaving them. A
+    /// jump through a table can reach all of them.
     fn from(&self, head: usize, count: usize) -> Vec<bool> {
         let mut reached = vec![false; count];
         let mut left = vec![head];
@@ -200,7 +200,7 @@ impl<'a> Flow<'a> {
         reached
     }
 
-    /// Which of the reached instructions lead to one of the jumps back.
+    /// Which of the reached instructions lead to one of the backward jumps.
     fn back_to(&self, head: usize, reached: &[bool], backs: &[usize]) -> Vec<bool> {
         let count = reached.len();
         let mut sources: Vec<Vec<u32>> = vec![vec![]; count];

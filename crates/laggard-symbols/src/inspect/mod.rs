@@ -1,8 +1,8 @@
-//! How a file was built and what its code consists of: [`inspect`].
+//! Build facts and instruction statistics of a file: [`inspect`].
 //!
-//! You give an [`Elf`], you get a [`CodeFile`]: facts of headers and debug information, and the
-//! instructions of every function by class. [`samples_in`] and [`executed`] weigh them by a profile;
-//! [`listing`] shows one function. Only x86-64 is disassembled.
+//! You give an [`Elf`], you get a [`CodeFile`]: facts from headers and debug info, and the
+//! instructions of every function by class. [`samples_in`] and [`executed`] weight them by a
+//! profile. [`listing`] lists one function. Only x86-64 is disassembled.
 
 mod build;
 mod class;
@@ -21,8 +21,8 @@ use crate::Elf;
 use laggard_core::model::code::CodeFile;
 use laggard_core::model::profile::Texts;
 
-/// Looks at a file: its build, its functions and their instructions. `path` is how it is called;
-/// names of functions go to `texts`.
+/// Inspects a file: its build, its functions and their instructions. `path` is its name in the
+/// result. Function names are added to `texts`.
 pub fn inspect(elf: &Elf, path: &str, texts: &mut Texts) -> CodeFile {
     let mut build = build::read(elf);
     let found = functions::find(elf, texts);
@@ -30,7 +30,7 @@ pub fn inspect(elf: &Elf, path: &str, texts: &mut Texts) -> CodeFile {
     let machine = build::machine(elf);
     let not_disassembled = match elf.is_x86_64() {
         true => String::new(),
-        false => format!("code for {machine} is not disassembled, only that for x86-64 is"),
+        false => format!("cannot disassemble {machine} code; only x86-64 is supported"),
     };
     CodeFile {
         path: path.to_owned(),

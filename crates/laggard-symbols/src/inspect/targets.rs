@@ -1,7 +1,7 @@
-//! Processors that a library has code of its own for, by the names of its functions.
+//! Detects CPU-specific code in a library by the names of its functions.
 //!
-//! Libraries that choose at run time say in a name for what: OpenBLAS by a family
-//! (`sgemm_kernel_SKYLAKEX`), NumPy by features (`FLOAT_add_X86_V3`), the C library in small letters
+//! Libraries with run-time dispatch name the target in functions: OpenBLAS by CPU family
+//! (`sgemm_kernel_SKYLAKEX`), NumPy by features (`FLOAT_add_X86_V3`), the C library in lower case
 //! (`__memmove_avx_unaligned`), others by a namespace (`at::native::AVX2`).
 
 use laggard_core::model::code::{Function, Target};
@@ -26,10 +26,10 @@ const ICL: &[&str] = &[
     "avx512_vpopcntdq",
 ];
 
-/// Words in names, and what a processor must have, as Linux calls it. Of several words in a name
-/// the first in this list counts.
+/// Words in names, and the required CPU features as named by Linux. If a name contains several
+/// words, the first in this list is used.
 const WORDS: &[(&str, &[&str])] = &[
-    // NumPy, from the most to the least.
+    // NumPy, most features first.
     ("AVX512_SPR", &["avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_fp16"]),
     ("AVX512_ICL", ICL),
     (
@@ -65,7 +65,7 @@ const WORDS: &[(&str, &[&str])] = &[
     ("OPTERON_SSE3", &["pni"]),
     ("PRESCOTT", &["pni"]),
     ("OPTERON", &["sse2"]),
-    // Other processors' families, in the same places.
+    // Families of other CPUs, in the same positions.
     ("NEOVERSEV1", &["sve"]),
     ("NEOVERSEN2", &["sve2"]),
     ("NEOVERSEN1", &["asimd"]),
@@ -76,7 +76,7 @@ const WORDS: &[(&str, &[&str])] = &[
     ("ASIMDHP", &["asimdhp"]),
     ("SVE", &["sve"]),
     ("ASIMD", &["asimd"]),
-    // NumPy's older names, and namespaces.
+    // Older names in NumPy, and namespaces.
     ("AVX512", &["avx512f"]),
     ("FMA3__AVX2", AVX2_FMA),
     ("AVX2", &["avx2"]),
@@ -101,11 +101,11 @@ const WORDS: &[(&str, &[&str])] = &[
     ("sse2", &["sse2"]),
 ];
 
-/// Words that others use for other things, and that count at the end of a name only.
+/// Words with other meanings elsewhere. They are only recognized at the end of a name.
 const LAST_ONLY: [&str; 6] = ["ATOM", "NANO", "ZEN", "OPTERON", "CORE2", "SVE"];
-/// Words that count in names of this start only.
+/// Words that are only recognized in names with this prefix.
 const AFTER: [(&str, &str); 3] = [("haswell", "bli_"), ("zen", "bli_"), ("skx", "bli_")];
-/// Fewer functions than this are chance.
+/// Minimum number of functions of a target. Fewer are coincidence.
 const FEWEST: u64 = 2;
 
 /// The targets of a file, the one with the most functions first.
@@ -130,7 +130,7 @@ pub(super) fn find(functions: &[Function], texts: &Texts) -> Vec<Target> {
     targets
 }
 
-/// Says what a processor with these features lacks for each target.
+/// Sets the features that a CPU lacks for each target.
 pub fn judge_targets(targets: &mut [Target], features: &[String]) {
     for target in targets {
         let lacking = |need: &&&str| !features.iter().any(|feature| feature == **need);
@@ -139,7 +139,7 @@ pub fn judge_targets(targets: &mut [Target], features: &[String]) {
 }
 
 fn target(name: &str) -> Option<usize> {
-    // What is behind a parenthesis are types of arguments.
+    // Argument types follow a parenthesis.
     let name = &name[..name.find('(').unwrap_or(name.len())];
     let may = ["AVX", "SSE", "FMA", "X86_V", "avx", "sse", "fma", "evex", "bli_"];
     let ends_large =
@@ -150,8 +150,8 @@ fn target(name: &str) -> Option<usize> {
     WORDS.iter().position(|(word, _)| has_word(name, word))
 }
 
-/// Whether a word stands in a name between underscores or the like, but not at its start: a
-/// function that is called `avx2` is no variant of another.
+/// Whether a name contains a word between separators such as underscores, but not at its start: a
+/// function named `avx2` is not a variant of another.
 fn has_word(name: &str, word: &str) -> bool {
     if let Some((_, start)) = AFTER.iter().find(|(limited, _)| *limited == word)
         && !name.starts_with(start)
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_what_they_are_for() {
+    fn detects_targets_by_name() {
         for (name, expected) in [
             ("sgemm_kernel_SKYLAKEX", Some("SKYLAKEX")),
             ("dot_compute_ZEN", Some("ZEN")),
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_processor_lacks_is_said() {
+    fn reports_missing_cpu_features() {
         let mut targets =
             [Target { name: "HASWELL".into(), needs: AVX2_FMA.to_vec(), ..Target::default() }];
         judge_targets(&mut targets, &["avx2".into()]);

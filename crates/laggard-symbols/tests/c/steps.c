@@ -41,8 +41,8 @@ static void on_trap(int number, siginfo_t *info, void *context) {
     if (++records >= MOST_RECORDS) g[REG_EFL] &= ~TRAP_FLAG;
 }
 
-// A breakpoint switches recording on or off; unlike pushf it does not move the stack pointer,
-// which no unwind information would know of.
+// A breakpoint switches recording on or off. Unlike pushf, it does not move the stack pointer,
+// a move that no unwind information would cover.
 #define TRACE_ON() __asm__ volatile("int3" ::: "memory")
 #define TRACE_OFF() TRACE_ON()
 
@@ -57,7 +57,7 @@ NOINLINE static void plain(void) {
     TRACE_OFF();
 }
 
-// Realigned, with arguments on the stack and a size known at run time: found through r10.
+// Realigned, with stack arguments and a size known only at run time: unwound through r10.
 NOINLINE static int aligned(int n, int a, int b, int c, int d, int e, int f, int g) {
     char room[256] __attribute__((aligned(64)));
     char *more = alloca(n);
@@ -126,7 +126,7 @@ NOINLINE static void thread(void) {
     pthread_join(other, NULL);
 }
 
-// Assembly that says nothing about its frames.
+// Assembly without unwind information.
 __asm__(".text\n.type bare_leaf, @function\nbare_leaf: nop\nnop\nret\n.size bare_leaf, .-bare_leaf\n"
         ".type bare_frame, @function\nbare_frame: push %rbp\nmov %rsp, %rbp\ncall *%rdi\npop %rbp\n"
         "ret\n.size bare_frame, .-bare_frame\n"
@@ -149,7 +149,7 @@ NOINLINE static void assembly(void) {
     sink++;
 }
 
-// Keeps its caller's stack pointer in the red zone only, as OpenSSL's assembly does.
+// Stores its caller's stack pointer only in the red zone, like the assembly of OpenSSL.
 __asm__(".type in_red_zone, @function\nin_red_zone: .cfi_startproc\nmov %rsp, %rax\n"
         ".cfi_def_cfa_register rax\nsub $256, %rsp\nand $-32, %rsp\nmov %rax, -8(%rsp)\n"
         ".cfi_escape 0x0f, 5, 0x77, 0x78, 0x06, 0x23, 0x08\nxor %eax, %eax\nnop\n"

@@ -1,11 +1,11 @@
-//! Programs compiled and run by the tests.
+//! Compiles and runs the programs of the tests.
 #![allow(dead_code)] // each test file uses a part
 
 use laggard_symbols::{Registers, StackCopy};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A stopped thread, as `steps.c` writes it.
+/// A stopped thread, as written by `steps.c`.
 pub(crate) struct Record {
     pub(crate) registers: Registers,
     start: u64,
@@ -34,7 +34,7 @@ pub(crate) fn compile(source: &str, flags: &[&str], into: &Path, name: &str) -> 
     program
 }
 
-/// Runs a scenario of `steps.c`: its records and its mappings.
+/// Runs a scenario of `steps.c`. Returns its records and mappings.
 pub(crate) fn record(program: &Path, scenario: &str) -> (Vec<Record>, Vec<u8>) {
     let output = program.with_extension(scenario);
     let status = Command::new(program).arg(scenario).arg(&output).status().unwrap();

@@ -1,4 +1,4 @@
-//! Flags of `ffi`.
+//! Options of `ffi`.
 
 use super::{Cpus, Output, cpus, duration};
 use clap::{Args, Subcommand, ValueEnum};
@@ -11,152 +11,160 @@ use std::time::Duration;
     args_conflicts_with_subcommands = true,
     after_help = "Examples:
   laggard ffi --quick
-  laggard ffi -o ffi.html                                 (all of it, as a page)
-  laggard ffi --bindings pyo3,pybind11 --categories 'struct*'
-  laggard ffi --python 3.9 --python 3.13 --quick          (side by side)
-  laggard ffi --fn mymodule:fast_add --args '(1, 2)'      (your own function against the floor)
-  laggard ffi why capi pyo3 noop                          (why does PyO3 take longer)
-  laggard record -- laggard ffi run ctypes --iterations 1000000
+  laggard ffi --quick --bindings ctypes --categories noop -o ffi.html   # also write an HTML page
+  laggard ffi --quick --fn math:hypot --args '(3.0, 4.0)'   # compare a function with the C API
+  laggard ffi why capi ctypes noop   # explain why ctypes is slower
 
-Times are of one call without the loop around it, which is measured and taken off. Everything is
-measured in one process of the interpreter, in turns, and again in several processes; ranges are
-over these. Bindings whose compiler or package is missing are left out, with the reason."
+Bindings: capi, cython, nanobind, pyo3, pybind11, cffi-api, cffi-abi, ctypes-pydll and ctypes. The
+names cffi and ctypes select both of their variants. The C API binding (capi) is always measured.
+Bindings without their compiler or package are skipped with a notice.
+
+Times are per call, without the loop overhead. All bindings are measured in turns in one process.
+This is repeated in several process launches, from which confidence intervals are computed."
 )]
 pub struct FfiArgs {
-    /// Something else than measuring
+    /// Task other than measuring.
     #[command(subcommand)]
     pub verb: Option<FfiVerb>,
-    /// Bindings, of capi, cython, nanobind, pyo3, pybind11, cffi-api, cffi-abi, ctypes-pydll and
-    /// ctypes; cffi and ctypes mean both of theirs; the floor, capi, is always measured [default: all]
+    /// Bindings to measure, such as pyo3,ctypes [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub bindings: Vec<String>,
-    /// Categories, by name or group; * and ? stand for any letters [default: all]
+    /// Categories by name or group, with * and ? as wildcards [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub categories: Vec<String>,
-    /// How bindings are built
+    /// Build profile of the bindings
     #[arg(long, value_enum, default_value_t = ProfileArg::Both)]
     pub profile: ProfileArg,
-    /// Less time for each, and neither instructions nor the cost of profiling
+    /// Measure for a shorter time, without instruction counts and profiling overhead
     #[arg(long)]
     pub quick: bool,
-    /// Call every function about so often, whatever time it takes
+    /// Approximate number of calls per function, regardless of time
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub iterations: Option<u64>,
-    /// Processes that everything is measured in, one after the other [default: 8, or 3 with --quick]
+    /// Number of process launches [default: 8, or 3 with --quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub launches: Option<u32>,
-    /// Processors to run on (0-3,8) [default: the last]
+    /// CPUs to run on, such as 0-3,8 [default: the last CPU]
     #[arg(long, value_name = "LIST", value_parser = cpus)]
     pub cpus: Option<Cpus>,
-    /// An interpreter: a version, a name or a path; may be given again [default: python3]
+    /// Python interpreter: a version, name or path; repeatable [default: python3]
     #[arg(long, value_name = "PYTHON")]
     pub python: Vec<String>,
-    /// A function of your own, measured against the floor
+    /// Measure your own function and compare it with the C API binding
     #[arg(long = "fn", value_name = "MODULE:NAME", value_parser = function, conflicts_with_all = ["bindings", "categories"])]
     pub function: Option<(String, String)>,
-    /// Its arguments, in Python: a tuple, or one argument
+    /// Arguments of the function: a Python tuple, or one argument
     #[arg(long, value_name = "EXPRESSION", default_value = "()", requires = "function")]
     pub args: String,
-    /// Python that runs before, for its arguments; may be given again
+    /// Set-up code: Python that runs once before timing; repeatable
     #[arg(long, value_name = "STATEMENT", requires = "function")]
     pub setup: Vec<String>,
-    /// Show every row, with ranks and ranges; files always have them
+    /// Show all rows, with ranks and confidence intervals; files always contain them
     #[arg(long)]
     pub all: bool,
-    /// Give up an interpreter that does not answer for this time
+    /// Abort an interpreter that does not respond within TIME
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub timeout: Duration,
-    /// Where to; a file may be a page too (.html).
+    /// Destination and format; HTML pages (.html) are supported too.
     #[command(flatten)]
     pub output: Output,
 }
 
-/// What `ffi` does beside measuring.
+/// Tasks of `ffi` other than measuring.
 #[derive(Subcommand, Debug)]
 pub enum FfiVerb {
-    /// Find out why B takes longer than A for the same call
+    /// Explain why a call through binding B is slower than through A
     Why(FfiWhyArgs),
-    /// Call functions through one binding and nothing else, to be put under a profiler
+    /// Call functions through one binding, for use under a profiler
     Run(FfiRunArgs),
-    /// Build bindings, and say how
+    /// Build bindings and print the commands and libraries used
     Build(FfiBuildArgs),
-    /// Remove all that was built from the cache
+    /// Delete all built bindings from the cache
     Clear,
 }
 
-/// How bindings are built.
+/// Build profile of bindings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ProfileArg {
-    /// As fast as the compilers can
+    /// Optimized for speed
     Fast,
-    /// The same with frame pointers
+    /// Optimized for speed, with frame pointers
     Instrumented,
-    /// Each
+    /// Both profiles
     Both,
 }
 
 /// Arguments of `ffi why`.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  laggard ffi why capi ctypes noop
+  laggard ffi why -o why.html ctypes-pydll ctypes noop")]
 pub struct FfiWhyArgs {
-    /// The reference: a binding
+    /// Reference binding
     #[arg(value_name = "A")]
     pub a: String,
-    /// The one asked about
+    /// Binding to explain
     #[arg(value_name = "B")]
     pub b: String,
-    /// What is called
+    /// Category of the call, such as noop
     #[arg(value_name = "CATEGORY")]
     pub category: String,
-    /// How they are built
+    /// Build profile of the bindings
     #[arg(long, value_enum, default_value_t = ProfileArg::Fast)]
     pub profile: ProfileArg,
-    /// The interpreter: a version, a name or a path
+    /// Python interpreter: a version, name or path
     #[arg(long, value_name = "PYTHON", default_value = "python3")]
     pub python: String,
-    /// Time for all of it (20, 20s, 2m)
+    /// Total time to spend, such as 20, 20s or 2m
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = duration)]
     pub time: Duration,
-    /// Give a side up that does not answer for this time
+    /// Abort a side that does not respond within TIME
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub timeout: Duration,
-    /// Where to; a file may be a page too (.html).
+    /// Destination and format; HTML pages (.html) are supported too.
     #[command(flatten)]
     pub output: Output,
 }
 
 /// Arguments of `ffi run`.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  laggard ffi run ctypes --categories noop
+  laggard record -o ffi.lag -- laggard ffi run ctypes --iterations 100000")]
 pub struct FfiRunArgs {
-    /// The binding
+    /// Binding to call
     #[arg(value_name = "BINDING")]
     pub binding: String,
-    /// What is called [default: the first category of each group]
+    /// Categories by name or group, with * and ? as wildcards [default: first of each group]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub categories: Vec<String>,
-    /// Calls of every function
+    /// Number of calls per function
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub iterations: u64,
-    /// How it is built
+    /// Build profile of the binding
     #[arg(long, value_enum, default_value_t = ProfileArg::Fast)]
     pub profile: ProfileArg,
-    /// The interpreter: a version, a name or a path
+    /// Python interpreter: a version, name or path
     #[arg(long, value_name = "PYTHON", default_value = "python3")]
     pub python: String,
 }
 
 /// Arguments of `ffi build`.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  laggard ffi build --bindings capi,ctypes
+  laggard ffi build --bindings capi --profile fast --to bindings")]
 pub struct FfiBuildArgs {
-    /// Bindings [default: all]
+    /// Bindings to build, such as pyo3,ctypes [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub bindings: Vec<String>,
-    /// How
+    /// Build profile of the bindings
     #[arg(long, value_enum, default_value_t = ProfileArg::Both)]
     pub profile: ProfileArg,
-    /// An interpreter: a version, a name or a path; may be given again [default: python3]
+    /// Python interpreter: a version, name or path; repeatable [default: python3]
     #[arg(long, value_name = "PYTHON")]
     pub python: Vec<String>,
-    /// Put each binding into a directory of its own below this one, with a program that calls it; of
+    /// Copy each binding, with a program that calls it, to a subdirectory of DIRECTORY; requires
     /// one profile and one interpreter
     #[arg(long, value_name = "DIRECTORY")]
     pub to: Option<PathBuf>,
@@ -167,6 +175,6 @@ fn function(text: &str) -> Result<(String, String), String> {
         Some((module, name)) if !module.is_empty() && !name.is_empty() => {
             Ok((module.to_owned(), name.to_owned()))
         }
-        _ => Err("give it as MODULE:NAME".into()),
+        _ => Err("expected MODULE:NAME".into()),
     }
 }

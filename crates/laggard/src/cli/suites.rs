@@ -1,49 +1,49 @@
-//! Flags that take sides from a suite.
+//! Options that take cases and sides from a suite.
 
 use crate::suite::arrays;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// Cases of a suite, for `bench`.
+/// Suite options of `bench`.
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Options for suites")]
 pub struct SuiteArgs {
-    /// Time the cases of a suite: 2d, mixed, or those of a file (TOML) [default: laggard-bench.toml,
-    /// if no side is given]
+    /// Benchmark the cases of a suite: 2d, mixed or a TOML file [default: laggard-bench.toml if no
+    /// side is given]
     #[arg(long, value_name = "NAME")]
     pub suite: Option<String>,
-    /// Time this case, as OPERATION:SHAPE:DTYPE[:LAYOUT] or by its name in the suite, with `*` for
-    /// anything; may be given again
+    /// Benchmark one case: OPERATION:SHAPE:DTYPE[:LAYOUT], or its name in the suite with `*` as
+    /// wildcard; repeatable
     #[arg(long, value_name = "CASE")]
     pub case: Vec<String>,
-    /// Shapes of arrays in place of the suite's (512x512,4096)
+    /// Array shapes that replace those of the suite, such as 512x512,4096
     #[arg(long, value_name = "SHAPE,…", value_delimiter = ',', value_parser = shape)]
     pub shape: Vec<String>,
-    /// Types of elements in place of the suite's
+    /// Element types that replace those of the suite, such as float32,int64
     #[arg(long, value_name = "DTYPE,…", value_delimiter = ',', value_parser = PossibleValuesParser::new(arrays::DTYPES), hide_possible_values = true)]
     pub dtype: Vec<String>,
-    /// Operations in place of the suite's
+    /// Operations that replace those of the suite
     #[arg(long, value_name = "OPERATION,…", value_delimiter = ',', value_parser = operations())]
     pub operations: Vec<String>,
-    /// How arrays lie in memory [default: contiguous]
+    /// Memory layouts of the arrays [default: contiguous]
     #[arg(long, value_name = "LAYOUT,…", value_delimiter = ',', value_enum)]
     pub layout: Vec<LayoutArg>,
-    /// Instructions that raptors may use
+    /// SIMD instructions that the raptors library may use
     #[arg(long, value_enum, value_name = "MODE")]
     pub simd_mode: Option<SimdArg>,
-    /// List the cases and measure nothing
+    /// List the cases without running them
     #[arg(long)]
     pub list: bool,
 }
 
 impl SuiteArgs {
-    /// Whether cases of a suite are asked for.
+    /// Whether an option selects a suite or its cases.
     pub(crate) fn is_given(&self) -> bool {
         self.suite.is_some() || !self.case.is_empty() || self.list || self.for_arrays().count() > 0
     }
 
-    /// The flags that were given which built-in suites alone know.
+    /// Given options that only built-in suites support.
     pub(crate) fn for_arrays(&self) -> impl Iterator<Item = &'static str> {
         [
             ("--shape", !self.shape.is_empty()),
@@ -57,23 +57,23 @@ impl SuiteArgs {
     }
 }
 
-/// One case of a suite.
+/// Options that select one case of a suite.
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Options for suites")]
 pub struct CaseArgs {
-    /// Take the sides from a case of a suite, as OPERATION:SHAPE:DTYPE[:LAYOUT] or by its name
+    /// Run a case of a suite: OPERATION:SHAPE:DTYPE[:LAYOUT] or its name
     #[arg(long, value_name = "CASE")]
     pub case: Option<String>,
-    /// The suite that has the case: 2d, mixed or a file (TOML) [default: laggard-bench.toml]
+    /// Suite of the case: 2d, mixed or a TOML file [default: laggard-bench.toml]
     #[arg(long, value_name = "NAME", requires = "case")]
     pub suite: Option<String>,
-    /// Instructions that raptors may use
+    /// SIMD instructions that the raptors library may use
     #[arg(long, value_enum, value_name = "MODE", requires = "case")]
     pub simd_mode: Option<SimdArg>,
 }
 
 impl CaseArgs {
-    /// The same for a suite of one case.
+    /// Options for a suite of this one case.
     pub(crate) fn suite(&self) -> SuiteArgs {
         SuiteArgs {
             case: self.case.iter().cloned().collect(),
@@ -84,47 +84,47 @@ impl CaseArgs {
     }
 }
 
-/// One side of a case, in place of a command.
+/// Options that run one side of a case instead of a command.
 #[derive(Args, Debug, Default)]
 pub struct CaseSideArgs {
-    /// Which case.
+    /// The case.
     #[command(flatten)]
     pub of: CaseArgs,
-    /// The side of the case: its letter, or its name (numpy) [default: a]
+    /// Side of the case, by letter or name, such as numpy [default: a]
     #[arg(long, value_name = "SIDE", requires = "case")]
     pub side: Option<String>,
-    /// The interpreter of the side [default: python3]
+    /// Python interpreter of the side [default: python3]
     #[arg(long, value_name = "PYTHON", requires = "case")]
     pub python: Option<PathBuf>,
 }
 
-/// How arrays lie in memory.
+/// Memory layout of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LayoutArg {
-    /// Row after row
+    /// Row-major order
     Contiguous,
-    /// A view with rows and columns swapped
+    /// Transposed view
     Transpose,
-    /// Column after column
+    /// Column-major order
     Fortran,
 }
 
-/// Instructions that raptors may use.
+/// SIMD instructions that the raptors library may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SimdArg {
-    /// The widest that the processor has
+    /// Widest that the CPU supports
     Auto,
-    /// The same as auto
+    /// Same as auto
     Force,
-    /// One element at a time
+    /// Scalar code only
     Disable,
-    /// The same as disable
+    /// Same as disable
     Scalar,
-    /// Vectors of 16 bytes
+    /// 128-bit vectors
     Sse2,
-    /// Vectors of 32 bytes
+    /// 256-bit vectors
     Avx2,
-    /// Vectors of 64 bytes
+    /// 512-bit vectors
     Avx512,
 }
 

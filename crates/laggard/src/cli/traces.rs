@@ -1,25 +1,26 @@
-//! Flags for PyTorch traces, which several verbs have.
+//! Options for PyTorch traces, shared by several verbs.
 
 use super::phase_pattern;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Which device work to keep, and how traces are read.
+/// Phase filter and options for reading traces.
 #[derive(Args, Debug, Default)]
 pub struct TraceArgs {
-    /// Keep only device work of this phase (prefill, decode, mixed, forward, backward, optimizer, or your own)
+    /// Keep only device operations of a phase: prefill, decode, mixed, forward, backward,
+    /// optimizer, or a phase defined with --phase-pattern
     #[arg(long, value_name = "PHASE")]
     pub phase: Option<String>,
-    /// Name a phase by a pattern of annotations, with `*` for anything; may be given again
+    /// Define a phase by the annotations that match PATTERN, with `*` as wildcard; repeatable
     #[arg(long, value_name = "NAME=PATTERN", value_parser = phase_pattern)]
     pub phase_pattern: Vec<(String, String)>,
-    /// Rules that classify kernels, tried before the built-in ones (TOML)
+    /// TOML file with rules for kernel classes, applied before the built-in rules
     #[arg(long, value_name = "FILE")]
     pub rules: Option<PathBuf>,
-    /// Neither read nor write an index
+    /// Do not read or write indexes
     #[arg(long)]
     pub no_index: bool,
-    /// Threads to read with; all cores by default
+    /// Number of threads [default: all CPUs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
 }

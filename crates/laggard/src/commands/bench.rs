@@ -1,4 +1,4 @@
-//! `laggard bench`: time sides against each other.
+//! `laggard bench`: times sides in alternation and compares them.
 
 use crate::bench::{SEED, USUAL_ROWS, compare_with_baseline, load, show};
 use crate::cli::BenchArgs;
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 /// Runs the verb.
 pub(crate) fn run(args: &BenchArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
     let places = args.output.places()?;
-    // Before anything is measured for nothing.
+    // Loads the baseline first, so that errors are found before the measurement.
     let baseline = args.baseline.as_deref().map(load).transpose()?;
     let plan = planned(args)?;
     if args.suite.list {
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &BenchArgs, printer: &Printer) -> anyhow::Result<ExitCod
     }
 }
 
-/// What the flags ask to be measured.
+/// Plans the measurement.
 pub(crate) fn planned(args: &BenchArgs) -> anyhow::Result<Plan> {
     let mut plan = Plan {
         check: !args.shared.no_check,
@@ -48,7 +48,10 @@ pub(crate) fn planned(args: &BenchArgs) -> anyhow::Result<Plan> {
         ..Plan::default()
     };
     if args.sides.is_empty() || args.suite.is_given() {
-        ensure!(args.param.is_empty(), "--param is for sides that are given here, not for a suite");
+        ensure!(
+            args.param.is_empty(),
+            "--param applies to sides given on the command line, not to a suite"
+        );
         plan.cases = suite::cases(&args.suite, &args.sides, &args.shared)?;
     } else {
         plan.cases = scans(&args.param)?;
@@ -62,7 +65,7 @@ pub(crate) fn planned(args: &BenchArgs) -> anyhow::Result<Plan> {
     Ok(plan)
 }
 
-/// Measures, and says how far it is between rounds.
+/// Runs the measurement and shows progress between rounds.
 pub(crate) fn timed(plan: &Plan, printer: &Printer) -> anyhow::Result<Timings> {
     let bar = printer.steps();
     let measured = measure(plan, &mut |now| bar.set_message(words(now)));
@@ -96,7 +99,7 @@ fn words(now: &Progress) -> String {
     )
 }
 
-/// Adds what to do about it.
+/// Adds a hint to errors if one is known.
 pub(crate) fn explain(error: Error) -> anyhow::Error {
     let inner = match &error {
         Error::Case { error, .. } => error,
@@ -104,18 +107,18 @@ pub(crate) fn explain(error: Error) -> anyhow::Error {
     };
     let hint = match inner {
         Error::Side { trouble: Trouble::Missing(Refusal::Missing(_)), .. } => {
-            "give its path; a statement's interpreter is set with --python"
+            "give its path; set the interpreter of Python statements with --python"
         }
-        Error::Side { trouble: Trouble::Timeout { .. }, .. } => "allow it more with --timeout 5m",
+        Error::Side { trouble: Trouble::Timeout { .. }, .. } => "raise the limit: --timeout 5m",
         Error::Side { trouble: Trouble::Raised { last, .. }, .. }
             if last.starts_with("ModuleNotFoundError") =>
         {
-            "give the interpreter that has it with --python, or --a-python and --b-python"
+            "select an interpreter that has the module with --python, --a-python or --b-python"
         }
         Error::Side { trouble: Trouble::Syntax(_), .. } => {
-            "sides are Python statements; with --commands they are command lines"
+            "sides are Python statements; use --commands to run command lines"
         }
-        Error::Differ { .. } => "if that is as it should be: --tolerance 1e-3, or --no-check",
+        Error::Differ { .. } => "if this is expected, use --tolerance 1e-3 or --no-check",
         _ => return error.into(),
     };
     failure::caused(error, hint.into())

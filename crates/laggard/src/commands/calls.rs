@@ -1,4 +1,4 @@
-//! `laggard calls`: count and time calls into libraries, and keep them.
+//! `laggard calls`: counts and times calls into libraries.
 
 use super::record::{default_output, ensure_writable};
 use crate::cli::{CallsArgs, InsideArg, ProfileForm};
@@ -24,7 +24,7 @@ pub(crate) fn run(args: CallsArgs, printer: &Printer) -> anyhow::Result<ExitCode
     let Some(side) = Alone::of(&args.side, Repeat::Times(args.iterations))? else {
         return calls(&args, None, printer);
     };
-    // Where `env` gives the side its environment, valgrind has to follow.
+    // The side may be started through `env`, so valgrind must follow children.
     let children = args.children || args.inside.is_some();
     let args = CallsArgs { command: side.words.clone(), children, ..args };
     calls(&args, Some(&side), printer)
@@ -34,10 +34,10 @@ fn calls(args: &CallsArgs, side: Option<&Alone>, printer: &Printer) -> anyhow::R
     if let Some(pid) = args.pid {
         return Err(failure::with_hint(
             format!(
-                "cannot trace the calls of process {pid}: what a running program has bound cannot be changed from outside"
+                "cannot trace the calls of process {pid}: the functions of a running program cannot be rebound from outside"
             ),
             format!(
-                "start it again under `laggard calls -- COMMAND`, or sample it: laggard record --pid {pid}"
+                "restart it with `laggard calls -- COMMAND`, or sample it with `laggard record --pid {pid}`"
             ),
         ));
     }
@@ -47,20 +47,23 @@ fn calls(args: &CallsArgs, side: Option<&Alone>, printer: &Printer) -> anyhow::R
     });
     if form_of(&output) != Some(ProfileForm::Lag) {
         return Err(failure::with_hint(
-            format!("cannot write calls to {}: they are kept in a .lag file", output.display()),
-            "give -o FILE.lag, then other forms: laggard report FILE.lag -o calls.json".into(),
+            format!(
+                "cannot write a call trace to {}: only .lag files are supported",
+                output.display()
+            ),
+            "write -o FILE.lag, then export it: laggard report FILE.lag -o calls.json".into(),
         ));
     }
     ensure_writable(&output)?;
     ensure_replaceable(&output, ProfileForm::Lag, args.force)?;
     let (mut calls, ended) = traced(args).map_err(explain)?;
     complete(&mut calls, args, side);
-    lag::write_calls(&output, &calls).context("cannot keep the calls")?;
+    lag::write_calls(&output, &calls).context("cannot write the call trace")?;
     say(&calls, args, &output, printer);
     Ok(ExitCode::from(ended.code().clamp(0, 255) as u8))
 }
 
-/// Traces in the way that is asked for.
+/// Traces the calls with the requested method.
 fn traced(args: &CallsArgs) -> Result<(Calls, Ended), Error> {
     let cpus = args.cpus.clone().map_or(vec![], |cpus| cpus.0);
     let (libraries, from, functions) = (args.lib.clone(), args.from.clone(), args.function.clone());
@@ -100,20 +103,21 @@ fn traced(args: &CallsArgs) -> Result<(Calls, Ended), Error> {
     trace(&args.command, &options)
 }
 
-/// Gives names to callers, and says where and how they were traced.
+/// Symbolizes callers, and adds facts about the host and the options.
 fn complete(calls: &mut Calls, args: &CallsArgs, side: Option<&Alone>) {
     let resolution = laggard_symbols::resolve_calls(calls, &FileSystem);
     let profile = &mut calls.profile;
     for (module, addresses, why) in resolution.missing {
         let path = profile.modules.get(module as usize).map_or("", |m| profile.texts.get(m.path));
         if path.starts_with('/') {
-            let warning =
-                format!("{} in {path} have no names: {why}", plural(addresses as u64, "place"));
-            profile.quality.warnings.push(warning);
+            profile.quality.warnings.push(format!(
+                "cannot symbolize {} of {path}: {why}",
+                plural(addresses as u64, "call site")
+            ));
         }
     }
     let mut facts = host::facts();
-    // How it was traced, which the tracer knows best.
+    // Facts of the tracer come after those of the host.
     facts.append(&mut profile.about.facts);
     profile.about.facts = facts;
     let named = |flag: &str, all: &[String]| -> Vec<String> {
@@ -135,20 +139,20 @@ fn complete(calls: &mut Calls, args: &CallsArgs, side: Option<&Alone>) {
     }
 }
 
-/// What came of it, on standard error.
+/// Prints a summary to standard error.
 fn say(calls: &Calls, args: &CallsArgs, output: &Path, printer: &Printer) {
     let view = View::whole(calls);
     let about = &calls.profile.about;
     let quality = &calls.quality;
     let threads = totals(&view, By::Thread).rows.len() as u64;
     let cost = match quality.cost_ns > 0.0 {
-        true => format!(", at {} each", Quantity::Time.show(quality.cost_ns)),
+        true => format!(", overhead {} per call", Quantity::Time.show(quality.cost_ns)),
         false => String::new(),
     };
     let own = view.whole.own_instructions.filter(|_| view.measure == Measure::Instructions);
     let own = own.map_or_else(String::new, |own| format!(", {}", instructions(own)));
     printer.note(&format!(
-        "{} of {} in {} ({} CPU) on {}{own}{cost}",
+        "{} to {} in {} ({} CPU) on {}{own}{cost}",
         plural(view.whole.count, "call"),
         plural(totals(&view, By::Function).rows.len() as u64, "function"),
         duration(about.duration_ns as i64),
@@ -157,8 +161,8 @@ fn say(calls: &Calls, args: &CallsArgs, output: &Path, printer: &Printer) {
     ));
     let losses = [
         (view.whole.unfinished, "unfinished"),
-        (quality.too_deep, "too deep to be timed"),
-        (quality.table_full, "without a place"),
+        (quality.too_deep, "too deeply nested to time"),
+        (quality.table_full, "without a call site (table full)"),
     ];
     let losses: Vec<String> = losses
         .into_iter()
@@ -170,7 +174,7 @@ fn say(calls: &Calls, args: &CallsArgs, output: &Path, printer: &Printer) {
     }
     if !quality.not_wrapped.is_empty() {
         let n = quality.not_wrapped.len() as u64;
-        printer.note(&format!("{} left alone, which cannot be traced", plural(n, "function")));
+        printer.note(&format!("skipped {} that cannot be traced", plural(n, "function")));
         for (name, why) in &quality.not_wrapped {
             printer.detail(&format!("  {name}: {why}"));
         }
@@ -182,13 +186,13 @@ fn say(calls: &Calls, args: &CallsArgs, output: &Path, printer: &Printer) {
         nothing(calls, args, printer);
     }
     printer.note(&format!(
-        "wrote {}; see it with `laggard report {}`",
+        "wrote {}; show it with `laggard report {}`",
         output.display(),
         output.display()
     ));
 }
 
-/// Why nothing was called, as far as names tell.
+/// Explains why no calls were traced, if the names show it.
 fn nothing(calls: &Calls, args: &CallsArgs, printer: &Printer) {
     const MOST: usize = 20;
     let profile = &calls.profile;
@@ -201,7 +205,7 @@ fn nothing(calls: &Calls, args: &CallsArgs, printer: &Printer) {
     loaded.sort_unstable();
     loaded.dedup();
     let fits = |pattern: &&String| {
-        // Where only a pattern tells, it is not judged here.
+        // Patterns and paths are not checked here.
         pattern.contains(['*', '?', '/']) || loaded.iter().any(|name| name.contains(&***pattern))
     };
     let strange: Vec<String> = [("--lib", &args.lib), ("--from", &args.from)]
@@ -212,11 +216,11 @@ fn nothing(calls: &Calls, args: &CallsArgs, printer: &Printer) {
         .collect();
     if !strange.is_empty() {
         printer.warning(&format!(
-            "no call was traced: nothing that was loaded matches {}",
+            "no call was traced: no loaded library matches {}",
             strange.join(", ")
         ));
     } else if calls.functions.is_empty() {
-        printer.warning("no call was traced: no function that fits was bound");
+        printer.warning("no call was traced: no matching function was bound");
     } else {
         let n = calls.functions.len() as u64;
         printer
@@ -227,23 +231,23 @@ fn nothing(calls: &Calls, args: &CallsArgs, printer: &Printer) {
         names.push("…");
     }
     if !names.is_empty() {
-        printer.note(&format!("loaded: {}", names.join(", ")));
+        printer.note(&format!("loaded libraries: {}", names.join(", ")));
     }
     if args.lib.is_empty() && args.function.is_empty() {
-        printer.note("name a library to trace all calls into it: --lib NAME");
+        printer.note("trace all calls into a library with --lib NAME");
     }
 }
 
-/// Says what helps where something is known to.
+/// Adds a hint to errors if one is known.
 fn explain(error: laggard_probe::Error) -> anyhow::Error {
     use laggard_probe::{Error, Refusal};
     let hint = match &error {
         Error::Refused(Refusal::Static(_) | Refusal::OtherMachine(..)) => {
-            "only programs that bind libraries when they start can be traced; use perf: perf record --call-graph dwarf,32768 -- COMMAND"
+            "only dynamically linked programs can be traced; sample it with perf instead: perf record --call-graph dwarf,32768 -- COMMAND"
         }
-        Error::Refused(Refusal::Privileged(..)) => "run it as the user whose rights it takes",
+        Error::Refused(Refusal::Privileged(..)) => "run it as the user whose privileges it takes",
         Error::NotLoaded { .. } => {
-            "a program that clears its environment, or is started by one that does, cannot be traced: give the program itself as the command"
+            "a program that clears its environment, or is started by such a program, cannot be traced: give the program itself as COMMAND"
         }
         _ => return error.into(),
     };

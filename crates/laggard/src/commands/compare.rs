@@ -1,4 +1,4 @@
-//! `laggard compare`: what differs between two files of one kind. A is the reference.
+//! `laggard compare`: compares two files of one kind. A is the reference.
 
 use crate::bench;
 use crate::calls::{Loaded, missing};
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &CompareArgs, printer: &Printer) -> anyhow::Result<ExitC
     show(args, &places, printer, sides)
 }
 
-/// Compares what was loaded.
+/// Compares the loaded files.
 pub(crate) fn show(
     args: &CompareArgs,
     places: &Places,
@@ -48,7 +48,7 @@ pub(crate) fn show(
             Evidence::Profile(loaded) => Some(Named { path, loaded: *loaded }),
             _ => None,
         };
-        args.ensure_only_for("recordings of samples", true)?;
+        args.ensure_only_for("profiles", true)?;
         let sides = sides.map(|side| side.into_iter().filter_map(named).collect());
         return compare_profile::run(args, places, printer, sides);
     }
@@ -61,33 +61,33 @@ pub(crate) fn show(
         return compare_trace::run(args, places, printer, sides);
     }
     if let ([(_, Evidence::Calls(a))], [(_, Evidence::Calls(b))]) = (&sides[0][..], &sides[1][..]) {
-        args.ensure_only_for("records of calls", false)?;
+        args.ensure_only_for("call traces", false)?;
         anyhow::ensure!(
             args.fail_above.is_none(),
-            "--fail-above is for benches and recordings of samples; these are records of calls"
+            "--fail-above applies to benchmarks, profiles and traces; these are call traces"
         );
         return calls(args, places, printer, a, b).map(|()| ExitCode::SUCCESS);
     }
     if let ([(_, Evidence::Bench(a))], [(_, Evidence::Bench(b))]) = (&sides[0][..], &sides[1][..]) {
-        args.ensure_only_for("benches", false)?;
+        args.ensure_only_for("benchmarks", false)?;
         return bench::compare_two(args, places, printer, a, b);
     }
     if let ([(_, Evidence::Counters(a))], [(_, Evidence::Counters(b))]) =
         (&sides[0][..], &sides[1][..])
     {
-        args.ensure_only_for("counters", false)?;
+        args.ensure_only_for("perf stat counters", false)?;
         return counters::compare_two(args, places, printer, a, b);
     }
     Err(refused(&sides))
 }
 
-/// Why these files cannot be compared.
+/// The error for files that cannot be compared.
 fn refused(sides: &[Vec<(String, Evidence)>; 2]) -> anyhow::Error {
     let kinds: Vec<&str> = sides.iter().flatten().map(|(_, found)| found.words()).collect();
     if kinds.windows(2).all(|pair| pair[0] == pair[1]) && kinds.len() > 2 {
         return failure::with_hint(
             format!(
-                "several files a side are for recordings of samples; each of these is {}",
+                "several files per side are supported for profiles and traces only; each file is {}",
                 kinds[0]
             ),
             "give two files: laggard compare A B".into(),
@@ -99,12 +99,12 @@ fn refused(sides: &[Vec<(String, Evidence)>; 2]) -> anyhow::Error {
         .map(|(path, evidence)| format!("{path} is {}", evidence.words()))
         .collect();
     let what = match kinds.iter().all(|kind| *kind == kinds[0]) {
-        true => "these files cannot be compared yet",
+        true => "cannot compare these files",
         false => "files of different kinds cannot be compared",
     };
     failure::with_hint(
         format!("{what}: {}", each.join(", ")),
-        "give files of one kind: profiles, traces, records of calls, counters of perf stat, or results of a benchmark".into(),
+        "give files of one kind: profiles, traces, call traces, perf stat counters or benchmark results".into(),
     )
 }
 
@@ -122,13 +122,13 @@ fn report_on<'a>(
     CompareCalls { a: given(path_a, a), b: given(path_b, b), comparison, top }
 }
 
-/// Two records of calls as sections of a page.
+/// The comparison of two call traces as sections of an HTML page.
 pub(crate) fn section_of_calls(a: &Loaded, b: &Loaded, names: [&str; 2]) -> String {
     let comparison = compare(&View::whole(&a.calls), &View::whole(&b.calls));
     show::html(&report_on((names[0], a), (names[1], b), &comparison, Some(ROWS)))
 }
 
-/// Rows of a table when nothing else is asked for.
+/// Default number of rows per table.
 const USUAL_ROWS: usize = 10;
 
 fn calls(
@@ -140,7 +140,7 @@ fn calls(
 ) -> anyhow::Result<()> {
     let filter =
         Filter { library: args.lib.clone(), function: args.function.clone(), ..Filter::default() };
-    // That one side calls nothing of it is an answer; that neither does is none.
+    // Fails only if no calls of either side match.
     let (of_a, of_b) = match (View::new(&a.calls, &filter), View::new(&b.calls, &filter)) {
         (Err(found), Err(_)) => return Err(missing(&found)),
         (of_a, of_b) => (of_a, of_b),

@@ -1,4 +1,4 @@
-//! `laggard convert`: a recording in another format.
+//! `laggard convert`: converts profiles and call traces to other formats.
 
 use crate::calls::readable;
 use crate::cli::{ConvertArgs, ProfileForm};
@@ -18,22 +18,22 @@ use std::path::Path;
 pub(crate) fn run(args: &ConvertArgs, printer: &Printer) -> anyhow::Result<()> {
     let to_stdout = args.output == Path::new("-");
     let Some(form) = args.to.or_else(|| form_of(&args.output)) else {
-        bail!("cannot tell the format of {} by its suffix: give --to", args.output.display())
+        bail!("cannot infer a format from the suffix of {}: give --to", args.output.display())
     };
     if form == ProfileForm::Lag && to_stdout {
-        bail!("a recording can only be written to a file")
+        bail!("cannot write a .lag recording to standard output")
     }
     if form == ProfileForm::Lag
         && let Some(flag) = args.narrow.given().next()
     {
-        bail!("a recording is written whole: leave {flag} out")
+        bail!("a .lag recording is always written without filters: remove {flag}")
     }
     if !to_stdout {
         profile::ensure_replaceable(&args.output, form, args.force)?;
     }
     let mut loaded = match Evidence::load(&args.input, printer)? {
         Evidence::Profile(loaded) => loaded,
-        // A record of our own is written with names as they were bound.
+        // For `.lag` files, the call trace is loaded again below to keep the mangled names.
         Evidence::Calls(loaded) if !profile::is_run(&args.input).unwrap_or(false) => {
             return calls(args, printer, form, loaded.calls);
         }
@@ -42,11 +42,13 @@ pub(crate) fn run(args: &ConvertArgs, printer: &Printer) -> anyhow::Result<()> {
             for loss in &losses {
                 printer.warning(loss);
             }
-            let Run::Calls(found) = run else { bail!("{} has changed", args.input.display()) };
+            let Run::Calls(found) = run else {
+                bail!("{} changed while it was read", args.input.display())
+            };
             return calls(args, printer, form, found);
         }
         other => bail!(
-            "{} is {}, and samples or calls are converted",
+            "cannot convert {}: it is {}, not a profile or a call trace",
             args.input.display(),
             other.words()
         ),
@@ -57,7 +59,7 @@ pub(crate) fn run(args: &ConvertArgs, printer: &Printer) -> anyhow::Result<()> {
     if form != ProfileForm::Lag {
         args.narrow.fold(&mut loaded.profile, true);
     }
-    // Without a library there is no start-up to hide.
+    // Start-up samples are hidden only with a library filter.
     let filter = args.narrow.filter();
     let view = View::new(&loaded.profile, &filter).map_err(|missing| profile::missing(&missing))?;
     profile::ensure_some(&view)?;
@@ -69,7 +71,7 @@ pub(crate) fn run(args: &ConvertArgs, printer: &Printer) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Traced calls become collapsed stacks; tables are the report's affair.
+/// Converts a call trace to collapsed stacks. `laggard report` writes its tables.
 fn calls(
     args: &ConvertArgs,
     printer: &Printer,
@@ -78,7 +80,7 @@ fn calls(
 ) -> anyhow::Result<()> {
     let mut given = args.narrow.given().filter(|flag| *flag != "--interpreter");
     if let Some(flag) = given.next() {
-        bail!("{flag} narrows samples, and {} has traced calls", args.input.display());
+        bail!("{flag} applies to profiles; {} is a call trace", args.input.display());
     }
     match form {
         ProfileForm::Lag => lag::write_calls(&args.output, &found)?,
@@ -97,9 +99,12 @@ fn calls(
         }
         _ => {
             return Err(failure::with_hint(
-                format!("{} has traced calls, which become collapsed stacks", args.input.display()),
                 format!(
-                    "give a .folded file; tables as JSON, CSV or Markdown: laggard report {} -o FILE",
+                    "{} is a call trace, which can only be converted to collapsed stacks",
+                    args.input.display()
+                ),
+                format!(
+                    "use the suffix .folded, or write tables as JSON, CSV or Markdown: laggard report {} -o FILE",
                     args.input.display()
                 ),
             ));

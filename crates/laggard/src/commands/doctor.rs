@@ -1,4 +1,4 @@
-//! `laggard doctor`: what this machine allows, what makes its timings noisy, and the exact fix.
+//! `laggard doctor`: checks what this machine supports and what makes timings noisy, and prints fixes.
 
 use crate::cli::{DoctorArgs, Format, Strict};
 use crate::printer::Printer;
@@ -6,7 +6,7 @@ use laggard_probe::host::{self, Places, Root};
 use laggard_report::doctor::{self as show, Verdict};
 use std::process::ExitCode;
 
-/// The exit code when something is as bad as `--strict` says.
+/// Exit status if `--strict` trips.
 const TRIPPED: u8 = 1;
 
 /// Runs the verb.

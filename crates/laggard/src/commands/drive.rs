@@ -1,6 +1,5 @@
-//! `laggard drive`: the process beside one that records a block of itself. Not for people: it is
-//! started by that process, takes its samples, and talks to it in lines
-//! (`laggard_probe::sample::here`).
+//! `laggard drive`: internal verb, started by a process that records a block of itself. It reads the
+//! samples of that process and reports to it in lines (`laggard_probe::sample::here`).
 
 use super::record::{Growing, complete, ensure_writable, explain, keep, pick_form};
 use crate::cli::{ClockArg, DriveArgs, ProfileForm};
@@ -16,7 +15,7 @@ use std::path::Path;
 /// Runs the verb.
 pub(crate) fn run(args: &DriveArgs, printer: &Printer) -> anyhow::Result<()> {
     leave_parent()?;
-    // The process shows it: nobody looks at what we print.
+    // Errors are sent to the recorded process, which shows them.
     if let Err(error) = record(args, printer) {
         printer.data(&Line::Error(format!("{error:#}")).to_string())?;
     }
@@ -54,7 +53,7 @@ fn record(args: &DriveArgs, printer: &Printer) -> anyhow::Result<()> {
     }
     keep(&mut profile, &args.output, form)?;
     let sum = quality(&profile);
-    // A process that is gone does not listen, and its recording is there all the same.
+    // Write errors are ignored: the process may have exited, but the recording is complete.
     for warning in &sum.warnings {
         let _ = printer.data(&Line::Warning(warning.clone()).to_string());
     }

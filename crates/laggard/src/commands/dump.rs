@@ -1,4 +1,4 @@
-//! `laggard dump`: what the threads of a running Python program do at this moment.
+//! `laggard dump`: prints the current stacks of a running Python program.
 
 use crate::cli::DumpArgs;
 use crate::failure;
@@ -16,7 +16,7 @@ fn explain(error: Error) -> anyhow::Error {
     let hint = match &error {
         Error::Unreadable { help: Some(help), .. } => help.clone(),
         Error::UnknownPython { pid, .. } => {
-            format!("laggard record --pid {pid} (native stacks, with perf)")
+            format!("sample native stacks with perf instead: laggard record --pid {pid}")
         }
         _ => return error.into(),
     };

@@ -1,4 +1,4 @@
-//! `laggard ffi`: what a call from Python costs, through every binding, in both build profiles.
+//! `laggard ffi`: measures the overhead of calls from Python through each binding and build profile.
 
 use super::why;
 use crate::cli::{FfiArgs, FfiBuildArgs, FfiRunArgs, FfiVerb, FfiWhyArgs, ProfileArg};
@@ -38,7 +38,7 @@ fn measure(args: &FfiArgs, printer: &Printer) -> anyhow::Result<()> {
         Some(_) => vec![],
         None => Binding::chosen(&args.bindings)?,
     };
-    // Without the floor there is nothing to compare with.
+    // The C API binding is the reference and always measured.
     if !bindings.contains(&Binding::Capi) {
         bindings.insert(0, Binding::Capi);
     }
@@ -56,7 +56,7 @@ fn measure(args: &FfiArgs, printer: &Printer) -> anyhow::Result<()> {
     let wanted = Wanted {
         bindings,
         categories: args.categories.clone(),
-        // A function of the user's is built as it is.
+        // The build profile does not affect the user's function.
         profiles: if own.is_some() {
             vec![profiles(args.profile)[0]]
         } else {
@@ -71,14 +71,17 @@ fn measure(args: &FfiArgs, printer: &Printer) -> anyhow::Result<()> {
         own,
     };
     let ffi = ffi::run(&wanted, printer)?;
-    // What was asked for and could not be measured is an error.
+    // A failure of the user's function is an error, not a warning.
     let lost = ffi.cells.iter().find(|cell| wanted.own.is_some() && cell.trouble.is_some());
     if let Some(trouble) = lost.and_then(|cell| cell.trouble.as_ref()) {
         let name = wanted.own.as_ref().map(Own::name).unwrap_or_default();
         return Err(failure::with_hint(
             format!("{name} {trouble}"),
             match trouble.contains("ModuleNotFoundError") {
-                true => "the module is looked for as Python does: set PYTHONPATH, or give its interpreter with --python".into(),
+                true => {
+                    "set PYTHONPATH, or select the interpreter that has the module with --python"
+                        .into()
+                }
                 false => String::new(),
             },
         ));
@@ -98,7 +101,7 @@ fn profiles(asked: ProfileArg) -> Vec<Profile> {
     }
 }
 
-/// The profile where only one makes sense.
+/// Returns the build profile, or fails if both are selected.
 fn one_profile(asked: ProfileArg) -> anyhow::Result<Profile> {
     match profiles(asked)[..] {
         [profile] => Ok(profile),
@@ -106,7 +109,7 @@ fn one_profile(asked: ProfileArg) -> anyhow::Result<Profile> {
     }
 }
 
-/// Builds these bindings for one interpreter, or says why one of them cannot be.
+/// Builds bindings for one interpreter. Fails if one of them cannot be built.
 fn built(
     bindings: &[Binding],
     interpreter: &Interpreter,
@@ -122,19 +125,19 @@ fn built(
     let mut all = vec![];
     for (binding, answer) in bindings.iter().zip(answers) {
         all.push(answer.map_err(|not| {
-            failure::with_hint(format!("{} cannot be built: {}", binding.name(), not.why), not.hint)
+            failure::with_hint(format!("cannot build {}: {}", binding.name(), not.why), not.hint)
         })?);
     }
     Ok(all)
 }
 
-/// Hands two bindings to `why`.
+/// Runs `laggard why` for two bindings.
 fn why(args: &FfiWhyArgs, printer: &Printer) -> anyhow::Result<()> {
     let bindings = [Binding::named(&args.a)?, Binding::named(&args.b)?];
     ensure!(bindings[0] != bindings[1], "A and B are the same binding");
     let suite = Suite::load()?;
     let chosen = suite.chosen(std::slice::from_ref(&args.category))?;
-    ensure!(chosen.len() == 1, "{} is several categories: give one", args.category);
+    ensure!(chosen.len() == 1, "{} matches several categories: give one", args.category);
     let interpreter = Interpreter::find(&args.python)?;
     let profile = one_profile(args.profile)?;
     let built = built(&bindings, &interpreter, profile, printer)?;
@@ -142,22 +145,23 @@ fn why(args: &FfiWhyArgs, printer: &Printer) -> anyhow::Result<()> {
     for built in &built {
         let load = loaded(profile.name(), built.binding.module(), &built.module);
         let statement = chosen[0].of(built.binding, &load).map_err(|why| {
-            anyhow::anyhow!("{} cannot do {}: {why}", built.binding.name(), chosen[0].name)
+            anyhow::anyhow!("{} does not support {}: {why}", built.binding.name(), chosen[0].name)
         })?;
         let runs = Runs::Statement { code: statement.code.trim().into(), setup: statement.setup };
         let name = built.binding.name();
         sides
             .push(SidePlan { python: Some(interpreter.path.clone()), ..SidePlan::new(name, runs) });
     }
-    // The suite has compared what they give; a statement alone may give an object of its binding's.
+    // No check: the suite checks results, and a statement may return an object specific to its
+    // binding.
     let plan = Plan { sides, check: false, ..Plan::default() };
     why::of_sides(plan, (args.time, args.timeout), &args.output, printer)
 }
 
-/// Becomes the program that calls functions through one binding.
+/// Replaces this process by a program that calls functions through one binding.
 fn run_alone(args: &FfiRunArgs, printer: &Printer) -> anyhow::Result<()> {
     let binding = Binding::named(&args.binding)?;
-    // Before anything is built for nothing.
+    // Checks the categories before building.
     let suite = Suite::load()?;
     let categories = suite.chosen(&args.categories)?;
     let interpreter = Interpreter::find(&args.python)?;
@@ -172,15 +176,15 @@ fn run_alone(args: &FfiRunArgs, printer: &Printer) -> anyhow::Result<()> {
         if let (true, Some(Err(why))) =
             (names.is_empty(), categories.first().map(|of| of.of(binding, "")))
         {
-            anyhow::bail!("{} cannot do {}: {why}", binding.name(), categories[0].name);
+            anyhow::bail!("{} does not support {}: {why}", binding.name(), categories[0].name);
         }
         command.args(["--categories", &names.join(",")]);
     }
-    // In place of this process, so that a profiler sees that program alone.
+    // Replaces this process, so that a profiler sees only that program.
     Err(command.exec()).with_context(|| format!("cannot run {}", interpreter.path.display()))
 }
 
-/// Builds, and says how and where.
+/// Builds the bindings and prints the commands and directories.
 fn build_only(args: &FfiBuildArgs, printer: &Printer) -> anyhow::Result<()> {
     let bindings = Binding::chosen(&args.bindings)?;
     let interpreters = interpreters(&or_usual(&args.python))?;
@@ -188,7 +192,7 @@ fn build_only(args: &FfiBuildArgs, printer: &Printer) -> anyhow::Result<()> {
     if args.to.is_some() {
         ensure!(
             interpreters.len() == 1 && profiles.len() == 1,
-            "--to takes one profile and one interpreter: give --profile fast or --profile instrumented"
+            "--to requires one profile and one interpreter: give --profile fast or --profile instrumented"
         );
     }
     let workshop = Workshop::open()?;
@@ -220,11 +224,11 @@ fn build_only(args: &FfiBuildArgs, printer: &Printer) -> anyhow::Result<()> {
                         .with_context(|| format!("cannot write to {}", to.display()))?,
                     None => built.directory.clone(),
                 };
-                let how = if built.is_cached { "was built before" } else { "built" };
+                let how = if built.is_cached { "cached" } else { "built" };
                 text += &format!("  {how}: {}\n", directory.display());
             }
             Err(not) => {
-                text += &format!("  left out: {}\n", not.why);
+                text += &format!("  skipped: {}\n", not.why);
                 if !not.hint.is_empty() {
                     text += &format!("  hint: {}\n", not.hint);
                 }

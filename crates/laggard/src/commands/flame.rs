@@ -1,4 +1,4 @@
-//! `laggard flame`: a profile as a picture for documents.
+//! `laggard flame`: draws a profile as a flame graph (SVG).
 
 use crate::cli::{FlameArgs, ProfileForm};
 use crate::compare_profile::{ensure_alike, pair};
@@ -19,8 +19,8 @@ pub(crate) fn run(args: &FlameArgs, printer: &Printer) -> anyhow::Result<()> {
     if let Some(other) = form_of(&output).filter(|form| *form != ProfileForm::Svg) {
         let verb = if other == ProfileForm::Html { "view" } else { "convert" };
         return Err(failure::with_hint(
-            format!("a flame graph is an SVG picture, and {} is to be none", output.display()),
-            format!("give a .svg file, or use laggard {verb}"),
+            format!("laggard flame writes SVG, but {} has another suffix", output.display()),
+            format!("use the suffix .svg, or laggard {verb}"),
         ));
     }
     if !to_stdout {
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &FlameArgs, printer: &Printer) -> anyhow::Result<()> {
     let (graph, title) = match &args.files[..] {
         [file] => one(file, args, printer)?,
         [a, b] => two([a, b], args, printer)?,
-        _ => bail!("give one file, or two to see how B differs from A"),
+        _ => bail!("give one file, or two files to compare B with A"),
     };
     let picture = svg(&graph, args.title.as_deref().unwrap_or(&title));
     if to_stdout {
@@ -41,13 +41,17 @@ pub(crate) fn run(args: &FlameArgs, printer: &Printer) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A profile to be drawn.
+/// Loads a profile.
 fn load(file: &Path, args: &FlameArgs, printer: &Printer) -> anyhow::Result<Box<Loaded>> {
     let evidence = Evidence::load(file, printer)?;
     let Evidence::Profile(mut loaded) = evidence else {
         return Err(failure::with_hint(
-            format!("{} is {}, and flame graphs are of profiles", file.display(), evidence.words()),
-            format!("look at it with: laggard view {}", file.display()),
+            format!(
+                "cannot draw a flame graph of {}: it is {}, not a profile",
+                file.display(),
+                evidence.words()
+            ),
+            format!("show it in a browser: laggard view {}", file.display()),
         ));
     };
     for loss in loaded.losses.iter().chain(&loaded.profile.quality.warnings) {
@@ -57,7 +61,7 @@ fn load(file: &Path, args: &FlameArgs, printer: &Printer) -> anyhow::Result<Box<
     Ok(loaded)
 }
 
-/// The tree of two profiles, and what it is called.
+/// The differential flame graph of two profiles, with its title.
 fn two(
     files: [&PathBuf; 2],
     args: &FlameArgs,
@@ -73,10 +77,10 @@ fn two(
     ensure_some(&b)?;
     ensure_alike(&a, &b)?;
     let pair = pair(&a, &b, [&names[0], &names[1]], None);
-    Ok((pair.graph, format!("{} against {}", names[1], names[0])))
+    Ok((pair.graph, format!("{} compared with {}", names[1], names[0])))
 }
 
-/// The tree of one profile, and what it is called.
+/// The flame graph of one profile, with its title.
 fn one(file: &Path, args: &FlameArgs, printer: &Printer) -> anyhow::Result<(Graph, String)> {
     let loaded = load(file, args, printer)?;
     let filter = args.time.of(args.narrow.filter());
@@ -86,7 +90,8 @@ fn one(file: &Path, args: &FlameArgs, printer: &Printer) -> anyhow::Result<(Grap
     Ok((Graph::of_view(&view, &title).0, title))
 }
 
-/// `run.svg` for `run.lag`, in the directory one is in. Only what says the format is taken off.
+/// The default output: `run.svg` for `run.lag`, in the current directory. Only known suffixes are
+/// removed.
 fn beside(files: &[PathBuf]) -> PathBuf {
     const SUFFIXES: [&str; 14] = [
         ".gz",

@@ -1,4 +1,4 @@
-//! `laggard index`: lists and clears the indexes of traces.
+//! `laggard index`: lists or deletes indexes of traces.
 
 use crate::cli::IndexArgs;
 use crate::printer::Printer;

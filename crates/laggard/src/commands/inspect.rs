@@ -1,4 +1,4 @@
-//! `laggard inspect`: how a library is built, and what its code consists of.
+//! `laggard inspect`: shows how a library was built and what its code consists of.
 
 use crate::cli::{Format, InspectArgs, InspectBy, InspectSort};
 use crate::failure;
@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Rows of a table when nothing else is asked for.
+/// Default number of rows per table.
 const USUAL_ROWS: usize = 15;
-/// Functions that `--asm` shows at once.
+/// Maximum number of functions listed by one `--asm` pattern.
 const MOST_LISTINGS: usize = 8;
-/// The share of samples from which a module of a profile is looked at by itself.
+/// Minimum share of samples for inspecting a module of a profile by default.
 const SHARE_THAT_MATTERS: f64 = 0.01;
 
 /// Runs the verb.
@@ -58,10 +58,10 @@ pub(crate) fn run(args: &InspectArgs, printer: &Printer) -> anyhow::Result<()> {
     })
 }
 
-/// A file, and where in it a profile has samples.
+/// A file with its samples.
 type LookedAt = (Elf, Option<Samples>);
 
-/// Looks at files, and at what a profile saw of them.
+/// Inspects files, and assigns the samples of a profile to them.
 pub(crate) fn look_at(
     paths: &[PathBuf],
     profile: Option<&Profile>,
@@ -109,12 +109,12 @@ fn read_profile(path: &Path, printer: &Printer) -> anyhow::Result<Profile> {
     losses.iter().for_each(|loss| printer.warning(&format!("{}: {loss}", path.display())));
     match run {
         Run::Profile(profile) => Ok(profile),
-        _ => bail!("{} holds no samples: give a file that laggard record wrote", path.display()),
+        _ => bail!("{} has no samples: give a file written by laggard record", path.display()),
     }
 }
 
-/// The files that are asked for: by path, by the name of a library, of a Python package, or all
-/// that a profile has samples in.
+/// The files to inspect: given by path, library name or Python package; by default the hot modules of
+/// the profile.
 fn files(args: &InspectArgs, profile: Option<&Profile>) -> anyhow::Result<Vec<PathBuf>> {
     let mut paths = vec![];
     for given in &args.files {
@@ -126,12 +126,12 @@ fn files(args: &InspectArgs, profile: Option<&Profile>) -> anyhow::Result<Vec<Pa
     if paths.is_empty() {
         let Some(profile) = profile else {
             return Err(failure::with_hint(
-                "nothing to look at was given".into(),
+                "nothing to inspect".into(),
                 "give a library or program, --python PACKAGE, or --profile RUN.lag".into(),
             ));
         };
         paths = hot_modules(profile);
-        anyhow::ensure!(!paths.is_empty(), "the profile has no samples in files that are here");
+        anyhow::ensure!(!paths.is_empty(), "the profile has no samples in files on this machine");
     }
     Ok(paths)
 }
@@ -155,15 +155,15 @@ fn find(given: &Path) -> anyhow::Result<PathBuf> {
         candidates.into_iter().find(|path| path.is_file())
     };
     library.or_else(program).ok_or_else(|| match name {
-        None => anyhow::anyhow!("there is no file {}", given.display()),
+        None => anyhow::anyhow!("no such file: {}", given.display()),
         Some(name) => failure::with_hint(
-            format!("there is no file, library or program {name:?}"),
-            "give its path; libraries of a Python package are found by --python PACKAGE".into(),
+            format!("no file, library or program named {name:?}"),
+            "give its path, or --python PACKAGE for the libraries of a Python package".into(),
         ),
     })
 }
 
-/// Extension modules and bundled libraries of a package of the Python in PATH.
+/// Extension modules and bundled libraries of a package, found with the Python in PATH.
 fn python_package(package: &str) -> anyhow::Result<Vec<PathBuf>> {
     const SCRIPT: &str = "import importlib.util, sys
 spec = importlib.util.find_spec(sys.argv[1])
@@ -172,7 +172,7 @@ print('\\n'.join(places or ([spec.origin] if spec and spec.origin else [])))";
     let python = ["python3", "python"]
         .iter()
         .find_map(|python| Command::new(python).args(["-c", SCRIPT, package]).output().ok());
-    let output = python.context("there is no python3 in PATH")?;
+    let output = python.context("python3 is not in PATH")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let mut found = vec![];
     for place in text.lines().filter(|line| !line.is_empty()) {
@@ -181,7 +181,7 @@ print('\\n'.join(places or ([spec.origin] if spec and spec.origin else [])))";
             found.push(place);
             continue;
         }
-        // Wheels keep the libraries they bring beside the package.
+        // Wheels store bundled libraries in a directory beside the package.
         let mut beside = place.clone().into_os_string();
         beside.push(".libs");
         libraries(&place, &mut found, 0);
@@ -192,7 +192,7 @@ print('\\n'.join(places or ([spec.origin] if spec and spec.origin else [])))";
     if found.is_empty() {
         return Err(failure::with_hint(
             format!("the Python in PATH has no package {package:?} with native code"),
-            "activate the environment that it is installed in".into(),
+            "activate the environment in which it is installed".into(),
         ));
     }
     Ok(found)
@@ -216,7 +216,7 @@ fn libraries(place: &Path, found: &mut Vec<PathBuf>, depth: usize) {
     }
 }
 
-/// Files that a profile has a part of its samples in, most first.
+/// Files with a significant share of the samples, sorted by samples.
 pub(crate) fn hot_modules(profile: &Profile) -> Vec<PathBuf> {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for sample in &profile.samples {
@@ -243,7 +243,7 @@ fn add_listing(code: &mut Code, files: &[LookedAt], number: usize, function: usi
     code.listings.push(listing);
 }
 
-/// Lists the function that most samples are in, instruction by instruction.
+/// Adds a listing of the function with the most samples.
 pub(crate) fn list_hottest(code: &mut Code, files: &[LookedAt]) {
     let mut hottest: Option<(u64, usize, usize)> = None;
     for (number, (file, (_, samples))) in code.files.iter().zip(files).enumerate() {
@@ -270,7 +270,7 @@ fn warn_if_changed(profile: &Profile, file: &CodeFile, printer: &Printer) {
     });
     if changed {
         printer.warning(&format!(
-            "{} has changed since the profile was recorded: samples in it are left out",
+            "{} has changed since the profile was recorded: its samples are skipped",
             file.path
         ));
     }
@@ -283,7 +283,7 @@ fn is_for_this_machine(file: &CodeFile) -> bool {
     )
 }
 
-/// Adds the functions that `--asm` asks for: by name, by pattern or by an address within.
+/// Adds listings of the functions selected by `--asm`: by name, pattern or address.
 fn list(wanted: &str, files: &[LookedAt], code: &mut Code) -> anyhow::Result<()> {
     let address = wanted.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
     let mut found = vec![];
@@ -308,8 +308,8 @@ fn list(wanted: &str, files: &[LookedAt], code: &mut Code) -> anyhow::Result<()>
     }
     if found.len() > MOST_LISTINGS {
         return Err(failure::with_hint(
-            format!("{wanted:?} fits {} functions", found.len()),
-            format!("see them with --fn '{wanted}', and give one name or address"),
+            format!("{wanted:?} matches {} functions", found.len()),
+            format!("list them with --fn '{wanted}', then give one name or address"),
         ));
     }
     for (number, at) in found {
@@ -322,7 +322,7 @@ fn without_arguments(name: &str) -> &str {
     &name[..name.find('(').unwrap_or(name.len())]
 }
 
-/// Names a few that may have been meant.
+/// The error for a missing function, with similar names as hint.
 fn nothing_fits(wanted: &str, code: &Code) -> anyhow::Error {
     const MOST: usize = 5;
     let pattern = format!("*{}*", wanted.trim_matches('*').to_lowercase());
@@ -337,17 +337,17 @@ fn nothing_fits(wanted: &str, code: &Code) -> anyhow::Error {
     let names: Vec<String> =
         names.iter().map(|name| laggard_report::escape::fit(name, 80)).collect();
     let hint = match names.is_empty() {
-        true => "`laggard inspect LIB --by function --all` lists all".to_owned(),
-        false => format!("there is {}", names.join(", ")),
+        true => "list all functions: laggard inspect LIB --by function --all".to_owned(),
+        false => format!("similar names: {}", names.join(", ")),
     };
-    failure::with_hint(format!("no function is called {wanted:?}"), hint)
+    failure::with_hint(format!("no function matches {wanted:?}"), hint)
 }
 
 fn explain(error: laggard_symbols::Error) -> anyhow::Error {
     match &error {
         laggard_symbols::Error::NotElf { .. } => failure::with_hint(
             error.to_string(),
-            "give a program, a shared library (.so) or an object file (.o); a script is neither"
+            "give an executable, a shared library (.so) or an object file (.o), not a script"
                 .into(),
         ),
         _ => error.into(),

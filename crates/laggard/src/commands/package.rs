@@ -1,4 +1,4 @@
-//! `laggard query` and `laggard fleet`: verbs whose engines come with the Python package.
+//! `laggard query` and `laggard fleet`: verbs implemented in the Python package.
 
 use crate::cli::Talk;
 use crate::failure;
@@ -6,10 +6,10 @@ use serde::Serialize;
 use serde_json::json;
 use std::process::ExitCode;
 
-/// Runs a verb of the package: its name, and its flags as JSON. Gives the exit code.
+/// Runs a verb of the package. Takes its name and its flags as JSON, and returns the exit status.
 pub type Package<'a> = &'a dyn Fn(&str, &str) -> u8;
 
-/// Runs the verb, if this program is in the package.
+/// Runs the verb, or fails if this program is not part of the Python package.
 pub(crate) fn run(
     verb: &str,
     args: &impl Serialize,
@@ -19,8 +19,8 @@ pub(crate) fn run(
     let Some(package) = package else {
         let extra = if verb == "query" { "sql" } else { "sql,spark" };
         return Err(failure::with_hint(
-            format!("{verb} needs an engine that this program does not have inside"),
-            format!("it comes with the Python package: pip install 'laggard[{extra}]'"),
+            format!("laggard {verb} is not included in this binary"),
+            format!("install the Python package: pip install 'laggard[{extra}]'"),
         ));
     };
     let flags = json!({

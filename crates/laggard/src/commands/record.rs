@@ -1,4 +1,4 @@
-//! `laggard record`: sample a program, and keep what was seen.
+//! `laggard record`: samples a program and writes a recording.
 
 mod through_perf;
 mod way;
@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use way::Way;
 
-/// How long a side of a case is called.
+/// Default duration for recording a side of a case.
 const TIME_FOR_SIDE: Duration = Duration::from_secs(3);
 
 /// Runs the verb.
@@ -33,7 +33,7 @@ pub(crate) fn run(args: RecordArgs, printer: &Printer) -> anyhow::Result<ExitCod
     let Some(side) = Alone::of(&args.side, Repeat::For(time))? else {
         return record(&args, None, printer);
     };
-    // It ends by itself: its set-up takes time too.
+    // No time limit for the process: it ends by itself, and its set-up takes additional time.
     let args = RecordArgs { command: side.words.clone(), duration: None, ..args };
     record(&args, Some(&side), printer)
 }
@@ -59,7 +59,7 @@ fn record(args: &RecordArgs, side: Option<&Alone>, printer: &Printer) -> anyhow:
         Some(rounds) => Some(overhead(args, &options, rounds, printer)?),
         None => None,
     };
-    // Other forms are made from the whole recording.
+    // Only `.lag` files are written incrementally.
     let growing = (form == ProfileForm::Lag).then_some(&*output);
     let mut file = Growing::new(growing);
     let (mut profile, ended) =
@@ -71,28 +71,28 @@ fn record(args: &RecordArgs, side: Option<&Alone>, printer: &Printer) -> anyhow:
     profile.quality.overhead = overhead;
     complete(&mut profile);
     tell_flags(&mut profile, args, side);
-    // If this fails, what was appended so far stays.
+    // On failure, the samples appended so far remain in the file.
     keep(&mut profile, &output, form)?;
     say(&profile, &output, form, printer);
     Ok(ExitCode::from(ended.code().clamp(0, 255) as u8))
 }
 
-/// The form that a file's suffix says.
+/// The format selected by the suffix of a file.
 pub(super) fn pick_form(output: &Path) -> anyhow::Result<ProfileForm> {
     form_of(output).ok_or_else(|| {
         failure::with_hint(
-            format!("cannot tell the form of {} by its suffix", output.display()),
-            "give .lag for a recording, .svg or .html for a flame graph, .folded, .speedscope.json, .profile.json or .csv".into(),
+            format!("cannot infer a format from the suffix of {}", output.display()),
+            "use .lag (recording), .svg or .html (flame graph), .folded, .speedscope.json, .profile.json or .csv".into(),
         )
     })
 }
 
-/// Writes the finished profile; pictures and the like do without the interpreter's glue.
+/// Writes the finished profile. Formats other than `.lag` have interpreter frames folded.
 pub(super) fn keep(profile: &mut Profile, output: &Path, form: ProfileForm) -> anyhow::Result<()> {
     if form != ProfileForm::Lag {
         fold_interpreter(profile);
     }
-    write_profile(profile, output, form).context("cannot keep the recording")
+    write_profile(profile, output, form).context("cannot write the recording")
 }
 
 fn options(args: &RecordArgs) -> anyhow::Result<Options> {
@@ -100,8 +100,8 @@ fn options(args: &RecordArgs) -> anyhow::Result<Options> {
         None => None,
         Some(name) => Some(PerfEvent::named(name).ok_or_else(|| {
             failure::with_hint(
-                format!("there is no event {name:?}"),
-                format!("events: {}", PerfEvent::NAMES.join(", ")),
+                format!("unknown event {name:?}"),
+                format!("supported events: {}", PerfEvent::NAMES.join(", ")),
             )
         })?),
     };
@@ -125,7 +125,7 @@ pub(super) fn default_output(program: &OsStr) -> PathBuf {
     format!("laggard-{name}-{}.lag", std::process::id()).into()
 }
 
-/// Finds out before the program runs that there is no place for what it leaves.
+/// Fails if the file cannot be written, before the program runs.
 pub(crate) fn ensure_writable(path: &Path) -> anyhow::Result<()> {
     if path.is_dir() {
         bail!("cannot write {}: it is a directory", path.display());
@@ -133,28 +133,28 @@ pub(crate) fn ensure_writable(path: &Path) -> anyhow::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
     if !directory.is_dir() {
-        bail!("cannot write {}: there is no directory {}", path.display(), directory.display());
+        bail!("cannot write {}: no such directory: {}", path.display(), directory.display());
     }
     tempfile::tempfile_in(directory)
         .with_context(|| format!("cannot write to {}", directory.display()))?;
     Ok(())
 }
 
-/// The file of a run that is still going on. When it cannot be written the run goes on.
+/// A file to which samples are appended during the recording. Write errors do not stop the recording.
 pub(super) struct Growing<'a> {
     path: Option<&'a Path>,
     recorder: Option<Recorder>,
-    /// Why it stopped growing. What is written at the end may still succeed.
+    /// The first write error. The final write may still succeed.
     failed: Option<laggard_formats::Error>,
 }
 
 impl<'a> Growing<'a> {
-    /// A file with this path; none means none.
+    /// Creates a file with this path; `None` disables it.
     pub(super) fn new(path: Option<&'a Path>) -> Growing<'a> {
         Growing { path, recorder: None, failed: None }
     }
 
-    /// Adds what there is by now.
+    /// Appends the new samples.
     pub(super) fn append(&mut self, profile: &Profile) {
         let Some(path) = self.path.filter(|_| self.failed.is_none()) else { return };
         let appended = match &mut self.recorder {
@@ -165,8 +165,8 @@ impl<'a> Growing<'a> {
     }
 }
 
-/// Starts a file with what there is by now. An older recording in its place is given up only once
-/// this one is on disk.
+/// Creates the file with the first samples. An older recording is replaced only after they are on
+/// disk.
 fn start(path: &Path, profile: &Profile) -> Result<Recorder, laggard_formats::Error> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let beside = target.with_extension(format!("{}.tmp", std::process::id()));
@@ -185,15 +185,19 @@ fn start(path: &Path, profile: &Profile) -> Result<Recorder, laggard_formats::Er
     started
 }
 
-/// Gives names to addresses, and says where it was recorded.
+/// Symbolizes addresses and adds facts about the host.
 pub(super) fn complete(profile: &mut Profile) {
     let resolution = laggard_symbols::resolve(profile, &FileSystem);
     for (module, addresses, why) in resolution.missing {
         let path = profile.modules.get(module as usize).map_or("", |m| profile.texts.get(m.path));
         if path.starts_with('/') {
             profile.quality.warnings.push(format!(
-                "{} in {path} have no names: {why}",
-                plural(addresses as u64, "address")
+                "cannot symbolize {} of {path}: {why}",
+                if addresses == 1 {
+                    "1 address".to_owned()
+                } else {
+                    format!("{} addresses", count(addresses as u64))
+                }
             ));
         }
     }
@@ -201,7 +205,7 @@ pub(super) fn complete(profile: &mut Profile) {
     profile.about.facts = host::facts();
 }
 
-/// Says what was asked for.
+/// Adds the options to the facts.
 fn tell_flags(profile: &mut Profile, args: &RecordArgs, side: Option<&Alone>) {
     let flags: Vec<String> = [
         args.children.then(|| "--children".to_owned()),
@@ -220,14 +224,16 @@ fn tell_flags(profile: &mut Profile, args: &RecordArgs, side: Option<&Alone>) {
     }
 }
 
-/// Median and interval of the CPU time of the recorded program over that of the bare one.
+/// Median and confidence interval of the ratio of CPU times with and without recording.
 fn overhead(
     args: &RecordArgs,
     options: &Options,
     rounds: u16,
     printer: &Printer,
 ) -> anyhow::Result<[f64; 3]> {
-    printer.note(&format!("running the command {rounds} times bare and {rounds} times recorded"));
+    printer.note(&format!(
+        "running the command {rounds} times without and {rounds} times with recording"
+    ));
     let quiet = Options { quiet: true, ..options.clone() };
     let mut ratios = vec![];
     let cpu = |ended: laggard_probe::Ended| (ended.user_ns + ended.system_ns).max(1) as f64;
@@ -237,7 +243,7 @@ fn overhead(
             let recorded = sample::record(&args.command, &quiet, &mut |_| ());
             recorded.map(|(_, ended)| cpu(ended)).map_err(explain)
         };
-        // The order changes, so that what drifts falls on both.
+        // The order alternates, so that drift affects both equally.
         ratios.push(if round % 2 == 0 {
             let bare = bare()?;
             recorded()? / bare
@@ -252,14 +258,14 @@ fn overhead(
     Ok([middle, low, high])
 }
 
-/// What came of it, on standard error.
+/// Prints a summary to standard error.
 fn say(profile: &Profile, output: &Path, form: ProfileForm, printer: &Printer) {
     let sum = quality(profile);
     let about = &profile.about;
     let cpu = (about.user_ns + about.system_ns) as i64;
     let cpu = if cpu > 0 { format!(" ({} CPU)", duration(cpu)) } else { String::new() };
     printer.note(&format!(
-        "{} in {}{cpu}, {} by {}",
+        "{} in {}{cpu}, {}; {}",
         plural(sum.samples, "sample"),
         duration(about.duration_ns as i64),
         plural(profile.threads.len() as u64, "thread"),
@@ -271,17 +277,17 @@ fn say(profile: &Profile, output: &Path, form: ProfileForm, printer: &Printer) {
         let mut parts = vec![format!("{} complete", share(sum.complete, sum.samples))];
         if sum.with_python > 0 {
             parts.push(format!(
-                "Python fits in {} of {}",
+                "Python frames matched in {} of {}",
                 share(sum.with_python - sum.mismatched, sum.with_python),
                 count(sum.with_python)
             ));
         }
-        parts.push(format!("{} lost", count(sum.lost)));
+        parts.push(format!("{} lost", plural(sum.lost, "sample")));
         printer.note(&format!("stacks: {}", parts.join(", ")));
     }
     if let Some([middle, low, high]) = sum.overhead {
         printer.note(&format!(
-            "cost of recording: {:+.1} % CPU time [{:+.1} %, {:+.1} %]",
+            "recording overhead: {:+.1} % CPU time, 95 % CI [{:+.1} %, {:+.1} %]",
             100.0 * (middle - 1.0),
             100.0 * (low - 1.0),
             100.0 * (high - 1.0)
@@ -291,28 +297,28 @@ fn say(profile: &Profile, output: &Path, form: ProfileForm, printer: &Printer) {
         printer.warning(warning);
     }
     if sum.samples == 0 {
-        printer.warning("no sample was taken: the program may have run too short");
+        printer.warning("no samples were taken: the program may have exited too early");
     }
     let seen = if form == ProfileForm::Lag {
-        format!("; see it with `laggard report {}`", output.display())
+        format!("; show it with `laggard report {}`", output.display())
     } else {
         String::new()
     };
     printer.note(&format!("wrote {}{seen}", output.display()));
 }
 
-/// Says what helps where something is known to.
+/// Adds a hint to errors if one is known.
 pub(super) fn explain(error: laggard_probe::Error) -> anyhow::Error {
     use laggard_probe::{Error, Refusal};
     let hint = match &error {
         Error::Refused(Refusal::Static(_) | Refusal::OtherMachine(..) | Refusal::Go(_)) => {
-            Some("give --backend perf, which needs no agent")
+            Some("use --backend perf, which does not need the agent")
         }
         Error::Refused(Refusal::Privileged(..)) => {
-            Some("run it as the user whose rights it takes, or use perf as root")
+            Some("run it as the user whose privileges it takes, or use perf as root")
         }
         Error::NotLoaded { .. } => Some(
-            "`laggard doctor` says what this machine allows; a program that clears its environment or is linked statically cannot be sampled from the inside",
+            "programs that clear their environment or are statically linked cannot load the agent; check this machine with `laggard doctor`",
         ),
         _ => None,
     };

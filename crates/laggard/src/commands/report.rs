@@ -1,4 +1,4 @@
-//! `laggard report`: what ran, in a recording, in one trace or in the ranks of a job.
+//! `laggard report`: reports on one file of any kind, or on the ranks of a job.
 
 use crate::bench;
 use crate::calls;
@@ -40,27 +40,31 @@ pub(crate) fn run(args: &ReportArgs, printer: &Printer) -> anyhow::Result<()> {
         ("--stacks", args.stacks),
         ("--unclassified", args.unclassified),
     ];
-    // What comes through a pipe can be looked at only once, by its reader.
+    // Only regular files: a pipe can be read only once.
     for Given { path, .. } in files.iter().filter(|given| given.path.is_file()) {
         let kind = kind_of(&Source::open(path)?.head());
         if kind != Kind::Trace {
             return Err(failure::with_hint(
-                format!("{} is {}, of which one is shown at a time", path.display(), kind.words()),
-                format!("give it alone: laggard report {}", path.display()),
+                format!(
+                    "cannot report on {} together with other files: it is {}",
+                    path.display(),
+                    kind.words()
+                ),
+                format!("report on it alone: laggard report {}", path.display()),
             ));
         }
     }
     if let Some(flag) = args.samples.given().chain(args.calls.given()).next() {
-        anyhow::bail!("{flag} is for recordings, and these are traces");
+        anyhow::bail!("{flag} applies to profiles and call traces; these are traces");
     }
     if let Some((flag, _)) = of_one.iter().find(|(_, given)| *given) {
         return Err(failure::with_hint(
-            format!("{flag} shows one trace, and these are {}", files.len()),
-            "give one file, or leave the flag out to see them side by side".into(),
+            format!("{flag} applies to a single trace; {} were given", files.len()),
+            "give one file, or omit the option to compare all ranks".into(),
         ));
     }
     let ranks = ranks::load(&files, &loader)?;
-    // All ranks are shown unless fewer are asked for.
+    // Shows all ranks unless `--top` is given.
     let report = show_ranks::RanksReport { ranks: &ranks, top: args.top };
     places.write(printer, |form, style| match form {
         Format::Text => show_ranks::text(&report, style),
@@ -100,7 +104,7 @@ pub(crate) fn show_one(
     }
 }
 
-/// Flags that show a trace, which this file is not.
+/// Fails if flags for traces are given.
 fn ensure_no_trace_flags(args: &ReportArgs, what: &str) -> anyhow::Result<()> {
     let of_traces = [
         ("--phase", args.trace.phase.is_some()),
@@ -110,34 +114,34 @@ fn ensure_no_trace_flags(args: &ReportArgs, what: &str) -> anyhow::Result<()> {
         ("--rules", args.trace.rules.is_some()),
     ];
     match of_traces.iter().find(|(_, given)| *given) {
-        Some((flag, _)) => anyhow::bail!("{flag} shows a trace; this is {what}"),
+        Some((flag, _)) => anyhow::bail!("{flag} applies to traces; this is {what}"),
         None => Ok(()),
     }
 }
 
-/// Flags that show a recording, which this file is not.
+/// Fails if flags for profiles or call traces are given.
 fn ensure_no_profile_flags(args: &ReportArgs, path: &Path) -> anyhow::Result<()> {
     if let Some(flag) = args.samples.given().next() {
-        anyhow::bail!("{flag} shows a recording; {} is none", path.display());
+        anyhow::bail!("{flag} applies to profiles; {} is not a profile", path.display());
     }
     if let Some(flag) = args.calls.given().next() {
-        anyhow::bail!("{flag} shows traced calls; {} has none", path.display());
+        anyhow::bail!("{flag} applies to call traces; {} is not a call trace", path.display());
     }
     trace_by(args).map(|_| ())
 }
 
-/// What the table of a trace is by.
+/// The value of `--by` for a trace.
 fn trace_by(args: &ReportArgs) -> anyhow::Result<Option<By>> {
     let Some(word) = &args.by else { return Ok(None) };
     let found = By::ALL.into_iter().find(|by| by.word() == word);
     found.map(Some).ok_or_else(|| {
         let words = By::ALL.map(By::word).join(", ");
-        let what = if calls::is_own_word(word) { "traced calls" } else { "a recording" };
-        anyhow::anyhow!("--by {word} shows {what}; this is a trace: {words}")
+        let what = if calls::is_own_word(word) { "call traces" } else { "profiles" };
+        anyhow::anyhow!("--by {word} applies to {what}; a trace supports {words}")
     })
 }
 
-/// Reports a recording.
+/// Reports on a profile.
 fn samples(
     args: &ReportArgs,
     places: &Places,
@@ -146,7 +150,7 @@ fn samples(
     loaded: &mut profile::Loaded,
 ) -> anyhow::Result<()> {
     if let Some(flag) = args.calls.given().next() {
-        anyhow::bail!("{flag} shows traced calls; {} has samples", path.display());
+        anyhow::bail!("{flag} applies to call traces; {} is a profile", path.display());
     }
     let flags = &args.samples;
     let quality = quality(&loaded.profile);
@@ -154,14 +158,14 @@ fn samples(
     let is_tree = flags.tree
         || args.by.as_deref() == Some(BY_TREE)
         || args.by.is_none() && named.iter().any(Option::is_some);
-    // Whoever names the interpreter wants to see it.
+    // Interpreter frames are not folded if a filter names the interpreter.
     let wants_glue = named.into_iter().flatten().any(is_interpreters);
     flags.narrow.fold(&mut loaded.profile, is_tree && !wants_glue);
     let filter = flags.time.of(flags.narrow.filter());
     let view = View::new(&loaded.profile, &filter).map_err(|missing| profile::missing(&missing))?;
     let shown = shown(args, &view)?;
     let name = path.display().to_string();
-    // A tree is bounded by shares; rows only when asked for.
+    // Trees are limited by share, and by rows only if `--top` is given.
     let top = if matches!(shown, Shown::Tree(_)) { args.top } else { top(args) };
     let report = ProfileReport {
         path: &name,
@@ -181,10 +185,10 @@ fn samples(
     })
 }
 
-/// Nodes of a tree with less than this share are left out, unless all are asked for.
+/// Tree nodes with a smaller share are omitted, unless `--all` is given.
 const LEAST_SHARE: f64 = 0.01;
 
-/// What the flags ask to see of a recording.
+/// The tables or tree of a profile requested by the flags.
 fn shown(args: &ReportArgs, view: &View) -> anyhow::Result<Shown> {
     let flags = &args.samples;
     let least = if args.all { 0.0 } else { LEAST_SHARE };
@@ -206,8 +210,8 @@ fn shown(args: &ReportArgs, view: &View) -> anyhow::Result<Shown> {
     if let Some(word) = &args.by {
         let by = SamplesBy::ALL.into_iter().find(|by| by.word() == word).ok_or_else(|| {
             let words = SamplesBy::ALL.map(SamplesBy::word).join(", ");
-            let what = if calls::is_own_word(word) { "traced calls" } else { "a trace" };
-            anyhow::anyhow!("--by {word} shows {what}; this is a profile: {words}, {BY_TREE}")
+            let what = if calls::is_own_word(word) { "call traces" } else { "traces" };
+            anyhow::anyhow!("--by {word} applies to {what}; a profile supports {words}, {BY_TREE}")
         })?;
         return Ok(Shown::Table(totals(view, by)));
     }
@@ -256,19 +260,19 @@ fn one(
         Format::Md => show::markdown(&view),
         Format::Html => show::html(&view),
     });
-    // The answer comes first; the index is for the next time.
+    // The index is written after the report, so that the user does not wait for it.
     loader.save(path, &trace, &whole);
     written
 }
 
-/// Whether a summary has all rows of all its tables.
+/// Whether no table of a summary was truncated.
 fn is_whole(summary: &Summary) -> bool {
     summary.breakdowns.iter().all(|table| table.distinct == table.rows.len() as u64)
         && summary.work_distinct == summary.work.len() as u64
         && summary.steps.as_ref().is_none_or(|steps| steps.duration_ns.n == steps.rows.len() as u64)
 }
 
-/// What the flags ask for beyond the summary.
+/// Parts of the report that need the tables of the trace.
 #[derive(Default)]
 struct Narrowed {
     breakdown: Option<Breakdown>,
@@ -318,7 +322,7 @@ impl Narrowed {
     }
 }
 
-/// The number of a phase that the trace has.
+/// The number of a phase. Fails if the trace does not have it.
 fn phase(label: &str, loader: &Loader, timeline: &Timeline) -> anyhow::Result<u8> {
     let found = loader.phases.parse(label).filter(|&number| timeline.gpu.phase.contains(&number));
     found.ok_or_else(|| {
@@ -330,14 +334,14 @@ fn phase(label: &str, loader: &Loader, timeline: &Timeline) -> anyhow::Result<u8
             .collect::<Vec<_>>()
             .join(", ");
         let hint = format!(
-            "phases of this trace, with their device work: {}",
+            "phases of this trace, with their numbers of device operations: {}",
             if there.is_empty() { "none".to_owned() } else { there }
         );
-        failure::with_hint(format!("no device work is in phase {label:?}"), hint)
+        failure::with_hint(format!("no device operations in phase {label:?}"), hint)
     })
 }
 
-/// Rows of a table when nothing else is asked for.
+/// Default number of rows per table.
 const USUAL_ROWS: usize = 10;
 
 pub(crate) fn top(args: &ReportArgs) -> Option<usize> {

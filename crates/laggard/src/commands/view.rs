@@ -1,4 +1,4 @@
-//! `laggard view`: any file as a page, opened in a browser.
+//! `laggard view`: writes an HTML page of any file and opens it in a browser.
 
 use crate::cli::{ProfileForm, ViewArgs};
 use crate::commands::{compare, why};
@@ -35,8 +35,8 @@ pub(crate) fn run(args: &ViewArgs, printer: &Printer) -> anyhow::Result<()> {
     if let Some(other) = form_of(&output).filter(|form| *form != ProfileForm::Html) {
         let verb = if other == ProfileForm::Svg { "flame" } else { "convert" };
         return Err(failure::with_hint(
-            format!("a page is HTML, and {} is to be none", output.display()),
-            format!("give a .html file, or use laggard {verb}"),
+            format!("laggard view writes HTML, but {} has another suffix", output.display()),
+            format!("use the suffix .html, or laggard {verb}"),
         ));
     }
     if !to_stdout {
@@ -45,16 +45,16 @@ pub(crate) fn run(args: &ViewArgs, printer: &Printer) -> anyhow::Result<()> {
     let page = match &args.files[..] {
         [file] => one(file, args, printer)?,
         [a, b] => two([a, b], args, printer)?,
-        _ => bail!("give one file, or two to see how B differs from A"),
+        _ => bail!("give one file, or two files to compare B with A"),
     };
     if to_stdout {
         return printer.data(&page);
     }
     put(&output, page.as_bytes()).with_context(|| format!("cannot write {}", output.display()))?;
-    // A page that was asked for by name is for later; one that was not is to be looked at.
+    // Without -o the page is in the cache directory, so it is opened by default.
     let opens = args.open || (args.output.is_none() && !args.no_open && has_screen());
     if opens && open(&output).is_err() {
-        printer.warning("no browser could be started");
+        printer.warning("cannot start a browser");
     }
     printer.note(&format!("wrote {}", output.display()));
     Ok(())
@@ -75,7 +75,7 @@ pub(crate) fn page_of(
     if !matches!(evidence, Evidence::Profile(_))
         && let Some(flag) = args.narrow.given().chain(args.time.given()).next()
     {
-        bail!("{flag} narrows samples; {} is {}", file.display(), evidence.words());
+        bail!("{flag} applies to profiles; {} is {}", file.display(), evidence.words());
     }
     Ok(match evidence {
         Evidence::Profile(mut loaded) => {
@@ -95,7 +95,7 @@ pub(crate) fn page_of(
     })
 }
 
-/// How B differs from A.
+/// The page of two files.
 fn two(files: [&PathBuf; 2], args: &ViewArgs, printer: &Printer) -> anyhow::Result<String> {
     // A directory holds the ranks of a job.
     if files.iter().any(|file| file.is_dir()) {
@@ -107,10 +107,10 @@ fn two(files: [&PathBuf; 2], args: &ViewArgs, printer: &Printer) -> anyhow::Resu
 }
 
 fn title_of(files: [&PathBuf; 2]) -> String {
-    format!("{} against {}", files[1].display(), files[0].display())
+    format!("{} compared with {}", files[1].display(), files[0].display())
 }
 
-/// The page of how B differs from A.
+/// The page that compares B with A.
 pub(crate) fn page_of_two(
     files: [&PathBuf; 2],
     evidence: [Evidence; 2],
@@ -122,7 +122,7 @@ pub(crate) fn page_of_two(
     if !matches!(evidence, [Evidence::Profile(_), Evidence::Profile(_)])
         && let Some(flag) = args.narrow.given().chain(args.time.given()).next()
     {
-        bail!("{flag} narrows samples; {} is {}", files[0].display(), evidence[0].words());
+        bail!("{flag} applies to profiles; {} is {}", files[0].display(), evidence[0].words());
     }
     let report = match evidence {
         [Evidence::Profile(a), Evidence::Profile(b)] => {
@@ -143,13 +143,13 @@ pub(crate) fn page_of_two(
         [a, b] => {
             return Err(failure::with_hint(
                 format!(
-                    "these cannot be looked at together: {} is {}, {} is {}",
+                    "cannot compare these files: {} is {}, {} is {}",
                     names[0],
                     a.words(),
                     names[1],
                     b.words()
                 ),
-                "give two files of one kind: profiles, traces, calls, benches or counters".into(),
+                "give two profiles, traces, call traces, benchmarks or files of counters".into(),
             ));
         }
     };
@@ -177,7 +177,7 @@ fn of_profiles(
     Ok(html(&Page { title, report, graph: Some(&graph), ..Page::default() }))
 }
 
-/// A trace: the report's tables, and what ran on each stream when.
+/// The page of a trace: the tables of the report and a timeline of streams.
 fn of_trace_file(file: &Path, from: TraceFrom, printer: &Printer) -> anyhow::Result<String> {
     let phases = Phases::default();
     let rules = Rules::builtin();
@@ -206,8 +206,8 @@ fn of_trace_file(file: &Path, from: TraceFrom, printer: &Printer) -> anyhow::Res
     Ok(page)
 }
 
-/// Where a page goes that is only looked at: a directory that nobody else can write to, under a name
-/// that the same files get again.
+/// The path of a page without -o: in the cache directory of the user, with the same name for the same
+/// files.
 fn kept_at(files: &[PathBuf]) -> anyhow::Result<PathBuf> {
     let name = |file: &PathBuf| {
         let name = file.file_name().unwrap_or(OsStr::new("page")).to_string_lossy().into_owned();
@@ -216,23 +216,24 @@ fn kept_at(files: &[PathBuf]) -> anyhow::Result<PathBuf> {
     let names: Vec<String> = files.iter().map(name).collect();
     let mut hasher = DefaultHasher::new();
     for file in files {
-        // Files of one name in two directories have a page each.
+        // Files with the same name in different directories get different pages.
         std::fs::canonicalize(file).unwrap_or_else(|_| file.clone()).hash(&mut hasher);
     }
-    let cache = user_cache().context("there is no place for the page: give one with -o")?;
+    let cache = user_cache().context("no cache directory for the page: give -o FILE.html")?;
     let pages = cache.join("pages");
-    std::fs::create_dir_all(&pages).with_context(|| format!("cannot make {}", pages.display()))?;
+    std::fs::create_dir_all(&pages)
+        .with_context(|| format!("cannot create {}", pages.display()))?;
     Ok(pages.join(format!("{}-{:08x}.html", names.join("-"), hasher.finish() as u32)))
 }
 
-/// Whether somebody sits in front of it.
+/// Whether a graphical session is available.
 fn has_screen() -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let has_display = !cfg!(target_os = "linux") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY");
     std::io::stderr().is_terminal() && has_display && !is_set("SSH_CONNECTION")
 }
 
-/// Asks the system to show a file.
+/// Opens a file with the default application.
 fn open(path: &Path) -> anyhow::Result<()> {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let ended = Command::new(program)

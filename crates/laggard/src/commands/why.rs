@@ -1,4 +1,5 @@
-//! `laggard why`: time two sides, sample both, look at their code, and name what makes B lag.
+//! `laggard why`: times and samples two sides, inspects their code, and names the causes of the lag of
+//! B.
 
 use crate::bench::SEED;
 use crate::cli::{Format, Output, WhyArgs};
@@ -35,15 +36,15 @@ use laggard_symbols::FileSystem;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Of all time: for timing, and for sampling and tracing each side.
+/// Shares of the total time: for timing both sides, and for sampling and tracing each side.
 const TIMING: f64 = 0.45;
 const SAMPLING: f64 = 0.15;
 const TRACING: f64 = 0.03;
-/// Counting has no end that is known before; most it may take, by all time.
+/// Time limit for counting instructions, relative to the total time. Its duration cannot be predicted.
 const COUNTING: f64 = 2.0;
-/// Enough to know how large a lag is that is to be explained.
+/// Precision of the timing, which is sufficient for the size of the lag.
 const PRECISION: f64 = 0.02;
-/// Samples a second: few seconds have to tell much.
+/// Sampling rate, high because each side is sampled for a few seconds only.
 const RATE: f64 = 1999.0;
 
 /// Runs the verb.
@@ -52,7 +53,7 @@ pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
     show_verdict(&found(args, printer)?, &destination, printer)
 }
 
-/// What the flags ask to be judged.
+/// Collects the evidence: measures it, or loads it from files.
 pub(crate) fn found(args: &WhyArgs, printer: &Printer) -> anyhow::Result<Found> {
     match &args.from[..] {
         [] => measured(planned(args)?, args.time, args.timeout, printer),
@@ -64,7 +65,7 @@ pub(crate) fn found(args: &WhyArgs, printer: &Printer) -> anyhow::Result<Found> 
     }
 }
 
-/// Says why the second of two sides lags.
+/// Explains why the second side of a plan is slower.
 pub(crate) fn of_sides(
     plan: Plan,
     (time, timeout): (Duration, Duration),
@@ -76,14 +77,14 @@ pub(crate) fn of_sides(
     show_verdict(&found, &destination, printer)
 }
 
-/// Judges, and shows the verdict.
+/// Writes the verdict in all requested formats.
 fn show_verdict(found: &Found, destination: &Destination, printer: &Printer) -> anyhow::Result<()> {
     let page = || found.page();
     destination.write(printer, page, |form, style| found.render(form, style))
 }
 
 impl Found {
-    /// The verdict in some form.
+    /// The verdict in one format.
     pub(crate) fn render(&self, form: Format, style: &Style) -> String {
         self.judged(|report| match form {
             Format::Json => show::json(report),
@@ -94,7 +95,7 @@ impl Found {
         })
     }
 
-    /// The verdict as a page.
+    /// The verdict as an HTML page.
     pub(crate) fn page(&self) -> String {
         let graph = graph(&self.looks);
         let beyond = Beyond {
@@ -113,7 +114,7 @@ impl Found {
     }
 }
 
-/// The calls of both sides in one tree, by call.
+/// The differential flame graph of both sides, in time per call.
 fn graph(looks: &[Look]) -> Option<Graph> {
     let [a, b] = looks else { return None };
     let calls = [a.calls, b.calls].map(|calls| calls.max(1) as f64);
@@ -122,26 +123,26 @@ fn graph(looks: &[Look]) -> Option<Graph> {
     Some(pair.graph.pruned(0.0, MOST_FRAMES).0)
 }
 
-/// The page of an earlier verdict.
+/// The HTML page of a saved verdict.
 pub(crate) fn page_of(source: Source) -> anyhow::Result<String> {
     Ok(kept(source)?.page())
 }
 
-/// What is to be judged.
+/// The evidence for a verdict.
 pub(crate) struct Found {
     pub(crate) timings: Timings,
     lag: Lag,
     seen: Option<[Seen; 2]>,
     notes: Vec<String>,
-    /// What was recorded of each side just now, for a page.
+    /// Profile and code of each side, for the HTML page; empty for saved verdicts.
     looks: Vec<Look>,
 }
 
-/// A side's samples and the code they are in.
+/// The samples of a side, with the code of its hot modules.
 struct Look {
     name: String,
     profile: Profile,
-    /// Calls of the side that the samples are of.
+    /// Number of sampled calls.
     calls: u64,
     code: Code,
 }
@@ -152,7 +153,7 @@ impl Look {
     }
 }
 
-/// Times both sides, and looks at them if one lags.
+/// Times both sides and, if B lags, collects evidence.
 fn measured(
     plan: Plan,
     time: Duration,
@@ -186,18 +187,18 @@ fn measured(
     Ok(Found { timings, lag, seen, notes, looks })
 }
 
-/// One recording says nothing about another.
+/// Fails if a single recording is given.
 fn ensure_no_recording(path: &Path) -> anyhow::Result<()> {
     if is_run(path).unwrap_or(false) {
         return Err(failure::with_hint(
-            format!("{} is one recording, and why compares two", path.display()),
-            "give the recording of A and that of B: laggard why --from a.lag b.lag".into(),
+            format!("{} is a single recording; laggard why compares two", path.display()),
+            "give one recording per side: laggard why --from a.lag b.lag".into(),
         ));
     }
     Ok(())
 }
 
-/// What an earlier verdict was made from.
+/// Loads the evidence of a saved verdict.
 pub(crate) fn kept(source: Source) -> anyhow::Result<Found> {
     let evidence = laggard_formats::read::why::read(source)?;
     let lag = match evidence.single_ratio {
@@ -210,7 +211,7 @@ pub(crate) fn kept(source: Source) -> anyhow::Result<Found> {
     Ok(Found { timings, lag, seen, notes, looks: vec![] })
 }
 
-/// Sides that were timed, and a recording of so many calls of each.
+/// Evidence from timings and a recording of each side with its number of calls.
 pub(crate) fn sampled(
     timings: Timings,
     recordings: &[(PathBuf, u64); 2],
@@ -218,7 +219,7 @@ pub(crate) fn sampled(
 ) -> anyhow::Result<Found> {
     let comparisons = compare(&timings, SEED);
     let lag = Lag::of(comparisons.first().context("nothing was measured")?);
-    let mut notes = vec!["calls into libraries are not traced in this process".to_owned()];
+    let mut notes = vec!["library calls are not traced in this process".to_owned()];
     let mut looks = vec![];
     let mut seen = vec![];
     let case = timings.cases.first().context("nothing was measured")?;
@@ -239,7 +240,7 @@ pub(crate) fn sampled(
     Ok(Found { timings, lag, seen, notes, looks })
 }
 
-/// One recording of each side: the whole of a run is its call.
+/// Evidence from one recording per side. The whole run counts as one call.
 fn recorded(paths: &[PathBuf], printer: &Printer) -> anyhow::Result<Found> {
     let mut notes = vec![];
     let mut sides = vec![];
@@ -250,8 +251,8 @@ fn recorded(paths: &[PathBuf], printer: &Printer) -> anyhow::Result<Found> {
         notes.extend(losses.into_iter().map(|loss| format!("{}: {loss}", path.display())));
         let Run::Profile(mut profile) = run else {
             return Err(failure::with_hint(
-                format!("{} has calls and no samples", path.display()),
-                "give recordings of laggard record".into(),
+                format!("{} is a call trace and has no samples", path.display()),
+                "give files written by laggard record".into(),
             ));
         };
         sides.push(Side {
@@ -264,13 +265,13 @@ fn recorded(paths: &[PathBuf], printer: &Printer) -> anyhow::Result<Found> {
         looks.push(Look { name: letter.into(), profile, calls: 1, code });
         seen.push(side);
     }
-    let seen = <[Seen; 2]>::try_from(seen).ok().context("two recordings are compared")?;
+    let seen = <[Seen; 2]>::try_from(seen).ok().context("two recordings are required")?;
     let lag = Lag::Recorded(seen[1].wall_ns / seen[0].wall_ns.max(1.0));
     let timings = Timings { sides, ..Timings::default() };
     Ok(Found { timings, lag, seen: Some(seen).filter(|_| lag.is_there()), notes, looks })
 }
 
-/// Two sides: those given, or those of a case.
+/// Plans the measurement of the given sides, or of the sides of a case.
 fn planned(args: &WhyArgs) -> anyhow::Result<Plan> {
     let given: Vec<String> = args.a.iter().chain(&args.b).cloned().collect();
     if args.of.case.is_none() {
@@ -282,14 +283,14 @@ fn planned(args: &WhyArgs) -> anyhow::Result<Plan> {
         });
     }
     let mut plan = suite::one(&args.of.suite(), &given, &args.shared)?;
-    ensure!(plan.sides.len() > 1, "the case has one side, and why compares two");
+    ensure!(plan.sides.len() > 1, "the case has one side; laggard why compares two");
     plan.sides.truncate(2);
     Ok(plan)
 }
 
-/// Looks at the sides, one after the other.
+/// Collects evidence of the sides, one after the other.
 struct Looker<'a> {
-    /// For all of it.
+    /// Total time.
     time: Duration,
     plan: &'a Plan,
     case: &'a CasePlan,
@@ -300,7 +301,8 @@ struct Looker<'a> {
 }
 
 impl Looker<'_> {
-    /// What there is to be seen of both. What takes long is only done if it is asked for.
+    /// Collects evidence of both sides. Instructions are counted only if a judge needs them, because
+    /// counting is slow.
     fn both(&mut self) -> anyhow::Result<[Seen; 2]> {
         let (mut a, mut b) = (self.look(0)?, self.look(1)?);
         settle(&mut a, &mut b);
@@ -311,7 +313,7 @@ impl Looker<'_> {
         Ok([a, b])
     }
 
-    /// A side's times, its samples and the code they are in, and what it calls.
+    /// Collects the times, samples, code and library calls of a side.
     fn look(&mut self, side: usize) -> anyhow::Result<Seen> {
         let case = self.timings.cases.first().context("nothing was measured")?;
         let mut seen = times(&case.series[side]);
@@ -322,16 +324,16 @@ impl Looker<'_> {
         let time = self.time.mul_f64(SAMPLING);
         let recorded = record_side(self.plan, side, self.case, time, &options);
         let (mut profile, calls) = recorded.map_err(explain)?;
-        bar.set_message(format!("tracing {name}"));
-        // Into all libraries, whoever calls.
+        bar.set_message(format!("tracing calls of {name}"));
+        // Traces calls into all libraries from all callers.
         let options =
             calls::Options { libraries: vec!["*".into()], stack_every: 0, ..Default::default() };
         let time = self.time.mul_f64(TRACING);
         match trace_side(self.plan, side, self.case, time, &options) {
             Ok(traced) => seen.calls = Some(called(&traced.before, &traced.after, traced.calls)),
-            Err(error) => self.notes.push(format!("{name}: its calls are not traced: {error}")),
+            Err(error) => self.notes.push(format!("{name}: calls not traced: {error}")),
         }
-        bar.set_message(format!("looking at the code of {name}"));
+        bar.set_message(format!("inspecting the code of {name}"));
         laggard_symbols::resolve(&mut profile, &FileSystem);
         let code = seen_in(&mut seen, &mut profile, name, self.notes, self.printer);
         self.looks.push(Look { name: name.clone(), profile, calls, code });
@@ -339,7 +341,7 @@ impl Looker<'_> {
         Ok(seen)
     }
 
-    /// Adds what a simulated processor counts; both sides are counted, or none.
+    /// Adds instruction counts of a simulated CPU, for both sides or for none.
     fn count(&mut self, sides: [&mut Seen; 2]) {
         let bar = self.printer.steps();
         let limit = self.time.mul_f64(COUNTING);
@@ -350,7 +352,7 @@ impl Looker<'_> {
             match count_side(self.plan, side, self.case, seen.wall_ns, limit) {
                 Ok(counts) => counted.push(counts),
                 Err(error) => {
-                    self.notes.push(format!("instructions are not counted: {error}"));
+                    self.notes.push(format!("instructions not counted: {error}"));
                     break;
                 }
             }
@@ -364,10 +366,10 @@ impl Looker<'_> {
     }
 }
 
-/// Fewer samples say little about where time goes.
+/// With fewer samples, the distribution of time is uncertain.
 const FEW_SAMPLES: usize = 200;
 
-/// Adds what samples and the code they are in tell of a side; returns the code.
+/// Adds evidence from samples and the code of hot modules. Returns the code.
 fn seen_in(
     seen: &mut Seen,
     profile: &mut Profile,
@@ -384,13 +386,13 @@ fn seen_in(
             code
         }
         Err(error) => {
-            notes.push(format!("{name}: the code of its libraries cannot be read: {error:#}"));
+            notes.push(format!("{name}: cannot read the code of its libraries: {error:#}"));
             Default::default()
         }
     };
     let n = profile.samples.len();
     if n < FEW_SAMPLES {
-        notes.push(format!("{name}: only {n} samples were taken; more --time tells more"));
+        notes.push(format!("{name}: only {n} samples; increase --time to get more"));
     }
     add_work(seen, profile, &code, &loading);
     code

@@ -1,4 +1,4 @@
-"""Says what an interpreter is and which packages it has that make bindings, as JSON."""
+"""Prints a description of the interpreter, and of its packages for building bindings, as JSON."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import sysconfig
 
 
 def package(name):
-    """Version and places; None where it is not installed, or does not import."""
+    """Version and directories of a package; None if it cannot be imported."""
     try:
         module = __import__({"cython": "Cython"}.get(name, name))
         found = {"name": name, "version": str(module.__version__)}

@@ -1,8 +1,8 @@
-//! The ways to call C from Python that are measured, and their sources, which the program has inside.
+//! The measured bindings and their embedded sources.
 
 use crate::failure;
 
-/// A binding. The first is the floor: all others are made of it.
+/// A binding. The first is the floor: all others are built on the C API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Binding {
     Capi,
@@ -16,7 +16,7 @@ pub(crate) enum Binding {
     Ctypes,
 }
 
-/// A file of a binding: where it goes in the directory that it is built in, and what is in it.
+/// A source file: its path in the build directory, and its content.
 pub(crate) type File = (&'static str, &'static str);
 
 macro_rules! source {
@@ -25,7 +25,7 @@ macro_rules! source {
     };
 }
 
-/// The library that every binding calls.
+/// The C library called through all bindings.
 pub(crate) const LIBRARY: [File; 2] = [
     ("benchlib.h", source!("benchlib/benchlib.h")),
     ("benchlib.c", source!("benchlib/benchlib.c")),
@@ -58,22 +58,22 @@ impl Binding {
         }
     }
 
-    /// Bindings whose statements are alike.
+    /// The family of bindings with similar statements.
     pub(crate) fn family(self) -> &'static str {
         self.name().split('-').next().unwrap_or_default()
     }
 
     pub(crate) fn about(self) -> &'static str {
         match self {
-            Binding::Capi => "C with Python's own interface, METH_FASTCALL: the floor",
+            Binding::Capi => "C API with METH_FASTCALL: the floor",
             Binding::Cython => "Cython, binding=False",
             Binding::Nanobind => "C++ with nanobind",
             Binding::Pyo3 => "Rust with PyO3, not abi3",
             Binding::Pybind11 => "C++ with pybind11",
-            Binding::CffiApi => "cffi with a compiled module; releases the GIL in every call",
-            Binding::CffiAbi => "cffi with dlopen, no compiler; releases the GIL in every call",
-            Binding::CtypesPydll => "ctypes.PyDLL, which keeps the GIL",
-            Binding::Ctypes => "ctypes.CDLL, which releases the GIL in every call",
+            Binding::CffiApi => "cffi with a compiled module; releases the GIL on every call",
+            Binding::CffiAbi => "cffi with dlopen, no compiler; releases the GIL on every call",
+            Binding::CtypesPydll => "ctypes.PyDLL; keeps the GIL",
+            Binding::Ctypes => "ctypes.CDLL; releases the GIL on every call",
         }
     }
 
@@ -83,14 +83,14 @@ impl Binding {
         found.ok_or_else(|| {
             let names = Binding::ALL.map(Binding::name);
             failure::with_hint(
-                format!("there is no binding {name}"),
-                format!("bindings are {}", names.join(", ")),
+                format!("unknown binding {name}"),
+                format!("bindings: {}", names.join(", ")),
             )
         })
     }
 
-    /// Those of these names, in the order of the suite; a family's name means all of it. All if there
-    /// is none.
+    /// The bindings with these names, in the order of the suite. The name of a family selects all of
+    /// its bindings; no names select all.
     pub(crate) fn chosen(names: &[String]) -> anyhow::Result<Vec<Binding>> {
         if names.is_empty() {
             return Ok(Binding::ALL.to_vec());
@@ -106,7 +106,7 @@ impl Binding {
         Ok(Binding::ALL.into_iter().filter(is_chosen).collect())
     }
 
-    /// The package that an interpreter must have.
+    /// The Python package that the binding needs.
     pub(crate) fn package(self) -> Option<&'static str> {
         match self {
             Binding::Cython => Some("cython"),
@@ -117,7 +117,7 @@ impl Binding {
         }
     }
 
-    /// The module that Python imports, without its suffix.
+    /// The name of the Python module.
     pub(crate) fn module(self) -> &'static str {
         match self {
             Binding::Capi => "bench_capi",
@@ -132,12 +132,12 @@ impl Binding {
         }
     }
 
-    /// Whether that module is a file of Python.
+    /// Whether the module is written in Python.
     pub(crate) fn is_python(self) -> bool {
         matches!(self.family(), "ctypes" | "cffi")
     }
 
-    /// The version of a crate that its lock file has.
+    /// The version of a crate in the lock file.
     pub(crate) fn locked_version(self, name: &str) -> String {
         let lock = self.sources().iter().find(|(file, _)| *file == "Cargo.lock");
         let wanted = format!("name = \"{name}\"\nversion = \"");
@@ -164,7 +164,7 @@ impl Binding {
             Binding::Pybind11 => {
                 &[("bench_pybind11.cpp", source!("bindings/pybind11/bench_pybind11.cpp"))]
             }
-            // One source under two names, by which it knows what to be.
+            // Both modes have the same source, which detects its mode from the file name.
             Binding::CffiApi => &[
                 ("bench_cffi_api.py", source!("bindings/cffi/bench_cffi.py")),
                 ("cdef.h", source!("bindings/cffi/cdef.h")),
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_family_is_all_of_it_and_order_is_the_suites() {
+    fn families_expand_in_suite_order() {
         let names = |names: &[&str]| {
             let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
             Binding::chosen(&names)

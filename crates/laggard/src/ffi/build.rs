@@ -1,7 +1,7 @@
-//! Builds bindings: one command a step, in a directory that appears in the cache once it is whole.
+//! Builds bindings in a cache directory. A directory gets its final name when the build is complete.
 //!
-//! What is built is named after all that it is built from: sources, commands, compilers, interpreter
-//! and processor. What is there already is not built again.
+//! The name contains a hash of all inputs: sources, commands, compilers, interpreter and CPU. Existing
+//! builds are reused.
 
 use super::binding::{Binding, File, LIBRARY};
 use super::interpreter::{Interpreter, in_path};
@@ -21,22 +21,22 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// The file that says how a directory was made. It is written last.
+/// The file that describes a build. It is written last.
 pub(crate) const RECORD: &str = "built.json";
-/// What directories are called while they are made.
+/// Prefix of directories with unfinished builds.
 const UNFINISHED: &str = ".unfinished-";
-/// The library's file, whichever the profile.
+/// File name of the C library in all profiles.
 const LIBRARY_FILE: &str = "libbenchlib.so";
-/// Flags that both profiles share, in two halves.
+/// Flags of both profiles, in two parts.
 const OPTIMISE: &str = "-O3 -march=native -mtune=native -g1";
 const LINKABLE: &str = "-fvisibility=hidden -fPIC -Wall -Wextra";
 
-/// A way to build.
+/// A build profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Profile {
-    /// As fast as the compilers can.
+    /// Fully optimized.
     Fast,
-    /// The same with frame pointers, for profilers that follow these.
+    /// Fully optimized with frame pointers, for profilers that need them.
     Instrumented,
 }
 
@@ -58,8 +58,7 @@ impl Profile {
         }
     }
 
-    /// What the library is called by those that are linked with it. Profiles differ in it, as one
-    /// process loads both.
+    /// The soname of the library. It differs between profiles because one process loads both.
     fn soname(self) -> String {
         format!("libbenchlib-{}.so", self.name())
     }
@@ -71,7 +70,7 @@ impl Profile {
         }
     }
 
-    /// What cargo is told, for people.
+    /// Cargo settings, for the report.
     pub(crate) fn rust_words(self) -> String {
         let shared = "opt-level=3, debug=line-tables-only, codegen-units=1";
         match self {
@@ -88,29 +87,29 @@ impl Profile {
     }
 }
 
-/// A binding that can be imported.
+/// A built binding.
 #[derive(Clone, Debug)]
 pub(crate) struct Built {
     pub(crate) binding: Binding,
     pub(crate) profile: Profile,
     pub(crate) directory: PathBuf,
-    /// The file that is imported.
+    /// The module file.
     pub(crate) module: PathBuf,
     pub(crate) record: Record,
-    /// Whether it was there already.
+    /// Whether it was found in the cache.
     pub(crate) is_cached: bool,
 }
 
-/// How a directory was made.
+/// The content of `built.json`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Record {
-    /// Of the package that makes the binding; empty where there is none.
+    /// Version of the package for the binding; empty if there is none.
     pub(crate) version: String,
     pub(crate) commands: Vec<String>,
     libraries: Vec<Looked>,
 }
 
-/// What a look at a library told, as it is kept.
+/// Properties of a built library, as stored in `built.json`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Looked {
     name: String,
@@ -131,7 +130,7 @@ impl Record {
     }
 }
 
-/// Why a binding is not there, and what helps.
+/// The reason why a binding could not be built, with a hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NotBuilt {
     pub(crate) why: String,
@@ -146,17 +145,17 @@ impl NotBuilt {
 
 impl From<std::io::Error> for NotBuilt {
     fn from(error: std::io::Error) -> NotBuilt {
-        NotBuilt::new(format!("it cannot be written: {error}"), "")
+        NotBuilt::new(format!("cannot write the build directory: {error}"), "")
     }
 }
 
-/// What to build.
+/// A binding to build.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Order<'a> {
     pub(crate) binding: Binding,
     pub(crate) interpreter: &'a Interpreter,
     pub(crate) profile: Profile,
-    /// Whether it is to run on valgrind's processor.
+    /// Whether it is for valgrind, without AVX-512.
     pub(crate) is_simulated: bool,
 }
 
@@ -169,13 +168,13 @@ impl Order<'_> {
         format!("-std=c++17 {}", self.c_flags())
     }
 
-    /// The way to build, as a name.
+    /// The build variant, for directory names.
     fn way(&self) -> String {
         way(self.profile, self.is_simulated)
     }
 }
 
-/// What valgrind does not know is left out where it is to run the code.
+/// Flag for builds that valgrind runs: it cannot decode AVX-512.
 pub(crate) const SIMULATED: &str = "-mno-avx512f";
 
 fn c_flags(profile: Profile, is_simulated: bool) -> String {
@@ -188,7 +187,7 @@ fn way(profile: Profile, is_simulated: bool) -> String {
     format!("{}{simulated}", profile.name())
 }
 
-/// A program that builds, and its version.
+/// A build tool with its version.
 #[derive(Clone, Debug)]
 struct Tool {
     words: Vec<String>,
@@ -196,7 +195,7 @@ struct Tool {
 }
 
 impl Tool {
-    /// What a variable names, or else a program in PATH.
+    /// The program in an environment variable, or else in PATH.
     fn find(variable: &str, name: &str) -> Option<Tool> {
         let named = std::env::var(variable).ok().filter(|value| !value.trim().is_empty());
         let words = shlex::split(named.as_deref().unwrap_or(name))?;
@@ -217,18 +216,18 @@ impl Tool {
     }
 }
 
-/// The place where bindings are built, and kept.
+/// Builds bindings and caches them.
 pub(crate) struct Workshop {
     place: PathBuf,
     c: Option<Tool>,
     cpp: Option<Tool>,
     cargo: Option<Tool>,
-    /// Code for the processor that builds runs on no other.
+    /// Part of the cache key, because code is built for this CPU.
     processor: String,
     suite: Suite,
 }
 
-/// One command.
+/// One build command.
 struct Step {
     words: Vec<String>,
     env: Vec<(&'static str, String)>,
@@ -239,7 +238,7 @@ impl Step {
         Step { words: words.into_iter().map(Into::into).collect(), env: vec![] }
     }
 
-    /// As it would be typed.
+    /// The command line, quoted for a shell.
     fn text(&self) -> String {
         let env = self.env.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
         let words = self.words.iter().map(|word| quoted(word));
@@ -255,28 +254,28 @@ fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| word.to_owned(), |quoted| quoted.into_owned())
 }
 
-/// All that a directory is made from.
+/// All inputs of a build.
 struct Recipe {
-    /// What the directory is called before its number.
+    /// Name of the directory, without the hash.
     name: String,
     files: Vec<(String, String)>,
     steps: Vec<Step>,
-    /// Compilers, interpreter, package: what the result depends on beside files and steps.
+    /// Other inputs: compilers, interpreter, package.
     made_with: String,
     version: String,
-    /// Files that there must be in the end.
+    /// Files that the build must produce.
     results: Vec<String>,
-    /// The library, where it is to be there before anything is built.
+    /// The C library, which is linked into the directory before the build.
     library: Option<PathBuf>,
-    /// What the library calls itself.
+    /// The soname of the C library.
     soname: String,
 }
 
 impl Workshop {
-    /// In the user's cache.
+    /// Opens the cache directory of the user.
     pub(crate) fn open() -> anyhow::Result<Workshop> {
         let place = place()?;
-        fs::create_dir_all(&place).with_context(|| format!("cannot make {}", place.display()))?;
+        fs::create_dir_all(&place).with_context(|| format!("cannot create {}", place.display()))?;
         remove_unfinished(&place);
         Ok(Workshop {
             place,
@@ -288,7 +287,7 @@ impl Workshop {
         })
     }
 
-    /// The compilers, for whoever reads the result.
+    /// Versions of the build tools, for the report.
     pub(crate) fn facts(&self) -> Vec<(String, String)> {
         let fact = |name: &str, tool: &Option<Tool>| {
             let version = tool.as_ref().map_or("none", |tool| &tool.version);
@@ -301,8 +300,8 @@ impl Workshop {
         ]
     }
 
-    /// Builds what is not there, as many at a time as there are processors. `says` is told what is
-    /// begun. Answers come in the order of the orders.
+    /// Builds missing bindings in parallel. Calls `says` with the name of each build that starts.
+    /// Results have the order of `orders`.
     pub(crate) fn build(
         &self,
         orders: &[Order],
@@ -322,7 +321,7 @@ impl Workshop {
                 let built = match libraries.get(&(order.profile, order.is_simulated)) {
                     Some(Ok(library)) => self.one(order, library, says),
                     Some(Err(why)) => Err(why.clone()),
-                    None => Err(NotBuilt::new("its library is not built", "")),
+                    None => Err(NotBuilt::new("its library was not built", "")),
                 };
                 if let Ok(mut done) = done.lock() {
                     done[number] = Some(built);
@@ -336,11 +335,11 @@ impl Workshop {
             }
         });
         let done = done.into_inner().unwrap_or_default().into_iter();
-        done.map(|built| built.unwrap_or_else(|| Err(NotBuilt::new("its builder failed", ""))))
+        done.map(|built| built.unwrap_or_else(|| Err(NotBuilt::new("the build failed", ""))))
             .collect()
     }
 
-    /// The directory of the library.
+    /// Builds the C library and returns its directory.
     fn library(
         &self,
         profile: Profile,
@@ -384,7 +383,7 @@ impl Workshop {
             let found = interpreter.package(name).ok_or_else(|| {
                 let python = interpreter.path.display();
                 NotBuilt::new(
-                    format!("{python} has no package {name}"),
+                    format!("package {name} is not installed for {python}"),
                     format!("{python} -m pip install {name}"),
                 )
             })?;
@@ -402,10 +401,10 @@ impl Workshop {
             let directory = interpreter.include.first().map_or("", String::as_str);
             return Err(NotBuilt::new(
                 format!(
-                    "{} has no headers: there is no {directory}/Python.h",
+                    "{} has no headers: {directory}/Python.h does not exist",
                     interpreter.path.display()
                 ),
-                "install them, on Debian and Ubuntu with `apt-get install python3-dev`",
+                "install the headers; on Debian and Ubuntu: apt-get install python3-dev",
             ));
         }
         include.extend(interpreter.include.iter().map(|path| format!("-I{path}")));
@@ -428,7 +427,7 @@ impl Workshop {
                 results.push(compiled);
             }
             Binding::Pybind11 => {
-                // Without it, every count of references asks whether the GIL is held.
+                // Without NDEBUG, pybind11 checks the GIL on each reference count change.
                 let flags = [include, vec!["-DNDEBUG".into()]].concat();
                 let cpp = self.cpp_compiler()?;
                 steps.push(compiled(
@@ -445,7 +444,7 @@ impl Workshop {
             }
             Binding::Pyo3 => {
                 let cargo = self.cargo.as_ref().ok_or_else(|| {
-                    NotBuilt::new("there is no cargo", "install Rust, which brings cargo")
+                    NotBuilt::new("cargo not found", "install Rust, which includes cargo")
                 })?;
                 let _ = write!(made_with, "{}\n{}\n", cargo.version, rustc_version());
                 version = binding.locked_version("pyo3");
@@ -459,7 +458,7 @@ impl Workshop {
         let mut files = owned(binding.sources());
         files.push((LIBRARY[0].0.to_owned(), LIBRARY[0].1.to_owned()));
         let script = script::of(&self.suite, binding, &result)
-            .map_err(|error| NotBuilt::new(format!("its script cannot be written: {error}"), ""))?;
+            .map_err(|error| NotBuilt::new(format!("cannot write its script: {error}"), ""))?;
         files.push((script::name(binding), script));
         Ok(Recipe {
             name: format!("{}-{}-{}", binding.name(), interpreter.tag, order.way()),
@@ -476,8 +475,8 @@ impl Workshop {
     fn c_compiler(&self) -> Result<&Tool, NotBuilt> {
         self.c.as_ref().ok_or_else(|| {
             NotBuilt::new(
-                "there is no C compiler",
-                "install one, on Debian and Ubuntu with `apt-get install gcc libc6-dev`",
+                "no C compiler found",
+                "install a C compiler; on Debian and Ubuntu: apt-get install gcc libc6-dev",
             )
         })
     }
@@ -495,14 +494,14 @@ impl Workshop {
     fn cpp_compiler(&self) -> Result<&Tool, NotBuilt> {
         self.cpp.as_ref().ok_or_else(|| {
             NotBuilt::new(
-                "there is no C++ compiler",
-                "install one, on Debian and Ubuntu with `apt-get install g++`",
+                "no C++ compiler found",
+                "install a C++ compiler; on Debian and Ubuntu: apt-get install g++",
             )
         })
     }
 
-    /// As its own build does for a module that is optimised: its sources are one unit, and what is
-    /// not used goes. The domain keeps modules of both profiles apart in a process that loads both.
+    /// Builds like nanobind's own optimized build: its sources are one translation unit, and unused
+    /// sections are removed. The domain separates the modules of both profiles in one process.
     fn nanobind(
         &self,
         order: &Order,
@@ -538,7 +537,7 @@ impl Workshop {
 
     fn with_cargo(&self, cargo: &Tool, order: &Order, result: &str) -> [Step; 2] {
         let &Order { interpreter, profile, .. } = order;
-        // Its dependencies stay built when only this binding changes.
+        // A shared target directory, so that dependencies are not rebuilt when the binding changes.
         let target = self.place.join(format!("target-{}-{}", interpreter.tag, profile.name()));
         let mut build = Step::new(cargo.words.clone());
         let words = ["build", "--quiet", "--locked", "--profile", profile.cargo_profile()];
@@ -554,7 +553,8 @@ impl Workshop {
         [build, Step::new(["cp", &*library.to_string_lossy(), result])]
     }
 
-    /// The directory of a recipe, how it was made, and whether it was there.
+    /// Builds a recipe unless it is cached. Returns the directory, its record, and whether it was
+    /// cached.
     fn make(
         &self,
         recipe: &Recipe,
@@ -565,7 +565,7 @@ impl Workshop {
             return Ok((directory, record, true));
         }
         says(&recipe.name);
-        // Two orders may be for the same: interpreters of one version in two places.
+        // Two orders may have the same recipe, for example two interpreters of the same version.
         static BEGUN: AtomicUsize = AtomicUsize::new(0);
         let number = BEGUN.fetch_add(1, Ordering::Relaxed);
         let name = format!("{UNFINISHED}{}-{number}-{}", recipe.name, std::process::id());
@@ -577,7 +577,7 @@ impl Workshop {
         });
         let made = made.and_then(|record| match fs::rename(&unfinished, &directory) {
             Ok(()) => Ok(record),
-            // Somebody else was faster, or it was damaged.
+            // Another process finished first, or the existing directory is damaged.
             Err(_) if recipe.is_there(&directory) && recorded(&directory).is_some() => Ok(record),
             Err(_) => {
                 fs::remove_dir_all(&directory)?;
@@ -591,7 +591,7 @@ impl Workshop {
 }
 
 impl Recipe {
-    /// What it is made from, as a number.
+    /// A hash of all inputs.
     fn number(&self) -> u64 {
         let mut all =
             format!("{}\n{}\n{}\n", env!("CARGO_PKG_VERSION"), self.made_with, self.version);
@@ -604,14 +604,14 @@ impl Recipe {
         xxh3_128(all.as_bytes()) as u64
     }
 
-    /// Whether all is there that it makes.
+    /// Whether a directory has all results.
     fn is_there(&self, directory: &Path) -> bool {
         let library = self.library.as_ref().map(|_| LIBRARY_FILE);
         let mut results = self.results.iter().map(String::as_str).chain(library);
         results.all(|name| directory.join(name).is_file())
     }
 
-    /// Makes the directory and says how.
+    /// Runs the build in a new directory.
     fn follow(&self, directory: &Path) -> Result<Record, NotBuilt> {
         let _ = fs::remove_dir_all(directory);
         fs::create_dir_all(directory)?;
@@ -623,8 +623,8 @@ impl Recipe {
             fs::write(path, text)?;
         }
         if let Some(library) = &self.library {
-            // The same file for all bindings: a process that loads several has one. Compilers look for
-            // it by the one name, what they link by the other.
+            // A hard link to the same file for all bindings, so that a process loads it only once.
+            // Linkers use the file name, the dynamic loader uses the soname.
             for name in [LIBRARY_FILE, &self.soname] {
                 let here = directory.join(name);
                 if fs::hard_link(library, &here).is_err() {
@@ -636,7 +636,7 @@ impl Recipe {
             run(step, directory)?;
         }
         if let Some(missing) = self.results.iter().find(|name| !directory.join(name).is_file()) {
-            return Err(NotBuilt::new(format!("its build left no {missing}"), ""));
+            return Err(NotBuilt::new(format!("the build did not produce {missing}"), ""));
         }
         let mut libraries = vec![];
         for name in self
@@ -654,15 +654,15 @@ impl Recipe {
     }
 }
 
-/// How variables begin that change what cargo builds.
+/// Prefixes of environment variables that change the output of cargo.
 const OF_OTHER_BUILDS: [&str; 4] =
     ["CARGO_PROFILE_", "CARGO_BUILD_", "CARGO_TARGET_", "CARGO_ENCODED_"];
 
-/// Runs a command to its end; what it said is part of why it failed.
+/// Runs a command. On failure, the reason contains its error message.
 fn run(step: &Step, directory: &Path) -> Result<(), NotBuilt> {
     let mut command = Command::new(&step.words[0]);
     command.args(&step.words[1..]).current_dir(directory).stdin(Stdio::null());
-    // What the user set for other builds is no part of this one.
+    // Settings for other cargo builds must not affect this one.
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         if OF_OTHER_BUILDS.iter().any(|start| text.starts_with(start)) {
@@ -685,7 +685,7 @@ fn run(step: &Step, directory: &Path) -> Result<(), NotBuilt> {
 
 fn look(path: &Path, name: &str) -> Result<Looked, NotBuilt> {
     let elf = Elf::open(path)
-        .map_err(|error| NotBuilt::new(format!("{name} is no library: {error}"), ""))?;
+        .map_err(|error| NotBuilt::new(format!("{name} is not a library: {error}"), ""))?;
     let mut code = Code::default();
     let file = inspect(&elf, name, &mut code.texts);
     let frames = file.build.frame_pointers.unwrap_or_default();
@@ -697,7 +697,7 @@ fn look(path: &Path, name: &str) -> Result<Looked, NotBuilt> {
     })
 }
 
-/// How a directory was made; none unless it is whole.
+/// The record of a build; `None` if it is incomplete.
 fn recorded(directory: &Path) -> Option<Record> {
     serde_json::from_slice(&fs::read(directory.join(RECORD)).ok()?).ok()
 }
@@ -712,12 +712,12 @@ fn compiled(tool: &Tool, profile: &str, flags: &[String], sources: &[&str], resu
     Step::new(words)
 }
 
-/// The end of a command that links a module, which finds the library beside itself.
+/// The linker arguments of a module, which finds the library in its own directory.
 fn linked(result: &str) -> [String; 5] {
     ["-o", result, "-L.", "-lbenchlib", "-Wl,-rpath,$ORIGIN"].map(String::from)
 }
 
-/// The file that Python imports.
+/// The file name of the module.
 fn module_file(binding: Binding, interpreter: &Interpreter) -> String {
     let suffix = if binding.is_python() { ".py" } else { &interpreter.suffix };
     format!("{}{suffix}", binding.module())
@@ -735,24 +735,23 @@ fn rustc_version() -> String {
     Tool::find("RUSTC", "rustc").map(|tool| tool.version).unwrap_or_default()
 }
 
-/// Model and abilities of the processor, as far as the system tells.
+/// Model and features of the CPU, if known.
 fn processor() -> String {
     let about = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = |name: &str| about.lines().find(|line| line.starts_with(name)).unwrap_or("");
     format!("{}\n{}", line("model name"), line("flags"))
 }
 
-/// Where bindings are built, and kept.
+/// The cache directory for builds.
 fn place() -> anyhow::Result<PathBuf> {
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
-    let cache =
-        cache.context("there is no cache directory: neither XDG_CACHE_HOME nor HOME is set")?;
+    let cache = cache.context("no cache directory: neither XDG_CACHE_HOME nor HOME is set")?;
     Ok(cache.join("laggard/ffi"))
 }
 
-/// Removes all that was built; says how many bytes that were.
+/// Removes all builds. Returns their size in bytes.
 pub(crate) fn clear() -> anyhow::Result<u64> {
     let place = place()?;
     if !place.exists() {
@@ -773,7 +772,7 @@ fn size_of_tree(path: &Path) -> u64 {
     entries.flatten().map(size).sum()
 }
 
-/// Removes what somebody began to build who is no longer there.
+/// Removes unfinished builds of processes that no longer exist.
 fn remove_unfinished(place: &Path) {
     let Ok(entries) = fs::read_dir(place) else { return };
     for entry in entries.flatten() {

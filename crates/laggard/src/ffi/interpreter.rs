@@ -1,4 +1,4 @@
-//! Interpreters that modules are built for: what they are, and what they have.
+//! Finds Python interpreters and the packages they have.
 
 use crate::failure;
 use anyhow::{Context, ensure};
@@ -6,47 +6,46 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What is asked of an interpreter.
+/// A script that describes an interpreter as JSON.
 const ASK: &str = include_str!("about.py");
-/// Older ones cannot run what is built.
+/// Oldest supported version.
 const OLDEST: (u32, u32) = (3, 9);
 
-/// An interpreter, and what it says of itself.
+/// An interpreter, as described by `about.py`.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Interpreter {
-    /// The program.
     #[serde(rename = "executable")]
     pub(crate) path: PathBuf,
-    /// As `3.11.7`.
+    /// Such as `3.11.7`.
     pub(crate) version: String,
     implementation: String,
-    /// As `cpython-311`.
+    /// Such as `cpython-311`.
     pub(crate) tag: String,
-    /// What modules end with.
+    /// Suffix of extension modules.
     pub(crate) suffix: String,
-    /// Where its headers are.
+    /// Include directories.
     pub(crate) include: Vec<String>,
-    /// Whether they are really there.
+    /// Whether Python.h exists.
     pub(crate) has_headers: bool,
-    /// Version and directories of each package.
+    /// Installed packages for building bindings.
     packages: Vec<Package>,
 }
 
-/// A package that makes bindings.
+/// A package for building bindings.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Package {
     name: String,
     pub(crate) version: String,
-    /// Where its headers are.
+    /// Include directory.
     #[serde(default)]
     pub(crate) include: String,
-    /// Where its sources are.
+    /// Source directory.
     #[serde(default)]
     pub(crate) source: String,
 }
 
 impl Interpreter {
-    /// The one that is asked for: a version (`3.12`), a name in PATH, or a path.
+    /// Finds an interpreter by version (`3.12`), name in PATH, or path.
     pub(crate) fn find(wanted: &str) -> anyhow::Result<Interpreter> {
         let is_version = wanted.starts_with(|c: char| c.is_ascii_digit())
             && wanted.chars().all(|c| c.is_ascii_digit() || c == '.');
@@ -65,29 +64,29 @@ impl Interpreter {
         if !about.status.success() {
             let said = String::from_utf8_lossy(&about.stderr);
             let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
-            let first = lines.next().unwrap_or("it ends with a failure and says nothing");
-            // Of a traceback the end counts.
+            let first = lines.next().unwrap_or("it failed without output");
+            // The last line of a traceback has the error.
             let said = if first.starts_with("Traceback") {
                 lines.next_back().unwrap_or(first)
             } else {
                 first
             };
             return Err(failure::with_hint(
-                format!("{} does not run: {said}", path.display()),
+                format!("cannot run {}: {said}", path.display()),
                 "give the path of an interpreter: --python /path/to/bin/python3".into(),
             ));
         }
         let said: Interpreter = serde_json::from_slice(&about.stdout)
-            .with_context(|| format!("{} does not answer as Python does", path.display()))?;
+            .with_context(|| format!("{} is not a Python interpreter", path.display()))?;
         let (version, implementation) = (said.version(), &said.implementation);
         let (major, minor) = OLDEST;
         ensure!(
             implementation == "cpython" && version >= OLDEST,
-            "{} is {implementation} {}: bindings are measured on CPython {major}.{minor} and later",
+            "{} is {implementation} {}: CPython {major}.{minor} or later is required",
             path.display(),
             said.version
         );
-        // What was found may be a script that chooses another one in another directory.
+        // The program may be a wrapper script, such as a shim of pyenv, that runs another interpreter.
         let is_known = said.path.is_absolute() && said.path.is_file();
         Ok(Interpreter { path: if is_known { said.path.clone() } else { path }, ..said })
     }
@@ -101,7 +100,8 @@ impl Interpreter {
         self.packages.iter().find(|package| package.name == name)
     }
 
-    /// How many elements an expression has that is a tuple; none when it is none. An error is Python's.
+    /// The number of elements of a tuple expression; `None` for other expressions. Fails on syntax
+    /// errors.
     pub(crate) fn elements(&self, expression: &str) -> anyhow::Result<Option<usize>> {
         const COUNT: &str = "import ast, sys
 value = ast.parse(sys.argv[1], mode='eval').body
@@ -120,13 +120,13 @@ print(len(value.elts) if isinstance(value, ast.Tuple) else '')";
         Ok(String::from_utf8_lossy(&answer.stdout).trim().parse().ok())
     }
 
-    /// What identifies it where a module is built for it.
+    /// Identifies the interpreter in the build cache.
     pub(crate) fn identity(&self) -> String {
         format!("{} {} {} {}", self.version, self.tag, self.suffix, self.include.join(" "))
     }
 }
 
-/// A program of this name in PATH.
+/// Finds a program in PATH.
 pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
     let is_program = |path: &PathBuf| {
         use std::os::unix::fs::PermissionsExt;
@@ -140,7 +140,7 @@ pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
 fn missing(name: &str) -> anyhow::Error {
     let what = if Path::new(name).components().count() > 1 { "file" } else { "program" };
     failure::with_hint(
-        format!("there is no {what} {name}"),
+        format!("{what} {name} not found"),
         "give the path of an interpreter: --python /path/to/bin/python3".into(),
     )
 }

@@ -1,7 +1,7 @@
-//! The FFI suite: one C library behind every binding, in both build profiles, measured together.
+//! The FFI suite: measures calls of one C library through all bindings, in both build profiles.
 //!
-//! [`run`] finds interpreters, builds what is not built, measures, and gives an [`Ffi`]. What it means
-//! is worked out by `laggard_core::ffi`, and shown by `laggard_report::ffi`.
+//! [`run`] finds interpreters, builds missing bindings, measures, and returns an [`Ffi`].
+//! `laggard_core::ffi` computes statistics and `laggard_report::ffi` formats them.
 
 pub(crate) mod binding;
 pub(crate) mod build;
@@ -30,22 +30,22 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 use suite::Suite;
 
-/// What is asked for.
+/// Options of a run of the suite.
 #[derive(Debug)]
 pub(crate) struct Wanted {
     pub(crate) bindings: Vec<Binding>,
-    /// Patterns of categories' names; none is all.
+    /// Patterns of category names; empty selects all.
     pub(crate) categories: Vec<String>,
     pub(crate) profiles: Vec<Profile>,
-    /// As the user named them.
+    /// Interpreters, as given by the user.
     pub(crate) pythons: Vec<String>,
     pub(crate) is_quick: bool,
-    /// Calls of every function, in place of a time.
+    /// Number of calls per function, instead of a time.
     pub(crate) iterations: Option<u64>,
     pub(crate) launches: Option<u32>,
     pub(crate) cpus: Vec<usize>,
     pub(crate) timeout: Duration,
-    /// A function of the user's.
+    /// The user's own function.
     pub(crate) own: Option<Own>,
 }
 
@@ -56,18 +56,18 @@ impl Wanted {
     }
 }
 
-/// Time for all batches of the whole suite, for one interpreter; what is beside it, the start of
-/// processes and the counting, takes about as long again when it is quick and little when it is not.
+/// Total time of all batches of the suite for one interpreter. Starting processes and counting
+/// instructions comes on top: about the same time again with `--quick`, little otherwise.
 const TIME: Duration = Duration::from_secs(200);
 const TIME_IF_QUICK: Duration = Duration::from_secs(36);
-/// Processes one after the other.
+/// Number of process launches.
 const LAUNCHES: u32 = 8;
 const LAUNCHES_IF_QUICK: u32 = 3;
 
-/// Builds and measures.
+/// Builds the bindings and measures them.
 pub(crate) fn run(wanted: &Wanted, printer: &Printer) -> anyhow::Result<Ffi> {
     let suite = Suite::load()?;
-    // Before anything is built for nothing.
+    // Checks the categories before building.
     let categories = suite.chosen(&wanted.categories)?;
     let started_unix = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -100,13 +100,14 @@ pub(crate) fn run(wanted: &Wanted, printer: &Printer) -> anyhow::Result<Ffi> {
     let floor = figures(&ffi).floor.map(|at| ffi.bindings[at].name.clone());
     if let Some(floor) = floor.filter(|name| name != Binding::Capi.name()) {
         let capi = Binding::Capi.name();
-        ffi.warnings.push(format!("the floor, {capi}, is not measured: ratios are to {floor}"));
+        ffi.warnings
+            .push(format!("the floor ({capi}) was not measured: ratios are relative to {floor}"));
     }
     stock.warn(&mut ffi.warnings);
     Ok(ffi)
 }
 
-/// The interpreters that are asked for.
+/// Finds the interpreters. Fails on duplicates.
 pub(crate) fn interpreters(wanted: &[String]) -> anyhow::Result<Vec<Interpreter>> {
     let mut found: Vec<Interpreter> = vec![];
     for name in wanted {
@@ -121,7 +122,7 @@ pub(crate) fn interpreters(wanted: &[String]) -> anyhow::Result<Vec<Interpreter>
     Ok(found)
 }
 
-/// What they are called in tables: as much of the version as tells them apart.
+/// Display names of interpreters: major and minor version, or more if these are ambiguous.
 fn names(interpreters: &[Interpreter]) -> Vec<String> {
     let short = |version: &str| version.split('.').take(2).collect::<Vec<_>>().join(".");
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
@@ -150,13 +151,13 @@ fn about_binding(binding: Binding) -> ffi::Binding {
     ffi::Binding { name: binding.name().into(), about: binding.about().into(), is_users: false }
 }
 
-/// What is built, for every interpreter and profile.
+/// The built bindings of all interpreters and profiles.
 pub(crate) struct Stock {
-    /// Those that there is at least one of.
+    /// Bindings that were built at least once.
     bindings: Vec<Binding>,
-    /// By interpreter, in the order they were asked for.
+    /// Builds with the index of their interpreter.
     built: Vec<(usize, Built)>,
-    /// The same for a processor that knows less, where instructions are to be counted on one.
+    /// Additional builds without AVX-512, for counting instructions with valgrind.
     simulated: Vec<(usize, Built)>,
     profiles: Vec<Profile>,
     skipped: Vec<Skipped>,
@@ -220,7 +221,7 @@ impl Stock {
         Ok(stock)
     }
 
-    /// Says once for both profiles what keeps a binding away.
+    /// Records a skipped binding, once if the reason is the same for both profiles.
     fn skip(&mut self, order: &Order, python: usize, NotBuilt { why, hint }: NotBuilt) {
         let profile = self.profiles.iter().position(|profile| *profile == order.profile);
         let binding = order.binding.name().to_owned();
@@ -236,7 +237,7 @@ impl Stock {
         of(&self.built, python, profile, binding)
     }
 
-    /// The one that a simulated processor can run, where there is one of its own for that.
+    /// The build for valgrind, if a separate one is needed.
     fn simulated(&self, python: usize, profile: Profile, binding: Binding) -> Option<&Built> {
         of(&self.simulated, python, profile, binding)
     }
@@ -255,7 +256,7 @@ impl Stock {
         self.built.iter().map(build).collect()
     }
 
-    /// What a look at the libraries should have shown and did not.
+    /// Warns about libraries without debug info or expected frame pointers.
     fn warn(&self, warnings: &mut Vec<String>) {
         for (_, built) in &self.built {
             for library in built.record.libraries() {
@@ -271,7 +272,7 @@ impl Stock {
                 let (with, of) = library.of_callers;
                 if built.profile == Profile::Instrumented && with * 2 < of {
                     warnings.push(format!(
-                        "{place} has frame pointers in {with} of {of} functions that call others"
+                        "{place} has frame pointers in {with} of {of} non-leaf functions"
                     ));
                 }
             }
@@ -288,16 +289,16 @@ fn of(all: &[(usize, Built)], python: usize, profile: Profile, binding: Binding)
     all.iter().find(is_it).map(|(_, built)| built)
 }
 
-/// Whether instructions are counted by valgrind, which knows fewer of them than this processor.
+/// Whether instructions are counted by valgrind on a CPU with AVX-512, which valgrind cannot decode.
 fn must_simulate(wanted: &Wanted) -> bool {
     let knows_more = || host::cpu_features().iter().any(|feature| feature.starts_with("avx512"));
     wanted.is_counted() && in_path("valgrind").is_some() && knows_more() && !counts_instructions()
 }
 
-/// What `inspect` says of a library without any.
+/// The value of `debug_info` for a library without debug info.
 const NO_DEBUG_INFO: &str = "none";
 
-/// Puts what is built where the user wants it: a directory a binding, with its program.
+/// Copies a build to a directory of the user, with its program. Each binding has a subdirectory.
 pub(crate) fn copy_to(built: &Built, directory: &std::path::Path) -> std::io::Result<PathBuf> {
     let place = clear_copy(built.binding, directory)?;
     std::fs::create_dir_all(&place)?;
@@ -305,7 +306,7 @@ pub(crate) fn copy_to(built: &Built, directory: &std::path::Path) -> std::io::Re
         let entry = entry?;
         if entry.file_type()?.is_file() {
             let to = place.join(entry.file_name());
-            // A library that a program has mapped is replaced, not written into.
+            // Replaces the file instead of overwriting it, as a running program may have it mapped.
             let coming = place.join(".coming");
             std::fs::copy(entry.path(), &coming)?;
             std::fs::rename(&coming, &to)?;
@@ -314,13 +315,13 @@ pub(crate) fn copy_to(built: &Built, directory: &std::path::Path) -> std::io::Re
     Ok(place)
 }
 
-/// Removes what was put there of a binding before: it may be of another profile. Says where that is.
+/// Removes an earlier copy of a binding, which may be of another profile. Returns its directory.
 pub(crate) fn clear_copy(
     binding: Binding,
     directory: &std::path::Path,
 ) -> std::io::Result<PathBuf> {
     let place = directory.join(format!("{}_impl", script::identifier(binding)));
-    // What has no record is not ours to remove.
+    // Only directories with a build record were created by laggard.
     if place.join(build::RECORD).is_file() {
         std::fs::remove_dir_all(&place)?;
     }

@@ -1,4 +1,4 @@
-//! What profiling costs, and how good its stacks are: each build, in each way that this machine has.
+//! Measures the overhead and stack quality of profiling, for each build profile and method.
 
 use super::build::Built;
 use super::interpreter::Interpreter;
@@ -18,14 +18,14 @@ use laggard_probe::{Ended, Error, sample};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Calls of a run, which then takes about a second.
+/// Calls per run, which takes about a second.
 const ITERATIONS: u32 = 200_000;
-/// Pairs of runs, bare and recorded.
+/// Pairs of runs with and without recording.
 const ROUNDS: usize = 4;
-/// Samples a second.
+/// Sampling rate in Hz.
 const RATE: f64 = 999.0;
 
-/// A way to profile.
+/// A profiling method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Method {
     Agent,
@@ -39,11 +39,11 @@ const METHODS: [(&str, Method); 4] = [
     ("lbr", Method::Perf(CallGraph::BranchRecords)),
 ];
 
-/// What a run took.
+/// CPU times of a run.
 struct Took {
-    /// CPU time of a call, as the program itself measured it.
+    /// CPU time per call, measured by the program itself.
     call_ns: f64,
-    /// CPU time of the program and whatever records it.
+    /// CPU time of the program and of its recorder.
     whole_ns: f64,
 }
 
@@ -55,7 +55,7 @@ struct Recorded {
     bytes: Option<u64>,
 }
 
-/// Runs one binding bare and in every way recorded, in turns; none when the user ends it.
+/// Runs one binding with and without each method in turn. Returns `None` if interrupted.
 pub(super) fn measure(
     wanted: &Wanted,
     suite: &Suite,
@@ -65,7 +65,7 @@ pub(super) fn measure(
 ) -> Option<Vec<Overhead>> {
     let bar = printer.steps();
     let mut found = vec![];
-    // The floor has the deepest of stacks for its time: C calls Python that C called.
+    // The C API binding has the deepest stacks for its run time: C calls Python that C called.
     let binding = stock.bindings.first().copied().unwrap_or(Binding::Capi);
     for (number, &profile) in wanted.profiles.iter().enumerate() {
         let Some(built) = stock.get(0, profile, binding) else { continue };
@@ -95,7 +95,7 @@ pub(super) fn measure(
     Some(found)
 }
 
-/// The program, which leaves in a file what it measured.
+/// The measured program, which writes its timings to a file.
 struct Program {
     words: Vec<OsString>,
     room: tempfile::TempDir,
@@ -113,9 +113,9 @@ impl Program {
         Ok(Program { words, room })
     }
 
-    /// What the run that has just ended took.
+    /// Reads the CPU times of the run that just ended.
     fn took(&self, ended: &Ended) -> Result<Took, Error> {
-        // Ctrl-C reaches the program; who records it lives on, to keep what there is.
+        // Ctrl-C ends the program, but not its recorder, which writes the samples.
         const BY_CTRL_C: i32 = 130;
         if ended.code() == BY_CTRL_C {
             return Err(Error::Interrupted);
@@ -124,7 +124,7 @@ impl Program {
         let text = std::fs::read_to_string(&path).map_err(|error| failed(&error))?;
         let _ = std::fs::remove_file(path);
         let last = text.split_whitespace().next_back().and_then(|number| number.parse().ok());
-        let call_ns: f64 = last.ok_or_else(|| failed(&"the program left no time"))?;
+        let call_ns: f64 = last.ok_or_else(|| failed(&"the program wrote no timing"))?;
         Ok(Took { call_ns, whole_ns: (ended.user_ns + ended.system_ns).max(1) as f64 })
     }
 }
@@ -135,7 +135,7 @@ fn failed(why: &dyn std::fmt::Display) -> Error {
     Error::Nothing(why.to_string())
 }
 
-/// What came of all rounds.
+/// The results of all rounds.
 struct Measured {
     ratios: Vec<f64>,
     wholes: Vec<f64>,
@@ -167,7 +167,7 @@ fn one(program: &Program, method: Method, wanted: &Wanted) -> Result<Measured, E
     let (mut ratios, mut wholes) = (vec![], vec![]);
     let mut last = None;
     for round in 0..ROUNDS {
-        // The order changes, so that what drifts falls on both.
+        // The order alternates, so that drift affects both equally.
         let (bare, recorded) = if round % 2 == 0 {
             let bare = bare(program, wanted)?;
             (bare, record(program, method, wanted)?)
@@ -204,7 +204,7 @@ fn record(program: &Program, method: Method, wanted: &Wanted) -> Result<Recorded
         }
         Method::Perf(call_graph) => call_graph,
     };
-    // Branch records come with events of the processor only.
+    // LBR call stacks need a hardware event.
     let event = if call_graph == CallGraph::BranchRecords { "cycles" } else { "cpu-clock" };
     let options = perf::Options {
         target: Target::Command(program.words.clone()),

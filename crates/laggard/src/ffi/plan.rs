@@ -1,4 +1,4 @@
-//! From what is asked for and what is built to statements that are measured together.
+//! Plans and runs the measurement of all statements of the suite.
 
 use super::binding::Binding;
 use super::build::{Built, SIMULATED};
@@ -14,15 +14,14 @@ use laggard_probe::bench::{
 };
 use std::path::Path;
 
-/// A function that the user brought.
+/// A function of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Own {
-    /// As `module:function`.
     pub(crate) module: String,
     pub(crate) function: String,
-    /// An expression of Python: a tuple, or one argument.
+    /// A Python expression: a tuple of arguments, or a single argument.
     pub(crate) arguments: String,
-    /// How many that are; none when it is one that is no tuple.
+    /// Number of arguments in the tuple; `None` for a single argument.
     pub(crate) count: Option<usize>,
     pub(crate) setup: String,
 }
@@ -32,13 +31,13 @@ impl Own {
         format!("{}:{}", self.module, self.function)
     }
 
-    /// The names of its arguments, parted by commas.
+    /// The names of its arguments, separated by commas.
     fn names(&self) -> String {
         let name = |at: usize| format!("_laggard_a{at}");
         (0..self.count.unwrap_or(1)).map(name).collect::<Vec<_>>().join(", ")
     }
 
-    /// A call of `_laggard_f`, which these lines make, with every argument in a variable, as the suite's own.
+    /// A call of `_laggard_f`, which `makes_f` defines. Arguments are in variables, as in the suite.
     fn called(&self, makes_f: &str) -> Statement {
         let names = self.names();
         let taken = match self.count {
@@ -46,7 +45,7 @@ impl Own {
             Some(_) => format!("{names}, = {}", self.arguments),
             None => format!("{names} = {}", self.arguments),
         };
-        // Last, so that no name of the user's comes in its place.
+        // Last, so that the user's set-up code cannot redefine it.
         let parts = [self.setup.as_str(), &taken, makes_f];
         Statement {
             setup: parts.join("\n"),
@@ -58,8 +57,8 @@ impl Own {
     }
 }
 
-/// Lines that make a built module `m`. Modules of both profiles have the same name, and one process
-/// has both, so each is loaded under a name of its own, and once.
+/// Code that loads a built module as `m`. One process loads the modules of both profiles, which have
+/// the same name, so each gets a unique name in `sys.modules`.
 pub(crate) fn loaded(profile: &str, module: &str, path: &Path) -> String {
     let name = python_text(&format!("laggard_{profile}.{module}"));
     let path = python_text(&path.to_string_lossy());
@@ -76,12 +75,12 @@ m = _laggard_load({name}, {path})"
     )
 }
 
-/// A text as Python writes it; what JSON writes is that too.
+/// A Python string literal. JSON strings are valid in Python.
 fn python_text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Measures, and adds what came of it.
+/// Runs the measurement and adds the results to `ffi`.
 pub(super) fn measure(
     wanted: &Wanted,
     suite: &Suite,
@@ -99,7 +98,7 @@ pub(super) fn measure(
             for category in categories {
                 planner.category(category, ffi);
             }
-            // Asked for by the category that it scans, as that is asked for.
+            // The crossover is measured if its category is selected.
             let scanned = suite.scanned()?;
             if categories.iter().any(|category| category.name == scanned.name) {
                 let sizes =
@@ -125,7 +124,7 @@ pub(super) fn measure(
             .collect(),
         cases,
         launches,
-        // A part of the suite takes its part of the time, but never so little that it says nothing.
+        // Part of the suite gets its share of the time, with a lower limit.
         effort: wanted
             .iterations
             .map_or_else(|| Effort::Time(time.mul_f64(share.max(LEAST_SHARE))), Effort::Calls),
@@ -137,7 +136,7 @@ pub(super) fn measure(
     let measured = measure_together(&plan, &mut |step| {
         let words = match step.launch {
             Some(launch) => format!(
-                "launch {} of {launches}: {} of {}, {}",
+                "process launch {} of {launches}: category {} of {}, {}",
                 launch + 1,
                 step.done + 1,
                 plan.cases.len(),
@@ -157,7 +156,7 @@ pub(super) fn measure(
     ffi.cells = cells;
     ffi.facts.extend(measured.facts);
     if !stock.simulated.is_empty() {
-        let words = format!("on builds with {SIMULATED}: valgrind does not know AVX-512");
+        let words = format!("on builds with {SIMULATED}: valgrind cannot decode AVX-512");
         ffi.facts.push(("instructions counted".into(), words));
     }
     for (python, facts) in ffi.pythons.iter_mut().zip(measured.interpreters) {
@@ -175,10 +174,10 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// The least share of the suite's time, however little is measured.
+/// Minimum share of the time of the suite.
 const LEAST_SHARE: f64 = 0.02;
 
-/// How many statements the whole suite has for one interpreter.
+/// Number of statements in the whole suite for one interpreter.
 fn statements_of_all(suite: &Suite, is_quick: bool) -> usize {
     let sizes = if is_quick { &suite.crossover.quick } else { &suite.crossover.sizes };
     let each = Binding::ALL.len() + 1;
@@ -204,7 +203,7 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    /// One more case; what follows belongs to it.
+    /// Starts a case. Following statements belong to it.
     fn begin(&mut self, ffi: &mut Ffi, category: ffi::Category, is_counted: bool) -> usize {
         let name = match category.size {
             Some(size) => format!("{} of {size}", category.name),
@@ -246,7 +245,7 @@ impl Planner<'_> {
         });
     }
 
-    /// A set-up with the module that a simulated processor can run, where there is one.
+    /// The set-up code with the build for valgrind, if there is a separate one.
     fn simulated(&self, at: (usize, usize, usize), who: Who, setup: &str) -> Option<String> {
         let binding = match who {
             Who::Binding(place) => *self.stock.bindings.get(place)?,
@@ -260,14 +259,14 @@ impl Planner<'_> {
         Some(setup.replace(&text(self.stock.get(python, profile, binding)?), &text(own)))
     }
 
-    /// Lines that make a binding `m`, if it is built.
+    /// Code that loads a binding as `m`, if it was built.
     fn load(&self, python: usize, profile: usize, binding: Binding) -> Option<String> {
         let profile = self.wanted.profiles[profile];
         let built = self.stock.get(python, profile, binding)?;
         Some(loaded(profile.name(), binding.module(), &built.module))
     }
 
-    /// The loop, the null control and every binding, in all profiles.
+    /// Adds the empty loop, the null control and all bindings, in all profiles.
     fn category(&mut self, category: &Category, ffi: &mut Ffi) {
         let at = self.begin(ffi, about(category, None), true);
         for python in 0..self.pythons {
@@ -288,7 +287,7 @@ impl Planner<'_> {
                         }
                         Err(why) if number == 0 && python == 0 => {
                             let words = format!(
-                                "{} through {} is left out: {why}",
+                                "{} through {} is skipped: {why}",
                                 category.name,
                                 binding.name()
                             );
@@ -301,7 +300,7 @@ impl Planner<'_> {
         }
     }
 
-    /// A category with so many elements, in the first profile, and the same work in C alone.
+    /// Adds a category of one size, in the first profile, and the same work in C.
     fn scan(&mut self, suite: &Suite, category: &Category, ffi: &mut Ffi) {
         let at = self.begin(ffi, about(category, category.size()), false);
         for python in 0..self.pythons {
@@ -318,7 +317,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The user's function beside one of the floor that takes the same arguments and does nothing.
+    /// Adds the user's function, and a C API function that takes the same arguments and does nothing.
     fn own(&mut self, own: &Own, ffi: &mut Ffi) {
         let category = ffi::Category {
             name: own.name(),
@@ -363,7 +362,7 @@ impl Planner<'_> {
     }
 }
 
-/// The loop with nothing in it.
+/// The empty loop.
 fn empty() -> Statement {
     Statement { code: "pass".into(), calls: 1, ..Statement::default() }
 }

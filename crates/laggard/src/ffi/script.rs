@@ -1,11 +1,10 @@
-//! The program that calls functions through one binding and does nothing else, so that it can be put
-//! under a profiler.
+//! Generates the program that calls functions through one binding, for use with profilers.
 
 use super::binding::Binding;
 use super::suite::Suite;
 use serde::Serialize;
 
-/// The program, without what it calls.
+/// The template of the program.
 const TEXT: &str = include_str!("../../../../subjects/ffi/bench.py");
 
 #[derive(Serialize)]
@@ -17,17 +16,17 @@ struct Case<'a> {
     calls: u64,
 }
 
-/// Its file name, as `ctypes_bench.py`.
+/// The file name of the program, such as `ctypes_bench.py`.
 pub(crate) fn name(binding: Binding) -> String {
     format!("{}_bench.py", identifier(binding))
 }
 
-/// The name of a binding where only letters may be.
+/// The name of a binding as an identifier.
 pub(crate) fn identifier(binding: Binding) -> String {
     binding.name().replace('-', "_")
 }
 
-/// Its text for a binding, which is a module in this file beside it.
+/// The program for a binding whose module file is in the same directory.
 pub(crate) fn of(suite: &Suite, binding: Binding, module: &str) -> serde_json::Result<String> {
     let case = |category: &super::suite::Category| {
         let statement = category.of(binding, "").ok()?;
@@ -42,7 +41,7 @@ pub(crate) fn of(suite: &Suite, binding: Binding, module: &str) -> serde_json::R
     };
     let cases: Vec<String> =
         suite.categories.iter().filter_map(case).collect::<serde_json::Result<_>>()?;
-    // What JSON writes of texts and numbers is Python too.
+    // JSON strings and numbers are valid Python.
     let cases = format!("[\n    {},\n]", cases.join(",\n    "));
     Ok(TEXT
         .replace("[\"@CASES@\"]", &cases)

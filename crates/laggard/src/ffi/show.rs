@@ -1,4 +1,4 @@
-//! A run of the suite, shown: just measured, or kept.
+//! Reports results of the FFI suite.
 
 use crate::cli::{Format, ReportArgs};
 use crate::output::{Destination, Places};
@@ -10,7 +10,7 @@ use laggard_report::Style;
 use laggard_report::ffi::{self as show, FfiReport};
 use std::path::Path;
 
-/// Shows a run in every form that is wanted, a page among them.
+/// Writes a report in all requested formats, including HTML.
 pub(crate) fn show(
     ffi: &Ffi,
     is_whole: bool,
@@ -23,7 +23,7 @@ pub(crate) fn show(
     destination.write(printer, page, |form, style| render(&report, form, style))
 }
 
-/// Reports on a run that was kept.
+/// Reports on a saved result.
 pub(crate) fn report(
     args: &ReportArgs,
     places: &Places,
@@ -34,14 +34,17 @@ pub(crate) fn report(
     let of_others = args.samples.given().chain(args.calls.given()).next();
     let by = args.by.is_some().then_some("--by");
     if let Some(flag) = of_others.or(by) {
-        bail!("{flag} shows a recording or a trace; {} is a run of laggard ffi", path.display());
+        bail!(
+            "{flag} applies to profiles and traces; {} is a result of laggard ffi",
+            path.display()
+        );
     }
     let figures = figures(ffi);
     let report = FfiReport { ffi, figures: &figures, is_whole: args.all };
     places.write(printer, |form, style| render(&report, form, style))
 }
 
-/// The page of a run that was kept.
+/// The HTML page of a saved result.
 pub(crate) fn page(ffi: &Ffi) -> String {
     show::page(&FfiReport { ffi, figures: &figures(ffi), is_whole: true })
 }

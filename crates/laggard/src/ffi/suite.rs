@@ -1,4 +1,4 @@
-//! What is measured through every binding: `subjects/ffi/suite.toml`, which the program has inside.
+//! The definition of the FFI suite: `subjects/ffi/suite.toml`, embedded in the program.
 
 use super::binding::Binding;
 use crate::failure;
@@ -13,7 +13,7 @@ const TEXT: &str = include_str!("../../../../subjects/ffi/suite.toml");
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Suite {
-    /// Functions that values may call.
+    /// Helper functions for the values of categories.
     helpers: String,
     #[serde(rename = "category")]
     pub(crate) categories: Vec<Category>,
@@ -21,34 +21,34 @@ pub(crate) struct Suite {
     pub(crate) overhead: Workload,
 }
 
-/// Statements of Python that do the same through every binding.
+/// A Python statement that does the same through each binding.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Category {
     pub(crate) name: String,
     pub(crate) group: String,
     pub(crate) about: String,
-    /// How many the function takes.
+    /// Number of arguments of the function.
     arguments: usize,
-    /// The suite's, where it calls any.
+    /// Helper functions of the suite, if the values use them.
     #[serde(skip)]
     helpers: String,
-    /// A variable before all else.
+    /// Value of the variable `n`, the number of elements.
     n: Option<u64>,
     #[serde(default)]
     values: String,
-    /// Names of values that all statements of an interpreter have the same of.
+    /// Names of values shared by all statements of an interpreter.
     #[serde(default)]
     shared: Vec<String>,
     setup: String,
     call: String,
     check: Option<String>,
-    /// More of the null control's set-up.
+    /// Additional set-up code of the null control.
     #[serde(default)]
     null: String,
     #[serde(default = "one")]
     pub(crate) calls: u64,
-    /// The same calls in a loop of C, of the floor's module.
+    /// The same calls in a C loop, in the module of the C API binding.
     c: Option<InC>,
     #[serde(default)]
     own: BTreeMap<String, Own>,
@@ -56,7 +56,7 @@ pub(crate) struct Category {
     cannot: BTreeMap<String, String>,
 }
 
-/// What a binding has in place of what others have.
+/// Overrides of a category for one binding.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Own {
@@ -67,7 +67,7 @@ struct Own {
     note: String,
 }
 
-/// Calls that C makes, so many in a statement.
+/// Calls made by C, with their number per statement.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct InC {
@@ -76,7 +76,7 @@ struct InC {
     calls: u64,
 }
 
-/// From how many elements on work outweighs the call.
+/// Measures from which number of elements the work takes longer than the call.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Crossover {
@@ -87,23 +87,24 @@ pub(crate) struct Crossover {
     c_setup: String,
 }
 
-/// What is called while profiling is measured.
+/// The category for measuring the overhead of profilers.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Workload {
     pub(crate) category: String,
 }
 
-/// A statement of a category, for one caller.
+/// The statement of a category for one binding or control.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Statement {
     pub(crate) setup: String,
     pub(crate) code: String,
-    /// What is compared with others: none is nothing, empty what the statement gives.
+    /// Expression compared with other bindings: `None` disables the check, an empty string compares
+    /// the result of the statement.
     pub(crate) check: Option<String>,
-    /// Calls across the border.
+    /// Number of calls per statement.
     pub(crate) calls: u64,
-    /// Where it does not do quite the same as others.
+    /// How the statement differs from other bindings.
     pub(crate) note: String,
 }
 
@@ -114,14 +115,14 @@ fn one() -> u64 {
 impl Suite {
     pub(crate) fn load() -> anyhow::Result<Suite> {
         let mut suite: Suite =
-            toml::from_str(TEXT).context("the suite that is built in cannot be read")?;
+            toml::from_str(TEXT).context("cannot read the built-in FFI suite")?;
         for category in suite.categories.iter_mut().filter(|of| of.values.contains("aligned(")) {
             category.helpers.clone_from(&suite.helpers);
         }
         Ok(suite)
     }
 
-    /// The categories that fit any of the patterns; names of groups fit too. All if there is none.
+    /// The categories whose name or group matches any of the patterns; all without patterns.
     pub(crate) fn chosen(&self, patterns: &[String]) -> anyhow::Result<Vec<&Category>> {
         let fits =
             |pattern: &str, of: &Category| glob(pattern, &of.name) || glob(pattern, &of.group);
@@ -129,8 +130,8 @@ impl Suite {
             if !self.categories.iter().any(|category| fits(pattern, category)) {
                 let names: Vec<&str> = self.categories.iter().map(|of| of.name.as_str()).collect();
                 return Err(failure::with_hint(
-                    format!("there is no category {pattern}"),
-                    format!("categories are {}", names.join(", ")),
+                    format!("no category matches {pattern}"),
+                    format!("categories: {}", names.join(", ")),
                 ));
             }
         }
@@ -140,15 +141,16 @@ impl Suite {
         Ok(self.categories.iter().filter(is_chosen).collect())
     }
 
-    /// The category that is measured by size.
+    /// The category for the crossover measurement.
     pub(crate) fn scanned(&self) -> anyhow::Result<&Category> {
         let is_it = |of: &&Category| of.name == self.crossover.category;
-        self.categories.iter().find(is_it).context("the suite scans a category that it lacks")
+        self.categories.iter().find(is_it).context("the suite lacks its crossover category")
     }
 }
 
 impl Category {
-    /// The statement of a binding, after a set-up that makes it `m`; an error says why it has none.
+    /// The statement of a binding. `load` is code that imports the binding as `m`. The error is the
+    /// reason why the binding does not support the category.
     pub(crate) fn of(&self, binding: Binding, load: &str) -> Result<Statement, &str> {
         let family = binding.family();
         let mut names = [binding.name(), family].into_iter();
@@ -165,7 +167,7 @@ impl Category {
         })
     }
 
-    /// The same call of a function of Python that does nothing.
+    /// The null control: calls a Python function that does nothing.
     pub(crate) fn null(&self) -> Statement {
         let names: Vec<String> = (0..self.arguments).map(|number| format!("a{number}")).collect();
         let function = format!("def f({}): pass", names.join(", "));
@@ -178,7 +180,7 @@ impl Category {
         }
     }
 
-    /// The same calls from C, where the suite has them.
+    /// The same calls from C, if the suite defines them.
     pub(crate) fn in_c(&self, load: &str) -> Option<Statement> {
         let InC { setup, call, calls } = self.c.as_ref()?;
         let setup = self.with_values([load, setup]);
@@ -191,19 +193,19 @@ impl Category {
         })
     }
 
-    /// The same with so many elements.
+    /// The category with another number of elements.
     pub(crate) fn sized(&self, n: u64) -> Category {
         Category { n: Some(n), ..self.clone() }
     }
 
-    /// Elements that it works on, where that can be chosen.
+    /// Number of elements, if the category has one.
     pub(crate) fn size(&self) -> Option<u64> {
         self.n
     }
 
     fn with_values(&self, more: [&str; 2]) -> String {
         let n = self.n.map_or_else(String::new, |n| format!("n = {n}"));
-        // Where an array lies decides how fast it is read.
+        // Shared because the address of an array affects the speed of reading it.
         let shared = self.shared.iter().map(|name| {
             let key = format!("laggard {} {:?} {name}", self.name, self.n);
             format!("{name} = __import__('sys').__dict__.setdefault({key:?}, {name})")
@@ -217,9 +219,9 @@ impl Category {
 }
 
 impl Crossover {
-    /// The work alone: C calls it so often in a statement, without Python.
+    /// The work alone, called in a C loop without Python.
     pub(crate) fn in_c(&self, category: &Category, load: &str) -> Statement {
-        /// Elements that a statement works on in all, so that the way there and back is little.
+        /// Total elements per statement, large enough to make the cost of entering C negligible.
         const IN_ALL: u64 = 1 << 16;
         let calls = (IN_ALL / category.size().unwrap_or(1).max(1)).max(1);
         let setup = category.with_values([load, &self.c_setup]);
@@ -235,7 +237,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_name_in_the_suite_means_something() {
+    fn suite_names_only_known_bindings() {
         let suite = Suite::load().unwrap();
         let names: BTreeSet<&str> = Binding::ALL.iter().map(|binding| binding.name()).collect();
         let families: BTreeSet<&str> = Binding::ALL.iter().map(|of| of.family()).collect();
@@ -250,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_binding_has_its_own_statement_or_that_of_its_family() {
+    fn bindings_inherit_the_statement_of_their_family() {
         let suite = Suite::load().unwrap();
         let of = |name: &str| suite.chosen(&[name.to_owned()]).unwrap()[0].clone();
         let text = of("str_length");

@@ -1,7 +1,7 @@
-//! A suite in a file (TOML): cases with what each side runs.
+//! Suite files (TOML).
 //!
-//! What all cases share stands at the top, what all cases of a side share in a table of its letter.
-//! A key that is not known is an error.
+//! Settings of all cases are at the top level, those of one side in a table named by its letter.
+//! Unknown keys are errors.
 
 use super::joined;
 use crate::cli::Parameter;
@@ -17,17 +17,17 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use toml::Value;
 
-/// A suite of the user's own.
+/// A suite file.
 pub(super) struct File {
     content: Content,
-    /// Where it is: what it says of places starts there.
+    /// The directory of the file. Paths in the file are relative to it.
     directory: PathBuf,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Content {
-    /// Before the set-up of every case.
+    /// Runs before the set-up of each case.
     #[serde(default)]
     setup: String,
     /// The interpreter of all sides.
@@ -44,7 +44,7 @@ struct Content {
     h: Option<Side>,
 }
 
-/// What a side has in all cases.
+/// Settings of a side in all cases.
 #[derive(Clone, Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct Side {
@@ -62,14 +62,14 @@ struct Case {
     name: String,
     #[serde(default)]
     setup: String,
-    /// What sides run that do not say it.
+    /// Code of sides that do not define their own.
     run: Option<String>,
     #[serde(default)]
     params: BTreeMap<String, Vec<Value>>,
     /// Whether the sides are command lines.
     #[serde(default)]
     commands: bool,
-    /// A command before every run.
+    /// A command that runs before each run.
     prepare: Option<String>,
     #[serde(default = "yes")]
     check: bool,
@@ -84,7 +84,7 @@ struct Case {
     h: Option<OfCase>,
 }
 
-/// A side in one case: what it runs, or a table that says more.
+/// A side in one case: a string with its code, or a table.
 #[derive(Clone, Default)]
 struct OfCase {
     run: Option<String>,
@@ -107,19 +107,19 @@ impl File {
 
     fn parse(text: &str, directory: PathBuf) -> anyhow::Result<File> {
         let content: Content = toml::from_str(text)?;
-        ensure!(!content.case.is_empty(), "it has no [[case]]");
+        ensure!(!content.case.is_empty(), "the file has no [[case]]");
         for (at, case) in content.case.iter().enumerate() {
-            ensure!(!case.name.is_empty(), "a case has no name");
+            ensure!(!case.name.is_empty(), "a case has an empty name");
             ensure!(
                 content.case[..at].iter().all(|other| other.name != case.name),
-                "two cases are called {:?}",
+                "duplicate case name {:?}",
                 case.name
             );
         }
         Ok(File { content, directory })
     }
 
-    /// All cases, with these sides by letter or name; with none given, all sides.
+    /// All cases with these sides, given by letter or name; all sides if empty.
     pub(super) fn cases(&self, chosen: &[String]) -> anyhow::Result<Vec<CasePlan>> {
         let sides = self.sides()?;
         let places = chosen.iter().map(|name| place(&sides, name));
@@ -130,12 +130,12 @@ impl File {
         let mut all = vec![];
         for case in &self.content.case {
             let made = self.case(case, &sides, &places);
-            all.extend(made.with_context(|| format!("case {:?} makes no sense", case.name))?);
+            all.extend(made.with_context(|| format!("case {:?} is invalid", case.name))?);
         }
         Ok(all)
     }
 
-    /// What each side has in all cases, with its name.
+    /// Names and common settings of all sides.
     fn sides(&self) -> anyhow::Result<Vec<(String, Side)>> {
         let all = &self.content;
         let shared = [&all.a, &all.b, &all.c, &all.d, &all.e, &all.f, &all.g, &all.h];
@@ -144,9 +144,9 @@ impl File {
             shared.iter().enumerate().map(|(at, side)| side.is_some() || is_in_case(at)).collect();
         let last = is_there.iter().rposition(|&is_there| is_there);
         let n = last.map_or(0, |last| last + 1);
-        ensure!(n > 0, "no side is there: a case has a = \"…\" and b = \"…\"");
+        ensure!(n > 0, "no sides are defined: a case needs a = \"…\" and b = \"…\"");
         if let Some(gap) = is_there[..n].iter().position(|&is_there| !is_there) {
-            bail!("there is a side {} and no side {}", LETTERS[n - 1], LETTERS[gap]);
+            bail!("side {} is defined, but side {} is missing", LETTERS[n - 1], LETTERS[gap]);
         }
         Ok(shared
             .into_iter()
@@ -159,30 +159,27 @@ impl File {
             .collect())
     }
 
-    /// A case for every combination of its parameters.
+    /// One case for each combination of parameters.
     fn case(
         &self,
         case: &Case,
         sides: &[(String, Side)],
         places: &[usize],
     ) -> anyhow::Result<Vec<CasePlan>> {
-        ensure!(
-            case.prepare.is_none() || case.commands,
-            "prepare is for commands: say commands = true"
-        );
+        ensure!(case.prepare.is_none() || case.commands, "prepare requires commands = true");
         if let Some(share) = case.tolerance {
-            ensure!((0.0..=1.0).contains(&share), "tolerance is a share, as 1e-6");
+            ensure!((0.0..=1.0).contains(&share), "tolerance must be between 0 and 1");
         }
         let mut plans = vec![];
         for &at in places {
             let (name, shared) = &sides[at];
             let own = case.sides()[at].clone().unwrap_or_default();
             let run = own.run.as_ref().or(case.run.as_ref());
-            let run = run.with_context(|| format!("it has no side {}", LETTERS[at]))?;
+            let run = run.with_context(|| format!("side {} is missing", LETTERS[at]))?;
             let runs = if case.commands {
                 ensure!(
                     case.setup.is_empty() && own.rest.setup.is_empty(),
-                    "a command has no set-up: prepare runs before it"
+                    "setup does not apply to commands: use prepare"
                 );
                 let prepare = case.prepare.as_deref().map(words).transpose()?;
                 Runs::Command { words: words(run)?, prepare }
@@ -207,7 +204,7 @@ impl File {
             .params
             .iter()
             .map(|(name, values)| {
-                ensure!(!values.is_empty(), "the parameter {name} has no values");
+                ensure!(!values.is_empty(), "parameter {name} has no values");
                 let values = values.iter().map(text).collect::<anyhow::Result<_>>()?;
                 Ok(Parameter { name: name.clone(), values })
             })
@@ -217,7 +214,7 @@ impl File {
         Ok(scans(&parameters)?.into_iter().map(named).collect())
     }
 
-    /// A program by its name, or by its place beside the file.
+    /// Resolves a program: names are looked up in PATH, paths are relative to the file.
     fn program(&self, path: &Path) -> PathBuf {
         if path.components().count() == 1 { path.to_owned() } else { self.directory.join(path) }
     }
@@ -229,21 +226,22 @@ impl Case {
     }
 }
 
-/// Which side has this letter or name.
+/// The index of the side with this letter or name.
 fn place(sides: &[(String, Side)], name: &str) -> anyhow::Result<usize> {
     let is_it = |at: &usize| sides[*at].0 == name || LETTERS[*at].eq_ignore_ascii_case(name);
     let names: Vec<&str> = sides.iter().map(|(name, _)| name.as_str()).collect();
     (0..sides.len())
         .find(is_it)
-        .with_context(|| format!("there is no side {name:?}: sides are {}", names.join(", ")))
+        .with_context(|| format!("no side is named {name:?}: sides are {}", names.join(", ")))
 }
 
 fn variable((name, value): (&String, &Value)) -> anyhow::Result<(OsString, OsString)> {
-    let value = text(value).with_context(|| format!("the variable {name} has no text"))?;
+    let value =
+        text(value).with_context(|| format!("environment variable {name} has an invalid value"))?;
     Ok((name.into(), value.into()))
 }
 
-/// A value as Python and command lines have it.
+/// Converts a value to text for Python code and command lines.
 fn text(value: &Value) -> anyhow::Result<String> {
     Ok(match value {
         Value::String(text) => text.clone(),
@@ -251,11 +249,11 @@ fn text(value: &Value) -> anyhow::Result<String> {
         Value::Float(number) => format!("{number:?}"),
         Value::Boolean(true) => "True".into(),
         Value::Boolean(false) => "False".into(),
-        other => bail!("a {} is neither a text nor a number", other.type_str()),
+        other => bail!("expected a string, number or boolean, found {}", other.type_str()),
     })
 }
 
-/// The same keys as those of a side in all cases, but for its name, and what it runs.
+/// The keys of `Side` without `name`, plus `run`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
@@ -276,7 +274,7 @@ impl<'de> Deserialize<'de> for OfCase {
             type Value = OfCase;
 
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("what the side runs, or a table with run")
+                f.write_str("a string or a table with run")
             }
 
             fn visit_str<E>(self, text: &str) -> Result<OfCase, E> {
@@ -307,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_at_the_top_holds_for_all() {
+    fn top_level_keys_apply_to_every_case() {
         let cases = parse(
             r#"
             setup = "import math"
@@ -358,31 +356,31 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_said_with_its_place() {
+    fn errors_include_the_position() {
         let case = "[[case]]\nname = \"x\"\n";
         let check = |text: &str, said: &str| {
             let error = format!("{:#}", parse(text).err().unwrap());
             assert!(error.contains(said), "{text}: {error}");
         };
-        check("", "it has no [[case]]");
+        check("", "the file has no [[case]]");
         check("steup = 1", "unknown field `steup`");
         check("\nsteup = 1", "line 2");
         check(&format!("{case}a = {{ runs = \"1\" }}"), "unknown field `runs`");
         check(&format!("{case}a = {{ runs = \"1\" }}"), "line 3");
-        check(&format!("{case}a = 1"), "what the side runs, or a table with run");
-        check(case, "no side is there");
+        check(&format!("{case}a = 1"), "a string or a table with run");
+        check(case, "no sides are defined");
         check("[[case]]\na = \"1\"", "missing field `name`");
-        check(&format!("{case}b = \"1\""), "there is a side b and no side a");
-        check(&format!("{case}a = \"1\"\n{case}a = \"2\""), "two cases are called \"x\"");
+        check(&format!("{case}b = \"1\""), "side b is defined, but side a is missing");
+        check(&format!("{case}a = \"1\"\n{case}a = \"2\""), "duplicate case name \"x\"");
         check(
             &format!("{case}a = \"1\"\nb = \"1\"\n[[case]]\nname = \"y\"\na = \"1\""),
-            "it has no side b",
+            "side b is missing",
         );
-        check(&format!("{case}a = \"1\"\nprepare = \"sync\""), "prepare is for commands");
-        check(&format!("{case}a = \"1\"\nsetup = \"1\"\ncommands = true"), "no set-up");
+        check(&format!("{case}a = \"1\"\nprepare = \"sync\""), "prepare requires commands");
+        check(&format!("{case}a = \"1\"\nsetup = \"1\"\ncommands = true"), "does not apply");
         check(&format!("{case}a = \"1\"\nparams = {{ n = [] }}"), "has no values");
-        check(&format!("{case}a = \"1\"\nparams = {{ n = [[1]] }}"), "neither a text nor a number");
-        check(&format!("{case}a = \"1\"\ntolerance = 2.0"), "tolerance is a share");
-        check(&format!("{case}a = 'x \"y'\ncommands = true"), "quotes do not match");
+        check(&format!("{case}a = \"1\"\nparams = {{ n = [[1]] }}"), "expected a string, number");
+        check(&format!("{case}a = \"1\"\ntolerance = 2.0"), "tolerance must be between 0 and 1");
+        check(&format!("{case}a = 'x \"y'\ncommands = true"), "unbalanced quotes");
     }
 }

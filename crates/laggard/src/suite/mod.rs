@@ -1,7 +1,7 @@
-//! Suites: cases with names, to be timed one after the other.
+//! Suites: named cases that are timed one after the other.
 //!
-//! Built-in ones have libraries of arrays as sides; a file has the user's own. Whichever it is, what
-//! comes out are cases that have all they need, and the same sides in every one.
+//! The sides of built-in suites are array libraries; a suite file defines its own. Both give
+//! self-contained cases with the same sides in each.
 
 pub(crate) mod arrays;
 mod file;
@@ -17,24 +17,27 @@ use laggard_report::code::glob;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// The file that is looked for where no suite is named.
+/// The default suite file.
 const FILE: &str = "laggard-bench.toml";
-/// Names in an error.
+/// Maximum number of names in an error.
 const MOST_NAMES: usize = 12;
 
-/// The cases that are asked for. `chosen` are sides: libraries for a built-in suite, letters or names
-/// for that of a file; with none, all that the suite has.
+/// The selected cases. `chosen` are the sides: libraries for a built-in suite, letters or names for a
+/// suite file. If empty, all sides of the suite are used.
 pub(crate) fn cases(
     args: &SuiteArgs,
     chosen: &[String],
     shared: &SidesArgs,
 ) -> anyhow::Result<Vec<CasePlan>> {
-    ensure!(!shared.commands, "--commands is for sides that are given here, not for a suite");
+    ensure!(
+        !shared.commands,
+        "--commands applies to sides given on the command line, not to a suite"
+    );
     let mut cases = match source(args)? {
         Source::Arrays(suite) => arrays::cases(suite, args, chosen)?,
         Source::File(file) => {
             if let Some(flag) = args.for_arrays().next() {
-                bail!("{flag} is for the built-in suites {}", arrays::SUITES.join(" and "));
+                bail!("{flag} applies to the built-in suites {}", arrays::SUITES.join(" and "));
             }
             let cases = file.cases(chosen)?;
             picked(cases, &args.case)?
@@ -54,13 +57,18 @@ pub(crate) fn cases(
     Ok(cases)
 }
 
-/// The one case that is asked for, as a plan for it alone.
+/// A plan for the only selected case. Fails if several are selected.
 pub(crate) fn one(args: &SuiteArgs, chosen: &[String], shared: &SidesArgs) -> anyhow::Result<Plan> {
     let mut cases = cases(args, chosen, shared)?;
     let labels: Vec<String> = cases.iter().map(CasePlan::label).collect();
-    ensure!(labels.len() == 1, "--case {} is several: {}", args.case.join(" "), few(&labels));
+    ensure!(
+        labels.len() == 1,
+        "--case {} matches several cases: {}",
+        args.case.join(" "),
+        few(&labels)
+    );
     let case = cases.remove(0);
-    let Own { sides, check, tolerance } = case.own.clone().context("a case has no sides")?;
+    let Own { sides, check, tolerance } = case.own.clone().context("the case has no sides")?;
     Ok(Plan {
         sides,
         check,
@@ -70,7 +78,7 @@ pub(crate) fn one(args: &SuiteArgs, chosen: &[String], shared: &SidesArgs) -> an
     })
 }
 
-/// The one case that is asked for and one of its sides: a letter, or a name.
+/// The only selected case and one of its sides, given by letter or name.
 fn one_side(
     args: &SuiteArgs,
     side: &str,
@@ -79,25 +87,25 @@ fn one_side(
     let is_letter = side.len() == 1;
     let chosen = if is_letter { vec![] } else { vec![side.to_owned()] };
     let mut plan = one(args, &chosen, shared)?;
-    // Whatever is no letter is beyond the last side.
+    // Characters that are not letters give an index beyond the last side.
     let number = |letter: u8| usize::from(letter.to_ascii_lowercase().wrapping_sub(b'a'));
     let at = if is_letter { number(side.as_bytes()[0]) } else { 0 };
-    ensure!(at < plan.sides.len(), "there is no side {side} in this case");
+    ensure!(at < plan.sides.len(), "this case has no side {side}");
     Ok((plan.cases.remove(0), plan.sides.swap_remove(at)))
 }
 
-/// A side of a case as a command, for what runs commands.
+/// A side of a case as a command line, for `record` and `calls`.
 pub(crate) struct Alone {
     /// The program and its arguments.
     pub(crate) words: Vec<OsString>,
-    /// What the side runs, as the user wrote it.
+    /// The statement or command of the side, as the user wrote it.
     text: String,
     case: String,
     side: String,
 }
 
 impl Alone {
-    /// The one that is asked for, called so often; none when a command is.
+    /// The selected side, called according to `repeat`; `None` if no case is given.
     pub(crate) fn of(args: &CaseSideArgs, repeat: Repeat) -> anyhow::Result<Option<Alone>> {
         if args.of.case.is_none() {
             return Ok(None);
@@ -114,21 +122,21 @@ impl Alone {
         }))
     }
 
-    /// A name for a file.
+    /// A file name made of case and side.
     pub(crate) fn file_name(&self) -> OsString {
         let is_plain = |c: char| c.is_alphanumeric() || "._-".contains(c);
         let name = format!("{}-{}", self.case, self.side);
         name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect::<String>().into()
     }
 
-    /// Says in a recording what it is of, in place of the command that only repeats it.
+    /// Stores the case and side in a recording, instead of the command that repeats the statement.
     pub(crate) fn tell(&self, about: &mut About) {
         about.command = vec![self.text.clone()];
         about.facts.push(("case".into(), format!("{}, side {}", self.case, self.side)));
     }
 }
 
-/// What cases there are, a line each, with what their sides run.
+/// Lists cases with the code of their sides, one per line.
 pub(crate) fn list(cases: &[CasePlan]) -> String {
     let labels: Vec<String> = cases.iter().map(CasePlan::label).collect();
     let widest = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
@@ -146,9 +154,9 @@ fn one_line(text: &str) -> String {
     text.trim().replace('\n', "; ")
 }
 
-/// Where cases come from.
+/// The source of cases.
 enum Source {
-    /// A built-in suite; none is whatever is asked for.
+    /// A built-in suite; `None` if the cases are given by options only.
     Arrays(Option<&'static str>),
     File(Box<File>),
 }
@@ -160,8 +168,8 @@ fn source(args: &SuiteArgs) -> anyhow::Result<Source> {
         }
         if !Path::new(name).is_file() {
             return Err(failure::with_hint(
-                format!("there is no suite {name}, and no file of that name"),
-                format!("suites are {}, or a file (TOML)", arrays::SUITES.join(", ")),
+                format!("no suite or file named {name}"),
+                format!("give a built-in suite ({}) or a TOML file", arrays::SUITES.join(", ")),
             ));
         }
         return Ok(Source::File(Box::new(File::load(Path::new(name))?)));
@@ -180,22 +188,22 @@ fn source(args: &SuiteArgs) -> anyhow::Result<Source> {
     }
     if args.case.is_empty() {
         return Err(failure::with_hint(
-            format!("there is nothing to time: no side is given, and there is no {FILE} here"),
-            "give Python statements, command lines with --commands, or a suite, as --suite 2d"
+            format!("nothing to time: no sides were given, and {FILE} does not exist here"),
+            "give Python statements, command lines with --commands, or a suite, such as --suite 2d"
                 .into(),
         ));
     }
     Ok(Source::Arrays(None))
 }
 
-/// The cases that fit any of the patterns; all if there is none.
+/// The cases that match any of the patterns; all cases without patterns.
 fn picked(cases: Vec<CasePlan>, patterns: &[String]) -> anyhow::Result<Vec<CasePlan>> {
     for pattern in patterns {
         if !cases.iter().any(|case| fits(pattern, case)) {
             let names: Vec<String> = cases.iter().map(CasePlan::label).collect();
             return Err(failure::with_hint(
-                format!("there is no case {pattern}"),
-                format!("cases are {}", few(&names)),
+                format!("no case matches {pattern}"),
+                format!("cases: {}", few(&names)),
             ));
         }
     }
@@ -213,7 +221,7 @@ fn few(names: &[String]) -> String {
     format!("{}{more}", names[..names.len().min(MOST_NAMES)].join(", "))
 }
 
-/// Lines of a set-up, without empty ones.
+/// Joins the parts of set-up code, skipping empty ones.
 fn joined<'a>(parts: impl Iterator<Item = &'a String>) -> String {
     let parts: Vec<&str> = parts.map(String::as_str).filter(|part| !part.is_empty()).collect();
     parts.join("\n")

@@ -1,17 +1,17 @@
-//! What the tests of the program share: runs of it that touch nothing outside a directory.
+//! Shared test helpers: runs the program in a temporary directory with its own cache.
 
-#![allow(dead_code)] // each test file uses its part
+#![allow(dead_code)] // each test file uses only some of the helpers
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The project's fixtures.
+/// The directory of the fixtures.
 pub(crate) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
 }
 
-/// Copies the files of a directory, and those of its directories.
+/// Copies a directory recursively.
 pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -25,13 +25,13 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A place for a test: a directory with traces in it, and a cache directory of its own.
+/// The environment of a test: a working directory and a cache directory.
 pub(crate) struct Place {
     root: tempfile::TempDir,
 }
 
 impl Place {
-    /// A place with these fixtures, under their own names.
+    /// Creates a working directory with copies of these fixtures.
     pub(crate) fn with(fixtures: &[&str]) -> Place {
         let place = Place { root: tempfile::tempdir().unwrap() };
         fs::create_dir_all(place.path("")).unwrap();
@@ -42,7 +42,7 @@ impl Place {
         place
     }
 
-    /// A file in the directory that the program runs in.
+    /// The path of a file in the working directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.path().join("here").join(name)
     }
@@ -52,19 +52,19 @@ impl Place {
         self.root.path().join("cache/laggard/index")
     }
 
-    /// Names of all files in the directory that the program runs in.
+    /// Sorted names of all files in the working directory.
     pub(crate) fn names(&self) -> Vec<String> {
         names(&self.path(""))
     }
 
-    /// A run of the program in this place, yet to be started.
+    /// A command that runs the program in this environment.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_laggard"));
         self.settle(command.args(args));
         command
     }
 
-    /// Gives a command this place and an environment without surprises.
+    /// Sets the working directory and environment variables of a command.
     pub(crate) fn settle(&self, command: &mut Command) {
         command
             .current_dir(self.path(""))
@@ -80,7 +80,7 @@ impl Place {
         Ran::from(self.command(args).output().unwrap())
     }
 
-    /// Runs the program and expects it to go well; returns what it wrote to standard output.
+    /// Runs the program, asserts that it succeeds, and returns its standard output.
     pub(crate) fn data(&self, args: &[&str]) -> String {
         let ran = self.run(args);
         assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.stderr);
@@ -88,7 +88,7 @@ impl Place {
     }
 }
 
-/// Names of all files in a directory, in order.
+/// Sorted names of all files in a directory.
 pub(crate) fn names(directory: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(directory) else { return vec![] };
     let mut names: Vec<String> =
@@ -97,14 +97,14 @@ pub(crate) fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// What came of a run.
+/// The output and exit status of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ran {
-    /// What it wrote to standard output.
+    /// Standard output.
     pub(crate) stdout: String,
-    /// What it wrote to standard error.
+    /// Standard error.
     pub(crate) stderr: String,
-    /// Its exit code; none when a signal ended it.
+    /// Exit status; `None` if a signal ended the program.
     pub(crate) code: Option<i32>,
 }
 

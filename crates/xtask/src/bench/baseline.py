@@ -1,9 +1,9 @@
-"""The job that laggard's trace reader does, as Python programs do it today.
+"""The analysis of `laggard report` as a typical Python script.
 
 usage: baseline.py TRACE.json[.gz] [--gc-off]
 
-Parses the trace with orjson, attributes every kernel to its operator and phase, and totals kernel time by class
-of operation. Prints one JSON object: counts, kernel microseconds, seconds of each step, peak memory.
+Parses the trace with orjson, attributes every kernel to its operator and phase, and sums kernel time by class of
+operation. Prints one JSON object: counts, kernel microseconds, seconds per step, peak memory.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import orjson
 
-# The first class of which a word is part of the kernel's name, in lower case.
+# A kernel belongs to the first class with a word that occurs in its lower-case name.
 CLASSES = {
     "Attention": ("attention", "fmha", "flash_fwd", "flash_bwd", "attn_fwd"),
     "KV cache": ("reshape_and_cache",),
@@ -78,7 +78,7 @@ def sift(events):
 
 
 def attribute(kernels, operators, launches, phases):
-    """A row for every kernel: class, name, duration, operator, phase at its launch."""
+    """One row per kernel: class, name, duration, operator, phase at launch."""
     starts = [start for start, _, _ in phases]
     classes, rows = {}, []
     for kernel in kernels:
@@ -96,7 +96,7 @@ def attribute(kernels, operators, launches, phases):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trace")
-    parser.add_argument("--gc-off", action="store_true", help="switch the cyclic collector off")
+    parser.add_argument("--gc-off", action="store_true", help="disable the garbage collector")
     options = parser.parse_args()
     if options.gc_off:
         gc.disable()

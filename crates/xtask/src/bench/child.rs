@@ -1,4 +1,4 @@
-//! Runs a program and says what it cost, as the kernel counted it.
+//! Runs a program and returns its resource usage as counted by the kernel.
 
 use super::machine;
 use anyhow::{Context, Result, bail};
@@ -6,17 +6,17 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What a run cost, and what it printed.
+/// Resource usage and output of a run.
 pub(super) struct Run {
     pub(super) wall_s: f64,
-    /// User and system time of all its threads.
+    /// User and system time of all threads.
     pub(super) cpu_s: f64,
-    /// Most memory it had at once, mapped files included.
+    /// Peak resident memory, including mapped files.
     pub(super) peak_bytes: u64,
     pub(super) stdout: String,
 }
 
-/// Runs `command` to its end, with nothing on its stdin and its stdout kept.
+/// Runs `command` with an empty stdin and captures its stdout.
 #[cfg(unix)]
 pub(super) fn measure(command: &mut Command) -> Result<Run> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -35,7 +35,7 @@ pub(super) fn measure(command: &mut Command) -> Result<Run> {
         let mut lines = stderr.lines().filter(|line| !line.trim().is_empty());
         let error =
             lines.clone().find(|line| line.starts_with("error")).or_else(|| lines.next_back());
-        bail!("{}", error.unwrap_or("it failed and said nothing"));
+        bail!("{}", error.unwrap_or("failed without an error message"));
     }
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
     Ok(Run {
@@ -46,8 +46,8 @@ pub(super) fn measure(command: &mut Command) -> Result<Run> {
     })
 }
 
-/// Runs `command` to its end for the most memory it had of its own, mapped files not included, as
-/// looked at every millisecond; none where the system does not say.
+/// Runs `command` and returns its peak anonymous memory, polled every millisecond. `None` if the
+/// system does not report it.
 pub(super) fn own_peak(command: &mut Command) -> Result<Option<u64>> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command
@@ -65,24 +65,28 @@ pub(super) fn own_peak(command: &mut Command) -> Result<Option<u64>> {
     }
 }
 
-/// All that comes out of a pipe.
+/// Reads a pipe to its end.
 #[cfg(unix)]
 fn drain(mut pipe: impl Read) -> String {
     let mut bytes = Vec::new();
-    // What came before an error is still worth showing.
+    // Output before a read error is still useful.
     _ = pipe.read_to_end(&mut bytes);
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Waits as the standard library does, but keeps the usage of this one child.
+/// Waits for a child and returns its resource usage.
 #[cfg(unix)]
-#[expect(unsafe_code, reason = "the standard library does not say what a child used")]
+#[expect(
+    unsafe_code,
+    reason = "the standard library does not report the resource usage of a child"
+)]
 fn wait(pid: u32) -> std::io::Result<(i32, libc::rusage)> {
     let mut status = 0;
-    // SAFETY: `rusage` is a C struct of numbers, for which all zeroes is a value.
+    // SAFETY: `rusage` is a C struct of numbers, for which all zeros is a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     loop {
-        // SAFETY: both pointers are to live locals of the right types; the child is ours and not waited for yet.
+        // SAFETY: both pointers point to live locals of the right types, and nothing else waits for
+        // the child.
         let done = unsafe { libc::wait4(pid.cast_signed(), &raw mut status, 0, &raw mut usage) };
         if done >= 0 {
             return Ok((status, usage));
@@ -94,7 +98,7 @@ fn wait(pid: u32) -> std::io::Result<(i32, libc::rusage)> {
     }
 }
 
-/// Other systems have no `wait4`.
+/// Only Unix has `wait4`.
 #[cfg(not(unix))]
 pub(super) fn measure(_: &mut Command) -> Result<Run> {
     bail!("benchmarks run on Unix only")

@@ -1,10 +1,10 @@
-//! The page of benchmarks: sections that programs write, between markers, amid text that people write.
+//! `docs/benchmarks.md`: generated sections between markers, and hand-written text around them.
 
 use crate::project;
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 
-/// Puts `text` into its section of docs/benchmarks.md, at the end if there is none yet.
+/// Replaces a section of docs/benchmarks.md, or appends it if it does not exist.
 pub(super) fn replace_section(name: &str, text: &str) -> Result<PathBuf> {
     let path = project::root().join("docs/benchmarks.md");
     let page = std::fs::read_to_string(&path).unwrap_or_else(|_| "# Benchmarks\n".into());
@@ -33,7 +33,7 @@ mod tests {
     use super::with_section;
 
     #[test]
-    fn a_section_is_replaced_and_the_text_around_it_stays() {
+    fn replacing_a_section_keeps_the_text_around_it() {
         let first = with_section("# Page\n", "traces", "one");
         let around = format!("{first}\nMore text.\n");
         let second = with_section(&around, "traces", "two");

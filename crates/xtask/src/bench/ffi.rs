@@ -1,5 +1,5 @@
-//! `cargo xtask bench ffi`: how long the FFI suite takes, how well two runs of it agree, and the same no-op through
-//! timeit and pyperf.
+//! `cargo xtask bench ffi`: duration of the FFI suite, agreement of two runs, and a no-op compared
+//! with timeit and pyperf.
 
 use super::{child, document, machine, summary};
 use crate::{project, python};
@@ -12,18 +12,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-/// Measure the FFI suite: its time, whether two runs agree, and a no-op beside timeit and pyperf
+/// Benchmark the FFI suite: duration, agreement of two runs, comparison with timeit and pyperf
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Runs of each tool on the no-op, in turns
+    /// Runs of each tool on the no-op
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..))]
     rounds: u32,
-    /// Leave the two whole runs out, and docs/benchmarks.md as it is
+    /// Skip the two full runs, no update of docs/benchmarks.md
     #[arg(long)]
     quick: bool,
 }
 
-/// Bindings whose no-op goes through all tools; the first is the floor.
+/// Bindings whose no-op all tools measure; the first is the floor.
 const BINDINGS: [&str; 5] = ["capi", "nanobind", "pyo3", "pybind11", "ctypes"];
 
 struct Lab {
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let again = began.elapsed().as_secs_f64();
     let (quick, quick_s) = lab.suite(&["--quick"])?;
     let mut section = format!(
-        "{}\n{}.\n\n`laggard ffi build`: {built:.1} s (0.1 s is all from the cache), again {again:.2} s. `laggard ffi --quick`, {} bindings, {} categories, both profiles: {quick_s:.0} s.\n\n",
+        "## FFI suite\n\n{}\n{}.\n\n`laggard ffi build` takes {built:.1} s (about 0.1 s if everything is cached), and {again:.2} s when repeated. `laggard ffi --quick` with {} bindings, {} categories and both build profiles takes {quick_s:.0} s.\n\n",
         machine::describe(),
         machine::python(&lab.python),
         quick["bindings"].as_array().map_or(0, Vec::len),
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     println!("{section}");
     if !args.quick {
         let path = document::replace_section("ffi", &section)?;
-        eprintln!("bench: wrote ffi of {}", project::short(&path));
+        eprintln!("bench: wrote section ffi to {}", project::short(&path));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -69,7 +69,7 @@ impl Lab {
         Ok(child::measure(&mut command)?.stdout)
     }
 
-    /// A run of the suite, and the seconds that it took.
+    /// Runs the suite; returns its JSON and duration in seconds.
     fn suite(&self, words: &[&str]) -> Result<(Value, f64)> {
         let began = Instant::now();
         let said = self.laggard(&[&["--quiet", "--json"], words].concat())?;
@@ -82,7 +82,7 @@ fn plain_categories(run: &Value) -> usize {
     all.map_or(0, |all| all.iter().filter(|of| of["size"].is_null()).count())
 }
 
-/// Ratios to the floor of all rows of the first build.
+/// Ratios to the floor for all categories and bindings of the build profile `fast`.
 fn ratios(run: &Value) -> BTreeMap<(String, String), f64> {
     let cells = run["cells"].as_array().map_or(&[][..], Vec::as_slice);
     let row = |cell: &Value| {
@@ -93,18 +93,18 @@ fn ratios(run: &Value) -> BTreeMap<(String, String), f64> {
     cells.iter().filter_map(row).collect()
 }
 
-/// Whether two whole runs say the same.
+/// Compares two full runs.
 fn agreement(lab: &Lab) -> Result<String> {
     let runs = [lab.suite(&[])?, lab.suite(&[])?];
     let [a, b] = [&runs[0].0, &runs[1].0].map(ratios);
-    ensure!(!a.is_empty(), "the suite gave no ratios");
+    ensure!(!a.is_empty(), "the suite reported no ratios");
     let mut apart: Vec<(f64, &(String, String))> =
         a.iter().filter_map(|(row, a)| Some(((b.get(row)? / a - 1.0).abs(), row))).collect();
     apart.sort_by(|x, y| y.0.total_cmp(&x.0));
     let within = |share: f64| apart.iter().filter(|(apart, _)| *apart <= share).count();
     let median = Summary::of(&apart.iter().map(|(apart, _)| *apart).collect::<Vec<_>>()).median;
     let mut text = format!(
-        "Two whole runs, {:.0} and {:.0} s: of {} ratios to the floor, {} agree within 3 % and {} within 1 %; they differ by {:.2} % in the median. Farthest apart: {}.\n\n",
+        "Two full runs took {:.0} and {:.0} s. Of {} ratios to the floor, {} agree within 3 % and {} within 1 %; the median difference is {:.2} %. Largest differences: {}.\n\n",
         runs[0].1,
         runs[1].1,
         apart.len(),
@@ -121,7 +121,7 @@ fn agreement(lab: &Lab) -> Result<String> {
             .collect::<Vec<_>>()
             .join("; "),
     );
-    text += "| binding | × floor, first run | second run | apart |\n|---|---:|---:|---:|\n";
+    text += "| binding | × floor, first run | second run | difference |\n|---|---:|---:|---:|\n";
     let standing = |run: &Value, binding: &Value| {
         let of = run["standings"].as_array()?.iter();
         of.into_iter().find(|of| &of["binding"] == binding && of["build"] == "fast")?["ratio"]
@@ -154,7 +154,7 @@ fn agreement(lab: &Lab) -> Result<String> {
         };
         let _ = write!(
             text,
-            "\nRun {}: the null control differs between profiles by {} %, within 1 % in {near} of {} categories; frame pointers have no detectable cost in {} calls, slow {} down and speed {} up.",
+            "\nRun {}: the null control differs between build profiles by {} %, and by at most 1 % in {near} of {} categories. Calls with frame pointers: {} without detectable cost, {} slower, {} faster.",
             number + 1,
             summary::range(&nulls, 2),
             nulls.len(),
@@ -166,13 +166,13 @@ fn agreement(lab: &Lab) -> Result<String> {
     Ok(text + "\n")
 }
 
-/// What a tool found for a no-op through every binding, in nanoseconds.
+/// Nanoseconds of a no-op by binding.
 type Found = BTreeMap<&'static str, f64>;
 
-/// Measures all of them, given where they are built; says how many seconds it took.
+/// Measures all bindings, given their build directories. Also returns the seconds it took.
 type Tool = fn(&Lab, &BTreeMap<&str, PathBuf>) -> Result<(Found, f64)>;
 
-/// The same no-op through ours, timeit and pyperf, in turns.
+/// Measures the same no-op with laggard, timeit and pyperf, interleaved.
 fn peers(lab: &Lab, rounds: u32) -> Result<String> {
     let directories = directories(lab)?;
     let tools: [(&str, Tool); 3] = [
@@ -183,13 +183,13 @@ fn peers(lab: &Lab, rounds: u32) -> Result<String> {
     let mut found: Vec<Vec<(Found, f64)>> = vec![vec![]; tools.len()];
     for round in 0..rounds as usize {
         for turn in 0..tools.len() {
-            // Another one is first each time.
+            // Each round starts with another tool.
             let at = (turn + round) % tools.len();
             found[at].push(tools[at].1(lab, &directories)?);
         }
     }
     let mut text = format!(
-        "A no-op through {} bindings, {rounds} runs of each tool in turns. Times are ns of a call (median over runs); a ratio is that to the floor in the same run, with the smallest and largest of all runs.\n\n| tool | seconds | {} |\n|---|---:|{}\n",
+        "No-op through {} bindings, {rounds} interleaved runs of each tool. Times are nanoseconds per call (median over runs). Ratios to the floor are computed per run: median (min..max).\n\n| tool | seconds | {} |\n|---|---:|{}\n",
         BINDINGS.len(),
         BINDINGS.map(|binding| format!("{binding}, ns | × floor")).join(" | "),
         "---:|---:|".repeat(BINDINGS.len())
@@ -214,11 +214,11 @@ fn peers(lab: &Lab, rounds: u32) -> Result<String> {
         text += &(row + "\n");
     }
     Ok(
-        text + "\nOurs are without the loop and interleaved; timeit and pyperf have the loop in, and one binding after the other.\n\n"
+        text + "\nlaggard subtracts the loop overhead and interleaves the bindings. timeit and pyperf include the loop overhead and measure one binding after the other.\n\n"
     )
 }
 
-/// Where each binding is built.
+/// Build directory of each binding.
 fn directories(lab: &Lab) -> Result<BTreeMap<&'static str, PathBuf>> {
     let (run, _) = lab.suite(&[
         "--quick",
@@ -233,7 +233,7 @@ fn directories(lab: &Lab) -> Result<BTreeMap<&'static str, PathBuf>> {
         "--launches",
         "1",
     ])?;
-    let builds = run["builds"].as_array().context("the suite says nothing of builds")?;
+    let builds = run["builds"].as_array().context("the suite reports no builds")?;
     let mut found = BTreeMap::new();
     for binding in BINDINGS {
         let build = builds.iter().find(|build| build["binding"] == binding);
@@ -247,7 +247,7 @@ fn ours(lab: &Lab, _: &BTreeMap<&str, PathBuf>) -> Result<(Found, f64)> {
     let words =
         ["--quick", "--profile", "fast", "--categories", "noop", "--bindings", &BINDINGS.join(",")];
     let (run, seconds) = lab.suite(&words)?;
-    let cells = run["cells"].as_array().context("the suite has no cells")?;
+    let cells = run["cells"].as_array().context("the suite reports no cells")?;
     let net = |binding: &'static str| {
         let cell = cells.iter().find(|cell| cell["who"] == binding && cell["size"].is_null())?;
         Some((binding, cell["net_ns"]["middle"].as_f64()?))
@@ -255,7 +255,7 @@ fn ours(lab: &Lab, _: &BTreeMap<&str, PathBuf>) -> Result<(Found, f64)> {
     Ok((BINDINGS.into_iter().filter_map(net).collect(), seconds))
 }
 
-/// Python that makes `f` the no-op of a binding.
+/// Set-up code that binds `f` to the no-op of a binding.
 fn setup(binding: &str, directory: &Path) -> String {
     format!(
         "import sys; sys.path.insert(0, {:?}); import bench_{binding} as m; f = m.noop",
@@ -284,7 +284,9 @@ fn timeit(lab: &Lab, directories: &BTreeMap<&str, PathBuf>) -> Result<(Found, f6
                 .stdout;
         // `5000000 loops, best of 5: 41.9 nsec per loop`
         let words = said.split("best of 5: ").nth(1).and_then(|rest| rest.split(' ').next());
-        words.and_then(|word| word.parse().ok()).with_context(|| format!("timeit said {said}"))
+        words
+            .and_then(|word| word.parse().ok())
+            .with_context(|| format!("unexpected output of timeit: {said}"))
     })
 }
 
@@ -299,15 +301,15 @@ fn pyperf(lab: &Lab, directories: &BTreeMap<&str, PathBuf>) -> Result<(Found, f6
             .arg(&file);
         child::measure(&mut command)?;
         let json: Value = serde_json::from_slice(&std::fs::read(&file)?)?;
-        let runs = json["benchmarks"][0]["runs"].as_array().context("pyperf has no runs")?;
+        let runs = json["benchmarks"][0]["runs"].as_array().context("pyperf reported no runs")?;
         let values: Vec<f64> = runs
             .iter()
             .filter_map(|run| run["values"].as_array())
             .flatten()
             .filter_map(Value::as_f64)
             .collect();
-        ensure!(!values.is_empty(), "pyperf has no values");
-        // Its own summary is the mean.
+        ensure!(!values.is_empty(), "pyperf reported no values");
+        // pyperf itself reports the mean.
         Ok(values.iter().sum::<f64>() / values.len() as f64 * 1e9)
     })
 }

@@ -1,4 +1,4 @@
-//! The traces that are measured, made once and kept below the target directory.
+//! Input traces, generated once and kept below the target directory.
 
 use crate::{gen_trace, project};
 use anyhow::{Context, Result, bail};
@@ -7,16 +7,16 @@ use laggard_samples::kineto::{Gpu, Recipe, Workload};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What most events of a trace are.
+/// Kind of most events of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flavour {
     /// Python functions and operators.
     Host,
-    /// Kernels, launches and arrows.
+    /// Kernels, launches and flow events.
     Kernels,
 }
 
-/// One trace to measure with.
+/// An input trace.
 #[derive(Clone, Debug)]
 pub(super) struct Input {
     pub(super) flavour: Flavour,
@@ -26,7 +26,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// As a heading: "0.9 GB, native layout, mostly kernels, .json.gz".
+    /// A heading: "0.9 GB, native layout, mostly kernels and launches, as .json.gz".
     pub(super) fn title(&self) -> String {
         let most = match self.flavour {
             Flavour::Host => "mostly Python functions and operators",
@@ -37,7 +37,7 @@ impl Input {
     }
 }
 
-/// Makes traces, from real events where those are at hand.
+/// Generates traces, from events of real traces where available.
 pub(super) struct Kitchen {
     directory: PathBuf,
     shared: Option<PathBuf>,
@@ -53,16 +53,16 @@ impl Kitchen {
         Ok(Kitchen { directory: project::target()?.join("bench"), shared, python })
     }
 
-    /// Where the events come from, for the report.
+    /// Origin of the events, for the report.
     pub(super) fn source(&self) -> &'static str {
         match self.shared {
-            Some(_) => "events of real traces, repeated with ids and times shifted",
-            None => "made-up events, `cargo xtask gen`",
+            Some(_) => "events of real traces, repeated with shifted IDs and times",
+            None => "synthetic, from `cargo xtask gen`",
         }
     }
 
-    /// Traces to make those of a job from, one mostly of the host's events and one of kernels, and a directory of
-    /// ranks: real ones where they are at hand.
+    /// Base traces of a distributed job (mostly host events, mostly kernels) and a directory of
+    /// ranks. Real traces where available.
     pub(super) fn job(&self) -> Result<([PathBuf; 2], PathBuf)> {
         if let Some(shared) = &self.shared {
             let traces = shared.join("traces");
@@ -77,7 +77,7 @@ impl Kitchen {
         Ok((bases, project::root().join("fixtures/ranks")))
     }
 
-    /// The file for an input and the size of its text; makes it when it is not there yet.
+    /// The file of an input and its uncompressed size. Generates the file if it does not exist.
     pub(super) fn serve(&self, input: &Input) -> Result<(PathBuf, u64)> {
         let origin = if self.shared.is_some() { "real" } else { "made" };
         let flavour = match input.flavour {
@@ -90,7 +90,7 @@ impl Kitchen {
             input.gigabytes
         ));
         if !plain.is_file() {
-            eprintln!("bench: making {}", project::short(&plain));
+            eprintln!("bench: generating {}", project::short(&plain));
             self.make(input, &plain)?;
         }
         let text_bytes = std::fs::metadata(&plain)?.len();
@@ -99,7 +99,7 @@ impl Kitchen {
         }
         let compressed = plain.with_extension("json.gz");
         if !compressed.is_file() {
-            eprintln!("bench: making {}", project::short(&compressed));
+            eprintln!("bench: generating {}", project::short(&compressed));
             compress(&plain, &compressed)?;
         }
         Ok((compressed, text_bytes))
@@ -107,7 +107,7 @@ impl Kitchen {
 
     fn make(&self, input: &Input, path: &Path) -> Result<()> {
         std::fs::create_dir_all(&self.directory)
-            .with_context(|| format!("cannot make {}", self.directory.display()))?;
+            .with_context(|| format!("cannot create {}", self.directory.display()))?;
         let unfinished = path.with_extension("unfinished");
         let megabytes = input.gigabytes * 1000.0;
         match &self.shared {
@@ -155,7 +155,7 @@ fn compress(plain: &Path, compressed: &Path) -> Result<()> {
     copied().with_context(|| format!("cannot write {}", compressed.display()))
 }
 
-/// A size on the command line: gigabytes, and a `k` for mostly kernels.
+/// Parses a size in gigabytes; a `k` suffix selects mostly kernels.
 pub(super) fn parse_size(text: &str) -> Result<(f64, Flavour)> {
     let (number, flavour) = match text.strip_suffix('k') {
         Some(number) => (number, Flavour::Kernels),
@@ -164,7 +164,7 @@ pub(super) fn parse_size(text: &str) -> Result<(f64, Flavour)> {
     match number.parse::<f64>() {
         Ok(gigabytes) if gigabytes > 0.0 => Ok((gigabytes, flavour)),
         _ => bail!(
-            "a size is gigabytes, with a k behind for mostly kernels: 0.9 or 1.1k, not {text:?}"
+            "invalid size {text:?}: expected gigabytes, with suffix k for mostly kernels, such as 0.9 or 1.1k"
         ),
     }
 }

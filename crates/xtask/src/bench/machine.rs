@@ -1,9 +1,9 @@
-//! What figures were measured on.
+//! Description of the machine that runs the benchmarks.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Processor, cores and memory, where the system says.
+/// Processor model, cores, memory and kernel, where known.
 pub(super) fn describe() -> String {
     let cores = cores();
     let processor =
@@ -26,29 +26,29 @@ pub(super) fn python(python: &Path) -> String {
         .map_or("Python".into(), |output| String::from_utf8_lossy(&output.stdout).trim().into())
 }
 
-/// Says so when others keep the machine busy.
+/// Warns if the machine is busy.
 pub(super) fn warn_of_load() {
     let cores = cores();
     let load = std::fs::read_to_string("/proc/loadavg")
         .ok()
         .and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
     if let Some(load) = load.filter(|load| *load > 0.5 * cores as f64) {
-        eprintln!("warning: the load average is {load} on {cores} cores, so times will vary");
+        eprintln!("warning: load average is {load} on {cores} cores; results will be noisy");
     }
 }
 
-/// Whether so much memory can be had, as far as the system says.
+/// Whether this much memory is available; true if unknown.
 pub(super) fn has_memory(bytes: f64) -> bool {
     kilobytes("/proc/meminfo", "MemAvailable:")
         .is_none_or(|kilobytes| kilobytes as f64 * 1024.0 > bytes)
 }
 
-/// A size behind a key in a file of the system.
+/// A size in kB from a file such as `/proc/meminfo`.
 pub(super) fn kilobytes(file: &str, key: &str) -> Option<u64> {
     field(file, key)?.split(' ').next()?.parse().ok()
 }
 
-/// The value behind a key in a file of the system.
+/// The value of a key in a file such as `/proc/cpuinfo`.
 fn field(file: &str, key: &str) -> Option<String> {
     let text = std::fs::read_to_string(file).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(key))?;

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: how fast the program is, beside what people use today.
+//! `cargo xtask bench`: benchmarks of laggard and of comparable tools.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod capture;
@@ -23,7 +23,7 @@ use anyhow::Result;
 use clap::Subcommand;
 use std::process::ExitCode;
 
-/// Measure, print a table and put it into docs/benchmarks.md
+/// Run benchmarks, print a table and write it to docs/benchmarks.md
 #[derive(Subcommand)]
 pub(crate) enum Verb {
     Traces(traces::Args),

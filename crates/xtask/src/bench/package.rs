@@ -1,5 +1,5 @@
-//! `cargo xtask bench python` and `cargo xtask bench fleet`: the Python package beside the command line, a query beside
-//! DuckDB's own reading of the trace, and many ranks.
+//! `cargo xtask bench python` and `cargo xtask bench fleet`: the Python package compared with the
+//! command line, a query compared with DuckDB's JSON reader, and traces of many ranks.
 
 use super::child::{self, Run};
 use super::inputs::{Flavour, Input, Kitchen, parse_size};
@@ -12,36 +12,36 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Measure loading and asking from Python beside the command line
+/// Benchmark the Python package against the command line
 #[derive(clap::Args)]
 pub(crate) struct PythonArgs {
-    /// Sizes of traces in gigabytes, with a k behind for mostly kernels
+    /// Trace sizes in gigabytes; suffix k for mostly kernels
     #[arg(long, value_delimiter = ',', default_value = "0.9,1.1k")]
     sizes: Vec<String>,
-    /// Runs of each, in turns
+    /// Runs of each command
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(2..))]
     rounds: u32,
-    /// A first look: smaller traces, and docs/benchmarks.md as it is
+    /// Small traces, no update of docs/benchmarks.md
     #[arg(long)]
     quick: bool,
 }
 
-/// Measure many ranks: ingest beside plain loading, sizes, reports, one and two workers of Spark
+/// Benchmark many ranks: ingest, table sizes, reports, one and two Spark workers
 #[derive(clap::Args)]
 pub(crate) struct FleetArgs {
-    /// A first look: fewer ranks, no Spark, and docs/benchmarks.md as it is
+    /// Fewer ranks, no Spark, no update of docs/benchmarks.md
     #[arg(long)]
     quick: bool,
 }
 
-/// The package in an environment of its own.
+/// The interpreter of an environment with the package.
 fn environment(is_for_spark: bool) -> Result<PathBuf> {
     let wheel = package::wheel(&python::ready()?)?;
     let mut ready = package::environments(&wheel, is_for_spark)?;
-    ready.pop().context("there is no environment with the package")
+    ready.pop().context("no environment with the package")
 }
 
-/// One way to do it.
+/// A measured command.
 struct Way {
     label: &'static str,
     command: Command,
@@ -54,7 +54,7 @@ const LOAD: &str = "import laggard, sys; laggard.load(sys.argv[1], index=False)"
 const AGAIN: &str = "import laggard, sys; print(laggard.load(sys.argv[1]).report())";
 const START: &str = "import laggard";
 const SQL: &str = "select class, count(*), sum(dur_ns) from kernels group by class order by 3 desc";
-/// The same sum, by name of the kernel: DuckDB knows no classes.
+/// The same sum by kernel name, since DuckDB has no kernel classes.
 const BY_DUCKDB: &str = "import duckdb, sys; print(duckdb.sql(f\"\"\"with e as (select unnest(traceEvents) as e from
 read_json('{sys.argv[1]}', columns={{'traceEvents': 'STRUCT(cat VARCHAR, name VARCHAR, dur DOUBLE)[]'}},
 maximum_object_size=2147483647)) select e.name, count(*), sum(e.dur) from e where e.cat = 'kernel' group by 1 order by 3
@@ -66,7 +66,7 @@ pub(crate) fn python(args: &PythonArgs) -> Result<ExitCode> {
     let kitchen = Kitchen::new(python::ready()?)?;
     machine::warn_of_load();
     let mut section = format!(
-        "{}\n{}. CPU is user and system time of the whole process, start of the interpreter and imports included; ways took turns, {} rounds.\n",
+        "## Python package\n\n{}\n{}. CPU is user and system time of the whole process, including interpreter start-up and imports. Each of {} rounds ran all commands.\n",
         machine::describe(),
         machine::python(&with_package),
         args.rounds,
@@ -84,7 +84,7 @@ pub(crate) fn python(args: &PythonArgs) -> Result<ExitCode> {
         }
         write!(section, "\n### {}\n\n{}", input.title(), table(&ways))?;
     }
-    // DuckDB's own reader takes a whole file as one value, which may not be large.
+    // DuckDB reads the whole file as one JSON value, whose size is limited.
     let input =
         Input { flavour: Flavour::Host, style: Style::Native, gigabytes: 0.1, compressed: false };
     let (trace, _) = kitchen.serve(&input)?;
@@ -94,7 +94,7 @@ pub(crate) fn python(args: &PythonArgs) -> Result<ExitCode> {
             way.runs.push(child::measure(&mut way.command)?);
         }
     }
-    write!(section, "\n### A sum by class, {}\n\n{}", input.title(), table(&asked))?;
+    write!(section, "\n### Sum by class, {}\n\n{}", input.title(), table(&asked))?;
     finish("python", &section, args.quick)
 }
 
@@ -104,7 +104,7 @@ fn with(python: &Path, code: &str, trace: &Path) -> Command {
     command
 }
 
-/// The first is what the others are held against.
+/// The commands to compare; the first is the reference.
 fn ways(program: &Path, python: &Path, trace: &Path) -> Vec<Way> {
     let way = |label, command| Way { label, command, runs: vec![] };
     let mut report = Command::new(program);
@@ -117,9 +117,9 @@ fn ways(program: &Path, python: &Path, trace: &Path) -> Vec<Way> {
         way("`laggard report --no-index`", report),
         way("`laggard.load(…, index=False).report()`", with(python, LOAD_AND_REPORT, trace)),
         way("`laggard.load(…, index=False)`", with(python, LOAD, trace)),
-        way("`laggard report`, by its index", again),
-        way("`laggard.load(…).report()`, by its index", with(python, AGAIN, trace)),
-        way("`laggard query` of a sum by class, by its index", query),
+        way("`laggard report`, with index", again),
+        way("`laggard.load(…).report()`, with index", with(python, AGAIN, trace)),
+        way("`laggard query`, sum by class, with index", query),
         way("`import laggard`", with(python, START, trace)),
     ]
 }
@@ -130,7 +130,7 @@ fn query_ways(python: &Path, trace: &Path) -> Vec<Way> {
     vec![
         Way { label: "`laggard query --no-index`", command: query, runs: vec![] },
         Way {
-            label: "DuckDB's `read_json`, by kernel",
+            label: "DuckDB `read_json`, sum by kernel",
             command: with(python, BY_DUCKDB, trace),
             runs: vec![],
         },
@@ -139,7 +139,7 @@ fn query_ways(python: &Path, trace: &Path) -> Vec<Way> {
 
 fn table(ways: &[Way]) -> String {
     let mut text = String::from(
-        "| | n | CPU s, median (min..max) | wall s, median (min..max) | CPU, × the first (min..max) |\n|---|---:|---:|---:|---:|\n",
+        "| | n | CPU s, median (min..max) | wall s, median (min..max) | CPU, × first row (min..max) |\n|---|---:|---:|---:|---:|\n",
     );
     for way in ways {
         let of = |get: fn(&Run) -> f64| way.runs.iter().map(get).collect::<Vec<_>>();
@@ -168,7 +168,8 @@ pub(crate) fn fleet(args: &FleetArgs) -> Result<ExitCode> {
     let with_package = environment(!args.quick)?;
     machine::warn_of_load();
     let place = project::target()?.join("bench/fleet");
-    std::fs::create_dir_all(&place).with_context(|| format!("cannot make {}", place.display()))?;
+    std::fs::create_dir_all(&place)
+        .with_context(|| format!("cannot create {}", place.display()))?;
     let kitchen = Kitchen::new(python::ready()?)?;
     let (bases, ranks) = kitchen.job()?;
     let mut script = Command::new(&with_package);
@@ -181,16 +182,16 @@ pub(crate) fn fleet(args: &FleetArgs) -> Result<ExitCode> {
         script.args(["--trace-mb", "400", "--traces", "10"]);
     }
     let measured = child::measure(&mut script)?;
-    let section = format!("{}\n\n{}", machine::describe(), measured.stdout);
+    let section = format!("## Many ranks\n\n{}\n\n{}", machine::describe(), measured.stdout);
     finish("fleet", &section, args.quick)
 }
 
-/// Shows what was measured, and keeps it unless it was a first look.
+/// Prints a section, and writes it to the page unless `quick`.
 fn finish(name: &str, section: &str, quick: bool) -> Result<ExitCode> {
     println!("{section}");
     if !quick {
         let path = document::replace_section(name, section)?;
-        eprintln!("bench: wrote {name} of {}", project::short(&path));
+        eprintln!("bench: wrote section {name} to {}", project::short(&path));
     }
     Ok(ExitCode::SUCCESS)
 }

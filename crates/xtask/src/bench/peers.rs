@@ -1,4 +1,4 @@
-//! Who is measured: parts of our reader, our program, and Python as people use it.
+//! The measured programs: parts of laggard's reader, laggard itself, and Python scripts.
 
 use super::child::{self, Run};
 use super::inputs::Input;
@@ -9,54 +9,54 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// One program with its arguments, but for the file.
+/// A program with its arguments, except for the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Peer {
-    /// Adds up the bytes: as fast as reading gets.
+    /// Sums the bytes of the file: the lower bound for reading it.
     Sum,
-    /// Expands the compressed file and does nothing with it.
+    /// Decompresses the file and discards the content.
     Inflate,
-    /// Finds every event's fields, keeps nothing.
+    /// Scans the fields of all events.
     Scan,
-    /// All tables, all threads.
+    /// Builds all tables, all threads.
     Load,
-    /// All tables, one thread.
+    /// Builds all tables, one thread.
     LoadOneThread,
-    /// All tables, one thread, without instructions of newer processors.
+    /// Builds all tables, one thread, with the portable fallback for SIMD code.
     LoadPortable,
-    /// The program, first time.
+    /// `laggard report` without an index.
     Report,
-    /// The program, when the index is there.
+    /// `laggard report` with an index.
     SecondReport,
-    /// The program, when the index is there and its tables are needed.
+    /// `laggard report` with an index, where its tables are needed.
     SecondBreakdown,
-    /// The same job in Python, as people run it.
+    /// The same analysis in Python.
     Python,
-    /// The same without the cyclic collector.
+    /// The same without the garbage collector.
     PythonNoCollector,
-    /// Only the parser of it.
+    /// Only its JSON parser.
     Orjson,
 }
 
 impl Peer {
     pub(super) fn label(self) -> &'static str {
         match self {
-            Peer::Sum => "byte sum (the limit)",
-            Peer::Inflate => "inflate only (the limit)",
+            Peer::Sum => "byte sum (lower bound)",
+            Peer::Inflate => "inflate only (lower bound)",
             Peer::Scan => "scan",
             Peer::Load => "load",
             Peer::LoadOneThread => "load, one thread",
             Peer::LoadPortable => "load, one thread, portable code",
             Peer::Report => "`laggard report --no-index`",
-            Peer::SecondReport => "`laggard report`, second time",
-            Peer::SecondBreakdown => "`laggard report --by op`, second time",
+            Peer::SecondReport => "`laggard report`, with index",
+            Peer::SecondBreakdown => "`laggard report --by op`, with index",
             Peer::Python => "Python, orjson",
-            Peer::PythonNoCollector => "Python, orjson, collector off",
-            Peer::Orjson => "`orjson.loads` alone",
+            Peer::PythonNoCollector => "Python, orjson, GC off",
+            Peer::Orjson => "`orjson.loads` only",
         }
     }
 
-    /// Whether it does the least that any reader must do, which others are compared with.
+    /// Whether it is the lower bound that others are compared with.
     pub(super) fn is_limit(self) -> bool {
         matches!(self, Peer::Sum | Peer::Inflate)
     }
@@ -65,7 +65,7 @@ impl Peer {
         matches!(self, Peer::Python | Peer::PythonNoCollector | Peer::Orjson)
     }
 
-    /// Whether it is part of our reader, which measures itself without the start of a process.
+    /// Arguments of `loadbench` for parts of the reader, which exclude process start-up.
     fn mode(self) -> Option<&'static [&'static str]> {
         match self {
             Peer::Sum => Some(&["sum"]),
@@ -79,10 +79,10 @@ impl Peer {
     }
 }
 
-/// Stands for the number of threads that the machine has.
+/// Placeholder for the number of CPUs.
 const ALL: &str = "all";
 
-/// The peers for an input.
+/// The peers to run on an input.
 pub(super) fn peers_for(input: &Input) -> Vec<Peer> {
     if input.compressed {
         return vec![
@@ -115,18 +115,18 @@ pub(super) fn peers_for(input: &Input) -> Vec<Peer> {
     peers
 }
 
-/// What one run of a peer cost and found.
+/// Resource usage and result of one run of a peer.
 #[derive(Clone, Debug)]
 pub(super) struct Measurement {
     pub(super) cpu_s: f64,
     pub(super) wall_s: f64,
     pub(super) peak_bytes: u64,
-    /// Memory that is not the mapped file, where the peer says so.
+    /// Anonymous memory, if the peer reports it.
     pub(super) anon_bytes: Option<u64>,
     pub(super) found: Option<Found>,
 }
 
-/// What a peer counted.
+/// Counts that a peer reports.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub(super) events: u64,
@@ -135,7 +135,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Python adds up microseconds in floating point, so times may differ in the last digits.
+    /// Python sums microseconds in floating point, so times may differ in the last digits.
     pub(super) fn agrees_with(&self, other: &Found) -> bool {
         let tolerance = other.kernel_ns / 1_000_000_000 + 1_000;
         self.events == other.events
@@ -153,7 +153,7 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Builds what we measure of our own.
+    /// Builds laggard and the example `loadbench`.
     pub(super) fn build(python: PathBuf) -> Result<Programs> {
         let laggard = project::laggard()?;
         project::must(project::cargo().args([
@@ -167,7 +167,7 @@ impl Programs {
         let loadbench = Some(loadbench).filter(|path| path.is_file());
         if loadbench.is_none() {
             eprintln!(
-                "warning: there is no example loadbench, so parts of the reader are not measured"
+                "warning: the example loadbench was not built; parts of the reader are not measured"
             );
         }
         let baseline = project::root().join("crates/xtask/src/bench/baseline.py");
@@ -190,7 +190,7 @@ impl Programs {
     fn command(&self, peer: Peer, file: &Path) -> Result<Command> {
         let program = match peer {
             _ if peer.mode().is_some() => {
-                self.loadbench.as_ref().context("there is no loadbench")?
+                self.loadbench.as_ref().context("loadbench was not built")?
             }
             _ if peer.is_python() => &self.python,
             _ => &self.laggard,
@@ -217,7 +217,7 @@ impl Programs {
     }
 }
 
-/// The least that Python must do with a trace.
+/// Parses a trace in Python.
 const PARSE: &str = "import orjson, sys; orjson.loads(open(sys.argv[1], 'rb').read())";
 
 fn of_loadbench(run: &Run) -> Result<Measurement> {
@@ -229,7 +229,7 @@ fn of_loadbench(run: &Run) -> Result<Measurement> {
         wall_s: line["wall_s"].as_f64().context("loadbench printed no wall_s")?,
         peak_bytes: run.peak_bytes,
         anon_bytes: number("anon_bytes"),
-        // Modes that only read the bytes count no events.
+        // Modes that only read bytes report 0 events.
         found: number("events").filter(|events| *events > 0).map(|events| Found {
             events,
             kernels: number("kernels").unwrap_or_default(),

@@ -1,9 +1,9 @@
-//! From single runs to rows of a table.
+//! Summarizes runs as rows of a table.
 
 use super::peers::{Found, Measurement, Peer};
 use laggard_core::stats::summary::Summary;
 
-/// All runs of one peer on one input, by round; a round it did not take part in has none.
+/// All runs of one peer on one input, by round. `None` for rounds without a run.
 pub(super) struct Series {
     pub(super) peer: Peer,
     pub(super) rounds: Vec<Option<Measurement>>,
@@ -15,14 +15,14 @@ pub(super) struct Row {
     pub(super) n: usize,
     pub(super) cpu_s: Spread,
     pub(super) wall_s: Spread,
-    /// CPU time over that of the limit in the same round.
+    /// CPU time divided by that of the lower bound in the same round.
     pub(super) ratio: Option<Spread>,
     pub(super) peak_bytes: u64,
     pub(super) anon_bytes: Option<u64>,
     pub(super) found: Option<Found>,
 }
 
-/// Smallest, middle and largest of some values.
+/// Minimum, median and maximum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Spread {
     pub(super) min: f64,
@@ -44,7 +44,7 @@ impl Spread {
     }
 }
 
-/// A row for each series that has runs. Ratios are to the limit, where it was measured.
+/// One row per series with runs. Ratios are to the lower bound, if it was measured.
 pub(super) fn rows(series: &[Series]) -> Vec<Row> {
     let base = series.iter().find(|one| one.peer.is_limit());
     series.iter().filter_map(|one| row(one, base)).collect()
@@ -71,10 +71,10 @@ fn row(series: &Series, base: Option<&Series>) -> Option<Row> {
     })
 }
 
-/// The rows as a Markdown table. Rates are of the text, by the median wall time.
+/// The rows as a Markdown table. Rates are uncompressed bytes per median wall time.
 pub(super) fn table(rows: &[Row], text_bytes: u64, events: u64) -> String {
     let mut text = String::from(
-        "| | n | CPU s, best / median | wall s, best / median | CPU, × the limit (min..max) | GB/s | M events/s | peak MB | own MB |\n\
+        "| | n | CPU s, best / median | wall s, best / median | CPU, × lower bound (min..max) | GB/s | M events/s | peak MB | anon MB |\n\
          |---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
     );
     for row in rows {
@@ -98,13 +98,13 @@ pub(super) fn table(rows: &[Row], text_bytes: u64, events: u64) -> String {
     text
 }
 
-/// `1.02 (0.99..1.04)`: median and range.
+/// `1.02 (0.99..1.04)`: median, minimum and maximum.
 pub(super) fn range(values: &[f64], places: usize) -> String {
     let Summary { min, median, max, .. } = Summary::of(values);
     format!("{median:.places$} ({min:.places$}..{max:.places$})")
 }
 
-/// Two or three digits, whatever the size.
+/// Rounds to two or more significant digits.
 fn short(value: f64) -> String {
     let places = if value < 1.0 {
         3
@@ -121,12 +121,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_have_their_spread() {
+    fn range_has_median_and_extremes() {
         assert_eq!(range(&[2.0, 1.0, 4.0], 1), "2.0 (1.0..4.0)");
     }
 
     #[test]
-    fn ratios_pair_runs_of_the_same_round() {
+    fn ratios_use_runs_of_the_same_round() {
         let run = |cpu_s| {
             Some(Measurement { cpu_s, wall_s: cpu_s, peak_bytes: 1, anon_bytes: None, found: None })
         };

@@ -1,6 +1,6 @@
-//! `cargo xtask bench traces`: loading traces, beside reading their bytes and beside Python.
+//! `cargo xtask bench traces`: loading traces, compared with reading their bytes and with Python.
 //!
-//! Peers take turns in random order, round by round, so that what disturbs the machine disturbs all of them.
+//! Every round runs all peers in random order, so that noise on the machine affects all of them.
 
 use super::document;
 use super::inputs::{Flavour, Input, Kitchen, parse_size};
@@ -13,23 +13,23 @@ use laggard_samples::{Rng, Style};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Measure how fast traces are loaded
+/// Benchmark loading of traces
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Sizes in gigabytes; a k behind one asks for mostly kernels
+    /// Trace sizes in gigabytes; suffix k for mostly kernels
     #[arg(long, value_delimiter = ',', default_value = "0.9,1.1k,2.0", value_name = "GB,…")]
     sizes: Vec<String>,
-    /// How often each peer runs; Python runs twice
+    /// Runs of each peer; Python runs twice
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Small traces and few rounds, and docs/benchmarks.md stays as it is
+    /// Small traces, few rounds, no update of docs/benchmarks.md
     #[arg(long)]
     quick: bool,
 }
 
-/// Python takes long and varies little.
+/// Python is slow and varies little.
 const PYTHON_ROUNDS: u32 = 2;
-/// Memory that Python needs, in sizes of the text.
+/// Memory that Python needs, as a multiple of the file size.
 const PYTHON_MEMORY: f64 = 8.5;
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
@@ -40,9 +40,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let kitchen = Kitchen::new(python)?;
     machine::warn_of_load();
     let mut text = format!(
-        "Loading traces. {}\n\nTraces: {}. Peers of a table took turns in random order, {rounds} rounds, Python {}. \
-         CPU is user and system time of all threads, the ratio is taken round by round; GB/s and events/s are by the \
-         median wall time; peak memory includes the mapped file, own memory does not.\n",
+        "## Loading traces\n\n{}\n\nTraces: {}. Each of {rounds} rounds ran all programs of a table in random order \
+         (Python: {} rounds). CPU is user and system time of all threads. Ratios are computed per round. GB/s and \
+         events/s use the median wall time. Peak memory includes the mapped file; anonymous memory does not.\n",
         machine::describe(),
         kitchen.source(),
         PYTHON_ROUNDS.min(rounds),
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         text += &format!("\n{section}");
     }
     if args.quick {
-        eprintln!("bench: --quick, so docs/benchmarks.md stays as it is");
+        eprintln!("bench: docs/benchmarks.md not updated (--quick)");
     } else {
         let path = document::replace_section("traces", &text)?;
         eprintln!("bench: wrote {}", project::short(&path));
@@ -86,12 +86,12 @@ fn inputs(args: &Args) -> Result<Vec<Input>> {
     Ok(inputs)
 }
 
-/// Runs every peer in every round. A peer that fails is left out from then on, and said.
+/// Runs every peer in every round. A peer that fails is skipped from then on with a warning.
 fn take_turns(programs: &Programs, input: &Input, file: &Path, rounds: u32) -> Vec<Series> {
     let mut peers: Vec<Peer> =
         peers_for(input).into_iter().filter(|peer| programs.can_run(*peer)).collect();
     if !machine::has_memory(input.gigabytes * 1e9 * PYTHON_MEMORY) {
-        eprintln!("warning: {}: Python is left out, it would not fit into memory", input.title());
+        eprintln!("warning: {}: Python skipped, not enough memory", input.title());
         peers.retain(|peer| !peer.is_python());
     }
     let mut series: Vec<Series> =
@@ -126,11 +126,11 @@ fn record(series: &mut [Series], peer: Peer, measurement: Option<Measurement>) {
     }
 }
 
-/// Brings the file into memory, and makes the index that later runs find.
+/// Loads the file into the page cache and writes the index.
 fn warm_up(programs: &Programs, peers: &[Peer], file: &Path) {
     let warmers = [Peer::Sum, Peer::SecondReport].into_iter().filter(|peer| peers.contains(peer));
     for peer in warmers {
-        // A failure shows in the first round.
+        // A failure is reported in the first round.
         _ = programs.measure(peer, file);
     }
 }
@@ -143,7 +143,7 @@ fn section(input: &Input, rows: &[Row], text_bytes: u64) -> String {
         return text + &summary::table(rows, text_bytes, 0);
     };
     text += &format!(
-        "{} events, {} kernels of {} ns together",
+        "{} events, {} kernels with {} ns in total",
         found.events, found.kernels, found.kernel_ns
     );
     let strangers: Vec<&str> = counts
@@ -152,10 +152,10 @@ fn section(input: &Input, rows: &[Row], text_bytes: u64) -> String {
         .map(|(peer, _)| peer.label())
         .collect();
     if strangers.is_empty() {
-        text += &format!("; the {} peers that count agree.\n\n", counts.len());
+        text += &format!("; all {} programs that count them agree.\n\n", counts.len());
     } else {
-        eprintln!("warning: {}: {} found something else", input.title(), strangers.join(", "));
-        text += &format!("; **{} found something else**.\n\n", strangers.join(", "));
+        eprintln!("warning: {}: different counts: {}", input.title(), strangers.join(", "));
+        text += &format!("; **different counts: {}**.\n\n", strangers.join(", "));
     }
     text + &summary::table(rows, text_bytes, found.events)
 }

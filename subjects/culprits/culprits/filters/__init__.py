@@ -1,4 +1,4 @@
-"""Filters of pictures. Each is a file of this directory with a function `apply`, found by its name."""
+"""Image filters. Each filter is a file in this directory with a function `apply`."""
 
 import importlib.util
 import os
@@ -7,7 +7,7 @@ _loaded = {}
 
 
 def load(name):
-    """Loads a filter."""
+    """Load a filter."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
@@ -16,7 +16,7 @@ def load(name):
 
 
 def get(name):
-    """A filter, loaded when it is asked for first."""
+    """Return a filter, which is loaded on first use."""
     if name not in _loaded:
         _loaded[name] = load(name)
     return _loaded[name]

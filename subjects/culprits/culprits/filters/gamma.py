@@ -1,4 +1,4 @@
-"""Brightens the middle of the range."""
+"""Brighten the midtones."""
 
 _TABLE = bytes(round(255 * (level / 255) ** (1 / 2.2)) for level in range(256))
 

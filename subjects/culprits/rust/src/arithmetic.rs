@@ -1,8 +1,8 @@
-//! Loops over numbers.
+//! Loops over arrays of numbers.
 
 use crate::{read, write};
 
-/// Maps brightness: a polynomial, then a clamp.
+/// Maps brightness values with a polynomial and a clamp.
 #[inline(always)]
 fn tone(out: &mut [f32], values: &[f32]) {
     for (out, &x) in out.iter_mut().zip(values) {
@@ -12,14 +12,14 @@ fn tone(out: &mut [f32], values: &[f32]) {
     }
 }
 
-/// Maps brightness with the vectors that every x86-64 has.
+/// Maps brightness values with SSE2, the baseline of x86-64.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tone_f32_sse2(out: *mut f32, values: *const f32, len: usize) {
     // SAFETY: the contract of the crate.
     unsafe { tone(write(out, len), read(values, len)) }
 }
 
-/// Maps brightness with vectors twice as wide. The processor must have AVX2.
+/// Maps brightness values with AVX2, which the CPU must support.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[unsafe(no_mangle)]
@@ -28,7 +28,7 @@ pub unsafe extern "C" fn tone_f32_avx2(out: *mut f32, values: *const f32, len: u
     unsafe { tone(write(out, len), read(values, len)) }
 }
 
-/// How many of some points are near this one.
+/// Number of points near a given point.
 #[inline(always)]
 fn near(x: f64, y: f64, xs: &[f64], ys: &[f64], cutoff: f64) -> u64 {
     let square = cutoff * cutoff;
@@ -36,7 +36,7 @@ fn near(x: f64, y: f64, xs: &[f64], ys: &[f64], cutoff: f64) -> u64 {
     xs.iter().zip(ys).map(|at| u64::from(near(at))).sum()
 }
 
-/// Pairs of points that are near each other, each looked at from its first point.
+/// Number of pairs of nearby points; visits each pair once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contacts_half(
     xs: *const f64,
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn contacts_half(
     (0..len).map(|i| near(xs[i], ys[i], &xs[i + 1..], &ys[i + 1..], cutoff)).sum()
 }
 
-/// Pairs of points that are near each other, each looked at from both points. No point is its own neighbour.
+/// Number of pairs of nearby points; visits each pair twice. A point is not its own neighbour.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contacts_full(
     xs: *const f64,
@@ -75,7 +75,7 @@ mod tests {
         }
         let values: Vec<f32> = (0..1003).map(|i| i as f32 / 501.0 - 1.0).collect();
         let (mut a, mut b) = (vec![0.0f32; 1003], vec![9.0f32; 1003]);
-        // SAFETY: all are of one length, and the processor has AVX2.
+        // SAFETY: all slices have the same length, and the CPU has AVX2.
         unsafe {
             tone_f32_avx2(a.as_mut_ptr(), values.as_ptr(), values.len());
             tone_f32_sse2(b.as_mut_ptr(), values.as_ptr(), values.len());
@@ -87,7 +87,7 @@ mod tests {
     fn contacts_are_the_same_from_one_side_and_from_both() {
         let xs: Vec<f64> = (0..300).map(|i| f64::from(i * 37 % 101)).collect();
         let ys: Vec<f64> = (0..300).map(|i| f64::from(i * 53 % 97)).collect();
-        // SAFETY: both are of one length.
+        // SAFETY: both slices have the same length.
         let (half, full) = unsafe {
             (
                 contacts_half(xs.as_ptr(), ys.as_ptr(), 300, 10.0),

@@ -1,4 +1,4 @@
-//! Mixing keys, one or many at a call, and a digest of bytes.
+//! Hashing of keys, one or many per call, and a digest of bytes.
 
 use crate::read;
 
@@ -14,7 +14,7 @@ pub extern "C" fn mix(key: u64) -> u32 {
     (bits >> 32) as u32
 }
 
-/// The sum of all keys, mixed.
+/// Sum of all mixed keys.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mix_all(keys: *const u64, len: usize) -> u64 {
     // SAFETY: the contract of the crate.
@@ -39,7 +39,7 @@ mod tests {
     #[test]
     fn many_keys_at_a_call_are_mixed_as_one() {
         let keys: Vec<u64> = (0..1000).collect();
-        // SAFETY: a slice's own length.
+        // SAFETY: pointer and length come from one slice.
         let all = unsafe { mix_all(keys.as_ptr(), keys.len()) };
         assert_eq!(all, keys.iter().map(|&key| u64::from(mix(key))).sum());
     }

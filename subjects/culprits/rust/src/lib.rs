@@ -1,12 +1,12 @@
 //! Functions for `culprits`, called from Python through ctypes.
 //!
-//! You give pointers and lengths, as from C; nothing is checked here. What each is for is said in `laggard-bench.toml`,
-//! what is wrong with it in `planted.toml`.
+//! Functions take pointers and lengths as in C and do not check them. `laggard-bench.toml` contains the calls and
+//! `planted.toml` the planted causes.
 //!
-//! The contract of all: a pointer is valid for as many elements as the length beside it says, and what is written
-//! overlaps nothing that is read.
+//! Contract of all functions: a pointer is valid for as many elements as the length next to it, and output does not
+//! overlap with input.
 
-#![allow(clippy::missing_safety_doc, reason = "one contract for all, above")]
+#![allow(clippy::missing_safety_doc, reason = "one contract for all functions, above")]
 
 pub mod arithmetic;
 pub mod keys;
@@ -16,22 +16,22 @@ pub mod view;
 
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
-/// What lies at a pointer, to read.
+/// The input slice at a pointer.
 ///
 /// # Safety
 ///
 /// The contract of the crate.
 unsafe fn read<'a, T>(first: *const T, len: usize) -> &'a [T] {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { from_raw_parts(first, len) }
 }
 
-/// What lies at a pointer, to write.
+/// The output slice at a pointer.
 ///
 /// # Safety
 ///
 /// The contract of the crate.
 unsafe fn write<'a, T>(first: *mut T, len: usize) -> &'a mut [T] {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { from_raw_parts_mut(first, len) }
 }

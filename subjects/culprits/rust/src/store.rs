@@ -1,4 +1,4 @@
-//! A store of values that a thread of its own keeps fresh, and readers that take values out.
+//! A store of values that a background thread refreshes, and readers of its values.
 
 use crate::keys::mix;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 const VALUES: u64 = 64;
-/// How long the source of the values takes to answer, and how long the store is content with the answer.
+/// Latency of the source, and the interval between refreshes.
 const ANSWER: Duration = Duration::from_micros(300);
 const FRESH: Duration = Duration::from_micros(50);
 
@@ -14,8 +14,8 @@ const FRESH: Duration = Duration::from_micros(50);
 #[derive(Debug)]
 pub struct Store(Arc<Mutex<Vec<u64>>>);
 
-/// Opens a store, for the rest of the process. Its thread asks for new values before it takes the lock, or with
-/// `lock_first` after.
+/// Opens a store, which is never closed. Its thread fetches new values before it takes the lock, or while it holds
+/// the lock with `lock_first`.
 #[unsafe(no_mangle)]
 pub extern "C" fn store_open(lock_first: bool) -> *const Store {
     let values = Arc::new(Mutex::new((0..VALUES).collect()));
@@ -37,13 +37,13 @@ fn refresh(values: &Mutex<Vec<u64>>, lock_first: bool) {
     }
 }
 
-/// Asks the source, which is elsewhere and takes its time.
+/// Fetches values from a simulated slow source.
 fn fetch() -> Vec<u64> {
     thread::sleep(ANSWER);
     (0..VALUES).collect()
 }
 
-/// Takes values out one by one; gives the sum of them, mixed.
+/// Reads values one by one and returns the sum of the mixed values.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn store_read(store: *const Store, times: u64) -> u64 {
     // SAFETY: a store is never closed.
@@ -68,7 +68,7 @@ mod tests {
     fn either_way_of_keeping_it_fresh_gives_the_same_values() {
         let read = |lock_first| {
             let store = store_open(lock_first);
-            // SAFETY: just opened.
+            // SAFETY: the store was just opened.
             unsafe { store_read(store, 1000) }
         };
         assert_eq!(read(false), read(true));

@@ -1,4 +1,4 @@
-//! The Mandelbrot set, by any number of threads.
+//! The Mandelbrot set, computed with any number of threads.
 
 use crate::write;
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::thread;
 
 const MOST: u32 = 64;
 
-/// Steps until each point of a picture escapes; gives their sum. Each thread takes the next row when it is done with one.
+/// Computes the steps until each point of an image escapes and returns their sum. Threads take one row at a time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn escape_steps(
     out: *mut u32,
@@ -62,7 +62,7 @@ mod tests {
     fn any_number_of_threads_draws_the_same() {
         let picture = |threads| {
             let mut out = vec![0; 40 * 30];
-            // SAFETY: the picture is as large as is said.
+            // SAFETY: the image has the given size.
             let sum = unsafe { escape_steps(out.as_mut_ptr(), 40, 30, threads) };
             (out, sum)
         };

@@ -1,4 +1,4 @@
-//! Sums of views with any number of dimensions: a kernel for what lies without gaps, and one for everything else.
+//! Sums of views with any number of dimensions: one kernel for contiguous views and one for all others.
 
 use crate::read;
 
@@ -12,7 +12,7 @@ pub unsafe extern "C" fn total(
 ) -> f64 {
     // SAFETY: the contract of the crate.
     let (shape, strides) = unsafe { (read(shape, dims), read(strides, dims)) };
-    // SAFETY: without gaps the view is as long as its shape says; otherwise the strides say where elements are.
+    // SAFETY: a contiguous view is as long as its shape; otherwise the strides locate the elements.
     unsafe {
         if is_contiguous(shape, strides) {
             total_contiguous(first, shape.iter().product())
@@ -22,7 +22,7 @@ pub unsafe extern "C" fn total(
     }
 }
 
-/// Whether strides are those of an array of its own.
+/// Whether the strides are those of a contiguous array.
 fn is_contiguous(shape: &[usize], strides: &[isize]) -> bool {
     let mut expected = 1;
     shape.iter().zip(strides).rev().all(|(&len, &stride)| {
@@ -34,11 +34,11 @@ fn is_contiguous(shape: &[usize], strides: &[isize]) -> bool {
 
 #[inline(never)]
 unsafe fn total_contiguous(first: *const f64, len: usize) -> f64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { read(first, len) }.iter().sum()
 }
 
-/// Walks with an index of each dimension, the last the fastest.
+/// Iterates over all indices, with the last dimension fastest.
 #[inline(never)]
 unsafe fn total_strided(first: *const f64, shape: &[usize], strides: &[isize]) -> f64 {
     let mut index = vec![0; shape.len()];
@@ -66,7 +66,7 @@ mod tests {
     fn check(shape: &[usize], strides: &[isize], contiguous: bool) {
         let values: Vec<f64> = (0..60).map(f64::from).collect();
         assert_eq!(is_contiguous(shape, strides), contiguous);
-        // SAFETY: the views are of 60 elements.
+        // SAFETY: the views have 60 elements.
         let sum = unsafe { total(values.as_ptr(), shape.as_ptr(), strides.as_ptr(), shape.len()) };
         assert_eq!(sum, values.iter().sum::<f64>());
     }

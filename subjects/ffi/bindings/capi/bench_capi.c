@@ -1,11 +1,11 @@
-/* benchlib through Python's C API by hand: the floor that the other bindings are measured against. */
+/* benchlib through Python's C API: the floor that other bindings are compared with. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <structmember.h>
 
 #include "benchlib.h"
 
-/* Conversions give false with an exception set. PyArg_Parse would parse its format anew in every call. */
+/* Conversions return false with an exception set. PyArg_Parse would parse its format in every call. */
 
 static inline bool takes(Py_ssize_t wanted, Py_ssize_t given) {
     if (given == wanted) return true;
@@ -13,7 +13,7 @@ static inline bool takes(Py_ssize_t wanted, Py_ssize_t given) {
     return false;
 }
 
-/* By the documented API; the digits of an int are not read by hand, as Cython reads them. */
+/* Uses the documented API. Cython reads the digits of an int directly. */
 static inline bool to_int64(PyObject *object, int64_t *out) {
     _Static_assert(sizeof(long) == sizeof(int64_t), "PyLong_AsLong is faster than PyLong_AsLongLong above 30 bits");
     *out = PyLong_AsLong(object);
@@ -58,7 +58,7 @@ static inline bool to_bool(PyObject *object, bool *out) {
     return truth >= 0;
 }
 
-/* A NUL inside ends the text, as in C. */
+/* An embedded NUL ends the string, as in C. */
 static inline bool to_bytes(PyObject *object, const char **out) {
     if (PyBytes_Check(object)) {
         *out = PyBytes_AS_STRING(object);
@@ -68,13 +68,13 @@ static inline bool to_bytes(PyObject *object, const char **out) {
     return false;
 }
 
-/* The str keeps its UTF-8, so only the first call with it encodes. */
+/* The str caches its UTF-8, so only the first call encodes. */
 static inline bool to_utf8(PyObject *object, const char **out) {
     *out = PyUnicode_AsUTF8AndSize(object, NULL);
     return *out != NULL;
 }
 
-/* Without PyBUF_STRIDES an exporter must refuse what is not C-contiguous. */
+/* Without PyBUF_STRIDES, exporters must reject buffers that are not C-contiguous. */
 static inline bool get_buffer(PyObject *object, Py_buffer *view, char format, int flags) {
     if (PyObject_GetBuffer(object, view, PyBUF_ND | PyBUF_FORMAT | flags) < 0) return false;
     if (view->format && view->format[0] == format && view->format[1] == '\0') return true;
@@ -119,7 +119,7 @@ static PyObject *return_double(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(
     return PyFloat_FromDouble(bl_return_double());
 }
 
-/* Integers, truth values, floats. */
+/* Integers, bools, floats. */
 
 static PyObject *add_int32(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count) {
     int32_t a, b;
@@ -145,7 +145,7 @@ static PyObject *add_double(PyObject *Py_UNUSED(module), PyObject *const *args, 
     return PyFloat_FromDouble(bl_add_double(a, b));
 }
 
-/* Texts. */
+/* Strings. */
 
 static PyObject *bytes_length(PyObject *Py_UNUSED(module), PyObject *arg) {
     const char *text;
@@ -242,7 +242,7 @@ static PyObject *matmul(PyObject *Py_UNUSED(module), PyObject *const *args, Py_s
     if (!get_buffer(args[1], &b, 'd', 0)) goto release_a;
     if (!get_buffer(args[2], &out, 'd', PyBUF_WRITABLE)) goto release_b;
     size_t items = side * side;
-    /* A larger side would overflow its square. */
+    /* The square of a larger side would overflow. */
     if (side <= UINT32_MAX && doubles_in(&a) == items && doubles_in(&b) == items && doubles_in(&out) == items) {
         bl_matmul(a.buf, b.buf, out.buf, side);
         Py_INCREF(Py_None);
@@ -258,7 +258,7 @@ release_a:
     return result;
 }
 
-/* Structures. Static types, whose objects need not count references to their type. */
+/* Structs. Static types, because their objects do not count references to the type. */
 
 typedef struct {
     PyObject_HEAD
@@ -348,7 +348,7 @@ static PyObject *large_bytes(PyObject *Py_UNUSED(module), PyObject *arg) {
     return bytes;
 }
 
-/* Callbacks. C goes on calling after an exception, which must then reach no more Python. */
+/* Callbacks. C keeps calling after an exception; further calls must not run Python code. */
 
 typedef struct {
     PyObject *function;
@@ -431,7 +431,7 @@ static PyObject *check(PyObject *Py_UNUSED(module), PyObject *arg) {
     Py_RETURN_NONE;
 }
 
-/* Loops in C, for what a call costs when Python is not there. */
+/* Loops in C: the cost of a call without Python. */
 
 static PyObject *loop_noop(PyObject *Py_UNUSED(module), PyObject *arg) {
     size_t times;
@@ -449,7 +449,7 @@ static PyObject *loop_sum(PyObject *Py_UNUSED(module), PyObject *const *args, Py
     return PyFloat_FromDouble(sum);
 }
 
-/* A hundred functions. */
+/* 100 functions. */
 
 #define DEFINE(n) \
     static PyObject *f##n(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(args)) { return PyLong_FromLong(bl_f##n()); }

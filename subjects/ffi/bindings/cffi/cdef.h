@@ -1,4 +1,4 @@
-/* benchlib.h as cffi reads it, which knows no preprocessor. */
+/* benchlib.h for cffi, which has no preprocessor. */
 void bl_noop(void);
 int32_t bl_return_int(void);
 int64_t bl_return_int64(void);

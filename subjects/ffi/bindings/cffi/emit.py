@@ -1,4 +1,4 @@
-"""Writes the C of _bench_cffi_api, the module that bench_cffi_api stands on: emit.py cdef.h out.c"""
+"""Write the C source of _bench_cffi_api, the module that bench_cffi_api uses: emit.py cdef.h out.c"""
 
 import sys
 from pathlib import Path

@@ -8,7 +8,7 @@ KEEPS_GIL = __name__.rpartition(".")[2] == "bench_ctypes_pydll"
 
 library = (PyDLL if KEEPS_GIL else CDLL)(str(Path(__file__).with_name("libbenchlib.so")))
 
-# Wraps a function of Python, beforehand and once. What it raises is printed, not passed on: ctypes cannot.
+# Wraps a Python function once, before the calls. ctypes prints exceptions and cannot propagate them.
 callback = (PYFUNCTYPE if KEEPS_GIL else CFUNCTYPE)(c_int64, c_int64)
 
 
@@ -21,14 +21,14 @@ class Large(Structure):
 
 
 def bind(name, result, *arguments):
-    """The C function itself. Its types are set: ctypes would pass what it is given unchecked, and no double at all."""
+    """The C function with argument types. Without them ctypes checks nothing and cannot pass a double."""
     function = getattr(library, "bl_" + name)
     function.restype = result
     function.argtypes = arguments
     return function
 
 
-# An array or a Structure passes for these as its address.
+# Arrays and Structures are passed as these types by address.
 doubles, ints, point = POINTER(c_double), POINTER(c_int32), POINTER(Point)
 
 noop = bind("noop", None)
@@ -47,7 +47,7 @@ add_double = bind("add_double", c_double, c_double, c_double)
 bytes_length = bind("bytes_length", c_size_t, c_char_p)
 bytes_count = bind("bytes_count", c_size_t, c_char_p, c_size_t, c_uint8)
 str_length = bind("str_length", c_size_t, c_char_p)
-# Not c_char_p, of which ctypes would make bytes and lose the address that is to be freed.
+# Not c_char_p, which ctypes converts to bytes, losing the address to free.
 concat_bytes = bind("concat", c_void_p, c_char_p, c_char_p)
 free = bind("free", None, c_void_p)
 

@@ -1,4 +1,4 @@
-# A hundred functions that give their number, included by bench_cython.pyx: Cython has no macros to write them.
+# 100 functions that return their number, included by bench_cython.pyx. Cython has no macros to generate them.
 cdef extern from "benchlib.h":
     int32_t bl_f00()
     int32_t bl_f01()

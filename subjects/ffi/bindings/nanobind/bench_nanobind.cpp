@@ -1,4 +1,4 @@
-// benchlib through nanobind, by its own types and casters but for buffers.
+// benchlib through nanobind, with its types and casters except for buffers.
 #include <exception>
 #include <memory>
 #include <new>
@@ -17,8 +17,8 @@ template <> constexpr char format_of<double> = 'd';
 template <> constexpr char format_of<int32_t> = 'i';
 
 // The items of a contiguous buffer, held until the end of the call. nanobind has no type for plain buffers. Its
-// nb::ndarray takes them too, but took 55 ns more for each (Python 3.11, nanobind 3.1) and crashes on arrays of
-// ctypes, which come without strides.
+// nb::ndarray also accepts them, but takes 55 ns more per buffer (Python 3.11, nanobind 3.1) and crashes on ctypes
+// arrays, which have no strides.
 template <typename T> class Items {
 public:
     explicit Items(nb::handle object) {
@@ -40,7 +40,7 @@ private:
     Py_buffer view;
 };
 
-// What C hands back to `call_back`. Exceptions must not pass through frames of C, so the first one waits here.
+// Context of `call_back`. Exceptions must not propagate through C frames, so the first one is stored here.
 struct Callback {
     const nb::callable &function;
     std::exception_ptr error;
@@ -110,7 +110,7 @@ double dot(nb::handle a, nb::handle b) {
     return bl_dot(left.data(), right.data(), left.count());
 }
 
-// 32 bits of side, so that their square fits in a size.
+// 32-bit sides, so that the square fits into size_t.
 void matmul(nb::handle a, nb::handle b, nb::handle out, uint32_t side) {
     Items<const double> left(a), right(b);
     Items<double> product(out);
@@ -127,7 +127,7 @@ nb::list large_values(const bl_large &large) {
     return values;
 }
 
-// Without contents at first: bytes may be filled in place until someone else sees them.
+// Created uninitialized: bytes may be filled in place before they are shared.
 nb::bytes large_bytes(size_t length) {
     nb::bytes bytes(nullptr, length);
     bl_fill(reinterpret_cast<uint8_t *>(PyBytes_AS_STRING(bytes.ptr())), length);
@@ -141,7 +141,7 @@ void check(int32_t x) {
 } // namespace
 
 NB_MODULE(bench_nanobind, m) {
-    // Whoever measures may hold functions and objects until the process ends, which nanobind would report as leaks.
+    // The caller may hold functions and objects until the process exits, which nanobind would report as leaks.
     nb::set_leak_warnings(false);
 
     m.def("noop", &bl_noop);
@@ -157,7 +157,7 @@ NB_MODULE(bench_nanobind, m) {
 
     m.def("bytes_length", &bytes_length);
     m.def("bytes_count", &bytes_count);
-    // nanobind gives out the UTF-8 that CPython keeps with a str, without a copy.
+    // nanobind passes the UTF-8 that CPython caches in a str, without a copy.
     m.def("str_length", &bl_str_length);
     m.def("concat", &concat);
 

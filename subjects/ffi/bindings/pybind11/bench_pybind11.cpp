@@ -1,4 +1,4 @@
-// benchlib through pybind11, by its own types and casters.
+// benchlib through pybind11, with its types and casters.
 #include <exception>
 #include <memory>
 #include <new>
@@ -12,8 +12,8 @@ namespace py = pybind11;
 
 namespace {
 
-// The items of a contiguous buffer, held until the end of the call. PyObject_GetBuffer by hand took 40 ns less (Python
-// 3.11, pybind11 3.1), but py::buffer is what pybind11 has for this.
+// The items of a contiguous buffer, held until the end of the call. PyObject_GetBuffer takes 40 ns less (Python 3.11,
+// pybind11 3.1), but py::buffer is the type that pybind11 provides.
 template <typename T> class Items {
 public:
     explicit Items(const py::buffer &buffer, bool writable = false) : info(buffer.request(writable)) {
@@ -31,7 +31,7 @@ private:
     py::buffer_info info;
 };
 
-// What C hands back to `call_back`. Exceptions must not pass through frames of C, so the first one waits here.
+// Context of `call_back`. Exceptions must not propagate through C frames, so the first one is stored here.
 struct Callback {
     const py::function &function;
     std::exception_ptr error;
@@ -62,7 +62,7 @@ int64_t call_many(const py::function &function, int64_t count) {
     return sum;
 }
 
-// Views of a str are of the UTF-8 that CPython keeps with it, which ends with NUL.
+// Views of a str refer to the UTF-8 that CPython caches, which is NUL-terminated.
 size_t str_length(std::string_view text) { return bl_str_length(text.data()); }
 
 py::str concat(std::string_view a, std::string_view b) {
@@ -105,7 +105,7 @@ double dot(const py::buffer &a, const py::buffer &b) {
     return bl_dot(left.data(), right.data(), left.count());
 }
 
-// 32 bits of side, so that their square fits in a size.
+// 32-bit sides, so that the square fits into size_t.
 void matmul(const py::buffer &a, const py::buffer &b, const py::buffer &out, uint32_t side) {
     Items<double> left(a), right(b), product(out, true);
     size_t count = size_t{side} * side;
@@ -115,7 +115,7 @@ void matmul(const py::buffer &a, const py::buffer &b, const py::buffer &out, uin
     bl_matmul(left.data(), right.data(), product.data(), side);
 }
 
-// By reference, because None would be taken for a null pointer.
+// By reference, because a pointer would accept None.
 void point_move(bl_point &point, double dx, double dy) { bl_point_move(&point, dx, dy); }
 
 py::list large_values(const bl_large &large) {
@@ -124,7 +124,7 @@ py::list large_values(const bl_large &large) {
     return values;
 }
 
-// Without contents at first: bytes may be filled in place until someone else sees them.
+// Created uninitialized: bytes may be filled in place before they are shared.
 py::bytes large_bytes(size_t length) {
     auto bytes = py::reinterpret_steal<py::bytes>(PyBytes_FromStringAndSize(nullptr, py::ssize_t_cast(length)));
     if (!bytes) throw py::error_already_set();
@@ -162,7 +162,7 @@ PYBIND11_MODULE(bench_pybind11, m) {
     m.def("dot", &dot);
     m.def("matmul", &matmul);
 
-    // Local to the module, because the same types are bound by its copy of the other profile in the same process.
+    // Local to the module, because the build of the other profile binds the same types in the same process.
     py::class_<bl_point>(m, "Point", py::module_local())
         .def_readonly("x", &bl_point::x)
         .def_readonly("y", &bl_point::y);

@@ -1,11 +1,11 @@
-//! Links the libbenchlib.so in the directory BENCHLIB_DIR, to be found beside the module when that is loaded.
+//! Links libbenchlib.so from the directory BENCHLIB_DIR. At run time it is loaded from the module's directory.
 
 use std::env;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=BENCHLIB_DIR");
-    // Checks such as clippy's do not link and need no directory.
+    // Tools such as clippy do not link and need no directory.
     if let Ok(directory) = env::var("BENCHLIB_DIR") {
         println!("cargo::rustc-link-search=native={directory}");
     }

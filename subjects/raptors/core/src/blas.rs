@@ -1,13 +1,13 @@
-//! Sums along an axis as a matrix times a vector of ones, by a BLAS library that is loaded when it is asked for.
+//! Sums along an axis as a product of a matrix and a vector of ones, with a BLAS library loaded at run time.
 //!
-//! That is the only place where BLAS fits: it has no addition of a row to each row and no scaling into another array.
+//! No other operation can use BLAS: it cannot add a row to each row or scale into another array.
 
 use crate::Element;
 use std::ffi::{CStr, CString, c_int, c_void};
 
 /// A loaded library.
 pub struct Blas {
-    /// As it was found.
+    /// Its name or path.
     pub name: String,
     pub(crate) sgemv: Gemv<f32>,
     pub(crate) dgemv: Gemv<f64>,
@@ -16,13 +16,13 @@ pub struct Blas {
 /// `cblas_?gemv`, with integers of 32 or 64 bits.
 #[derive(Clone, Copy)]
 pub enum Gemv<T> {
-    /// 32 bits, the usual.
+    /// 32 bits, the common case.
     Lp64(GemvOf<T, c_int>),
-    /// 64 bits, as in the library that NumPy brings along.
+    /// 64 bits, as in the library bundled with NumPy.
     Ilp64(GemvOf<T, i64>),
 }
 
-/// Order, transposition, rows, columns, alpha, matrix, its stride, x, its step, beta, y, its step.
+/// Order, transposition, rows, columns, alpha, matrix, its stride, x, its stride, beta, y, its stride.
 type GemvOf<T, Int> =
     unsafe extern "C" fn(c_int, c_int, Int, Int, T, *const T, Int, *const T, Int, T, *mut T, Int);
 
@@ -33,7 +33,7 @@ const TRANSPOSED: c_int = 112;
 const USUAL: [&str; 4] = ["libopenblas.so.0", "libmkl_rt.so.2", "libblis.so.4", "libblas.so.3"];
 
 impl Blas {
-    /// Loads the library of this name or path; `auto` and `1` look for the usual ones.
+    /// Loads a library by name or path; `auto` and `1` try common names.
     pub(crate) fn open(asked: &str) -> Result<Self, String> {
         if !matches!(asked, "auto" | "1") {
             return Self::load(asked);
@@ -46,7 +46,7 @@ impl Blas {
 
     fn load(name: &str) -> Result<Self, String> {
         let path = CString::new(name).map_err(|error| error.to_string())?;
-        // SAFETY: the name ends with a zero; what the library does at its start is its user's choice.
+        // SAFETY: the name is NUL-terminated; the user chose the library and its initialization code.
         let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if library.is_null() {
             return Err(last_error());
@@ -57,7 +57,7 @@ impl Blas {
         let wide = both(c"cblas_sgemv64_", c"cblas_dgemv64_")
             .or_else(|| both(c"scipy_cblas_sgemv64_", c"scipy_cblas_dgemv64_"));
         let name = name.to_owned();
-        // SAFETY: functions of these names have these signatures in every CBLAS.
+        // SAFETY: functions with these names have these signatures in every CBLAS.
         unsafe {
             use std::mem::transmute as function;
             match (usual, wide) {
@@ -84,19 +84,19 @@ fn find(library: *mut c_void, symbol: &CStr) -> Option<*mut c_void> {
 }
 
 fn last_error() -> String {
-    // SAFETY: dlerror returns text that ends with a zero, or null.
+    // SAFETY: dlerror returns a NUL-terminated string, or null.
     let error = unsafe { libc::dlerror() };
     if error.is_null() {
         return "it cannot be loaded".into();
     }
-    // SAFETY: as above, and nothing here has called into the loader since.
+    // SAFETY: as above, and the loader has not been called since.
     unsafe { CStr::from_ptr(error) }.to_string_lossy().into_owned()
 }
 
 /// Adds the sum of each column to `out`.
 ///
 /// # Safety
-/// That of [`crate::kernels::Kernels`], and `stride` is at least `cols` and at least 1.
+/// The contract of [`crate::kernels::Kernels`], and `stride` is at least `cols` and at least 1.
 #[inline(never)]
 pub(crate) unsafe fn sum_axis0_blas<T: Element>(
     gemv: Gemv<T>,
@@ -107,7 +107,7 @@ pub(crate) unsafe fn sum_axis0_blas<T: Element>(
     out: *mut T,
 ) {
     let ones = vec![T::ONE; rows];
-    // SAFETY: the caller's; x has `rows` elements and y has `cols`.
+    // SAFETY: guaranteed by the caller; x has `rows` elements and y has `cols`.
     unsafe { call(gemv, TRANSPOSED, (rows, cols, stride), src, &ones, T::ONE, out) }
 }
 
@@ -125,7 +125,7 @@ pub(crate) unsafe fn sum_axis1_blas<T: Element>(
     out: *mut T,
 ) {
     let ones = vec![T::ONE; cols];
-    // SAFETY: the caller's; x has `cols` elements and y has `rows`.
+    // SAFETY: guaranteed by the caller; x has `cols` elements and y has `rows`.
     unsafe { call(gemv, AS_IS, (rows, cols, stride), src, &ones, T::ZERO, out) }
 }
 
@@ -139,7 +139,7 @@ unsafe fn call<T: Element>(
     beta: T,
     out: *mut T,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match gemv {
             Gemv::Lp64(function) => {

@@ -1,22 +1,22 @@
-//! Which code does the work: decided once a process, from the processor and the environment.
+//! Selects the kernels once per process, from the CPU and the environment.
 //!
-//! | variable | values | without it |
+//! | variable | values | default |
 //! |---|---|---|
-//! | `RAPTORS_SIMD` | `auto`, `1`; `scalar`, `0`; `sse2`, `avx2`, `avx512` | the widest that the processor has |
-//! | `RAPTORS_THREADS` | a number; `auto` for one a processor | 1 |
-//! | `RAPTORS_BLAS` | a library's path or name; `1`, `auto` to look for one; `0` | none |
+//! | `RAPTORS_SIMD` | `auto`, `1`; `scalar`, `0`; `sse2`, `avx2`, `avx512` | widest supported by the CPU |
+//! | `RAPTORS_THREADS` | a number; `auto` for one per CPU | 1 |
+//! | `RAPTORS_BLAS` | path or name of a library; `1`, `auto` to search for one; `0` | none |
 //! | `RAPTORS_CACHE_MB` | a number | 64 |
 //!
-//! What is asked for and cannot be had is an error, never another choice.
+//! A request that cannot be fulfilled is an error; there is no fallback.
 
 use crate::blas::Blas;
 use crate::kernels::{Kernels, Tables, scalar};
 use std::sync::OnceLock;
 
-/// An instruction set that there are kernels for.
+/// An instruction set with kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Isa {
-    /// One element an instruction.
+    /// One element per instruction.
     Scalar,
     /// 128 bits.
     Sse2,
@@ -30,7 +30,7 @@ impl Isa {
     /// All, narrowest first.
     pub const ALL: [Self; 4] = [Self::Scalar, Self::Sse2, Self::Avx2, Self::Avx512];
 
-    /// As in `RAPTORS_SIMD` and at the end of the kernels' names.
+    /// The name in `RAPTORS_SIMD`, and the suffix of kernel names.
     pub fn word(self) -> &'static str {
         match self {
             Self::Scalar => "scalar",
@@ -40,7 +40,7 @@ impl Isa {
         }
     }
 
-    /// Whether this processor has it.
+    /// Whether this CPU supports it.
     pub fn is_here(self) -> bool {
         #[cfg(target_arch = "x86_64")]
         match self {
@@ -53,13 +53,13 @@ impl Isa {
         return self == Self::Scalar;
     }
 
-    /// The widest that this processor has.
+    /// The widest that this CPU supports.
     fn widest() -> Self {
         Self::ALL.into_iter().rev().find(|isa| isa.is_here()).unwrap_or(Self::Scalar)
     }
 }
 
-/// The kernels of an instruction set; none when this processor has it not.
+/// The kernels of an instruction set; `None` if this CPU does not support it.
 pub(crate) fn table(isa: Isa) -> Option<&'static Tables> {
     if !isa.is_here() {
         return None;
@@ -77,24 +77,24 @@ pub(crate) fn table(isa: Isa) -> Option<&'static Tables> {
     }
 }
 
-/// What a process works with.
+/// Configuration of a process.
 pub struct Backend {
     /// The instruction set of the kernels.
     pub isa: Isa,
     pub(crate) f32: &'static Kernels<f32>,
     pub(crate) f64: &'static Kernels<f64>,
     pub(crate) i32: &'static Kernels<i32>,
-    /// Most threads that work at the same time.
+    /// Maximum number of threads.
     pub threads: usize,
-    /// The library for sums along an axis, where one was asked for.
+    /// The library for sums along an axis, if requested.
     pub blas: Option<Blas>,
-    /// Most bytes of freed results that are kept.
+    /// Maximum bytes of freed results in the cache.
     pub cache_bytes: usize,
-    /// Work on so many bytes writes past the caches.
+    /// Operations on at least this many bytes use streaming stores.
     pub stream_from_bytes: usize,
 }
 
-/// A variable of the environment that asks for what is not there.
+/// An environment variable with a request that cannot be fulfilled.
 #[derive(Debug, thiserror::Error, PartialEq)]
 #[error("{name}={value}: {why}")]
 pub struct BadSetting {
@@ -105,7 +105,7 @@ pub struct BadSetting {
 
 static BACKEND: OnceLock<Backend> = OnceLock::new();
 
-/// Decides by the environment, unless that was done before.
+/// Configures the process from the environment, unless already done.
 pub fn start() -> Result<&'static Backend, BadSetting> {
     if let Some(backend) = BACKEND.get() {
         return Ok(backend);
@@ -114,7 +114,7 @@ pub fn start() -> Result<&'static Backend, BadSetting> {
     Ok(BACKEND.get_or_init(|| backend))
 }
 
-/// What this process works with; the default where the environment was not asked.
+/// The configuration of this process; the default if the environment was not read.
 pub(crate) fn current() -> &'static Backend {
     BACKEND.get_or_init(|| Backend::new(Isa::widest(), &scalar::TABLES))
 }
@@ -130,7 +130,7 @@ impl Backend {
             threads: 1,
             blas: None,
             cache_bytes: 64 << 20,
-            // Half of it: something else wants its share.
+            // Half of the cache, to leave space for other data.
             stream_from_bytes: last_cache_bytes() / 2,
         }
     }
@@ -155,8 +155,8 @@ impl Backend {
     }
 }
 
-/// The size of the last cache; a guess where the system does not tell. `sysconf` is not asked: on some processors of
-/// AMD it gives a multiple.
+/// Size of the last-level cache; a default if the system does not report it. Does not use `sysconf`, which returns a
+/// multiple on some AMD CPUs.
 fn last_cache_bytes() -> usize {
     (2..=4)
         .rev()
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(got.map_err(|bad| bad.to_string()), expected.map_err(str::to_owned));
     }
 
-    /// A user who forces a path gets that path or an error.
+    /// A forced code path is used or rejected with an error.
     #[test]
     fn settings_decide_or_are_refused() {
         check("RAPTORS_SIMD", "0", Ok((Isa::Scalar, 1)));

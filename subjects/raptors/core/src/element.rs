@@ -1,22 +1,22 @@
-//! The types that arrays are made of.
+//! Element types of arrays.
 
 use crate::kernels::Kernels;
 use crate::{blas, dispatch};
 
-/// A type of elements, with what its sums are made in.
+/// An element type, with its types for sums.
 pub trait Element: Copy + Send + Sync + PartialEq + std::fmt::Debug + 'static {
-    /// What a kernel sums in.
+    /// Type of sums in a kernel.
     type Sum: Copy + Send + Sync + Default + 'static;
-    /// What sums of many blocks are added up in, and what a sum is in the end.
+    /// Type of sums over many blocks, and of the result.
     type Total: Copy + Send + Sync + Default + 'static;
-    /// What means along an axis are.
+    /// Type of means along an axis.
     type Mean: Copy + Send + Sync + 'static;
 
     /// The kernels of this process.
     fn kernels() -> &'static Kernels<Self>;
-    /// The kernels of one instruction set, where this machine has it.
+    /// The kernels of one instruction set, if this machine supports it.
     fn kernels_of(isa: dispatch::Isa) -> Option<&'static Kernels<Self>>;
-    /// The matrix-vector product of BLAS, where one was asked for and has this type.
+    /// The matrix-vector product of BLAS, if requested and available for this type.
     fn gemv(blas: &blas::Blas) -> Option<blas::Gemv<Self>>;
 
     /// Zero.
@@ -35,11 +35,11 @@ pub trait Element: Copy + Send + Sync + PartialEq + std::fmt::Debug + 'static {
     fn plus_total(total: Self::Total, sum: Self::Sum) -> Self::Total;
     /// `a + b`.
     fn join_totals(a: Self::Total, b: Self::Total) -> Self::Total;
-    /// A sum along an axis, as its array keeps it.
+    /// A sum along an axis, as stored in the result.
     fn sum_of_total(total: Self::Total) -> Self::Sum;
-    /// `total / count`, as an array of means keeps it.
+    /// `total / count`, as stored in an array of means.
     fn mean_of_total(total: Self::Total, count: usize) -> Self::Mean;
-    /// A total as a number of the widest float.
+    /// A total as f64.
     fn total_as_f64(total: Self::Total) -> f64;
 }
 

@@ -1,8 +1,8 @@
 //! The array library without Python: views of strided memory, the operations on them, and the kernels.
 //!
-//! You give a [`View`] of memory that you keep alive, and get a number or a fresh [`Block`]. Which kernel does the work
-//! is decided once a process, in [`dispatch`]; everything else is layout: turning a view so that its rows are runs,
-//! and splitting rows among threads.
+//! Input is a [`View`] of memory that the caller keeps alive; output is a number or a new [`Block`]. [`dispatch`]
+//! selects the kernels once per process. The rest handles layout: transposing a view so that its rows are contiguous
+//! runs, and splitting rows among threads.
 
 pub mod blas;
 pub mod dispatch;

@@ -1,21 +1,21 @@
-//! Memory for results. Large blocks that are given back are kept for the next result of the same size.
+//! Memory for results. Freed large blocks are cached for the next result of the same size.
 //!
-//! A fresh block of a megabyte costs a page fault every 4 KiB, which takes longer than filling it. So blocks from
-//! [`KEPT_FROM`] on are kept, up to `RAPTORS_CACHE_MB` in total, and blocks of 2 MiB and more ask for huge pages.
+//! A new block of a megabyte causes a page fault every 4 KiB, which takes longer than filling it. Therefore blocks from
+//! [`KEPT_FROM`] are cached, up to `RAPTORS_CACHE_MB` in total, and blocks of at least 2 MiB request huge pages.
 
 use crate::dispatch;
 use std::alloc::Layout;
 use std::ptr::NonNull;
 use std::sync::Mutex;
 
-/// Begin of every block: a cache line, and the widest vector.
+/// Alignment of every block: a cache line, and the widest vector.
 const ALIGNMENT: usize = 64;
 const PAGE: usize = 4096;
 const HUGE_PAGE: usize = 2 << 20;
-/// Smaller blocks are malloc's business, which keeps them at hand itself.
+/// Smaller blocks are left to malloc, which caches them itself.
 pub const KEPT_FROM: usize = 32 << 10;
 
-/// Memory of its own, not initialised when it is new.
+/// Owned memory, uninitialized when it is new.
 #[derive(Debug)]
 pub struct Block {
     at: NonNull<u8>,
@@ -28,7 +28,7 @@ unsafe impl Send for Block {}
 unsafe impl Sync for Block {}
 
 impl Block {
-    /// A block for `len` elements; none when there is not enough memory.
+    /// A block for `len` elements; `None` if there is not enough memory.
     pub fn of<T>(len: usize) -> Option<Self> {
         let layout = layout(len.checked_mul(size_of::<T>())?)?;
         if layout.size() >= KEPT_FROM
@@ -37,7 +37,7 @@ impl Block {
         {
             return Some(Self { at, layout });
         }
-        // SAFETY: no layout here has size zero.
+        // SAFETY: the layout has a nonzero size.
         let at = NonNull::new(unsafe { std::alloc::alloc(layout) })?;
         if layout.size() >= HUGE_PAGE {
             ask_for_huge_pages(at, layout.size());
@@ -45,7 +45,7 @@ impl Block {
         Some(Self { at, layout })
     }
 
-    /// Where it begins.
+    /// Pointer to its start.
     pub fn as_ptr<T>(&self) -> *mut T {
         self.at.as_ptr().cast()
     }
@@ -65,7 +65,7 @@ impl Drop for Block {
     }
 }
 
-/// Sizes are rounded, so that equal shapes find each other's blocks.
+/// Sizes are rounded, so that results of similar shapes share blocks.
 fn layout(bytes: usize) -> Option<Layout> {
     let (unit, alignment) = match bytes {
         HUGE_PAGE.. => (PAGE, HUGE_PAGE),
@@ -77,7 +77,7 @@ fn layout(bytes: usize) -> Option<Layout> {
 
 fn ask_for_huge_pages(at: NonNull<u8>, bytes: usize) {
     #[cfg(target_os = "linux")]
-    // SAFETY: the range is ours. Advice that is not taken changes nothing.
+    // SAFETY: the range is owned by this block. The advice does not change the content.
     unsafe {
         libc::madvise(at.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE);
     }
@@ -85,10 +85,10 @@ fn ask_for_huge_pages(at: NonNull<u8>, bytes: usize) {
     let _ = (at, bytes);
 }
 
-/// Who finds it locked does without: another thread has it, or had it when this process was forked.
+/// If it is locked, it is not used: another thread holds the lock, or held it when this process was forked.
 static CACHE: Mutex<Cache> = Mutex::new(Cache { blocks: Vec::new(), bytes: 0 });
 
-/// Blocks that are free, oldest first.
+/// Free blocks, oldest first.
 struct Cache {
     blocks: Vec<(NonNull<u8>, Layout)>,
     bytes: usize,
@@ -104,7 +104,7 @@ impl Cache {
         Some(self.blocks.remove(found).0)
     }
 
-    /// Keeps a block, and gives the oldest back to the system where it gets too much.
+    /// Adds a block, and frees the oldest ones above the limit.
     fn keep(&mut self, at: NonNull<u8>, layout: Layout) {
         self.blocks.push((at, layout));
         self.bytes += layout.size();

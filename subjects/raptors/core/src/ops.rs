@@ -1,22 +1,22 @@
-//! The operations: every layout is brought to rows that are runs, and runs go to kernels.
+//! The operations. Every layout is converted to rows that are contiguous runs, which are passed to kernels.
 //!
-//! A view whose columns are the runs is turned, and so is its result, as NumPy does. A view with gaps between all its
-//! elements is packed, a band of rows at a time.
+//! A view with contiguous columns is transposed, and so is its result, as in NumPy. A view with gaps between all its
+//! elements is packed, one band of rows at a time.
 
 use crate::kernels::Kernels;
 use crate::{Block, Element, View, blas, dispatch, threads};
 
-/// Elements that are summed without a wider sum between; bounds the error of float32.
+/// Elements summed before adding to a wider sum; bounds the error of float32.
 const RUN: usize = 4 << 10;
-/// Rows that are summed without a wider sum between.
+/// Rows summed before adding to a wider sum.
 const DEEP: usize = 1 << 10;
-/// Elements that are packed at a time: small enough for the second cache.
+/// Elements packed at a time: fits into the L2 cache.
 const BAND: usize = 16 << 10;
 
-/// What cannot be computed.
+/// An operation that cannot be computed.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum Mismatch {
-    /// Shapes that no repetition makes equal.
+    /// Shapes that cannot be broadcast.
     #[error("shapes ({}, {}) and ({}, {}) do not fit together", a.0, a.1, b.0, b.1)]
     Shapes {
         /// Of the first operand.
@@ -24,7 +24,7 @@ pub enum Mismatch {
         /// Of the second operand.
         b: (usize, usize),
     },
-    /// The result has no room.
+    /// Not enough memory for the result.
     #[error("not enough memory for {0} elements")]
     Memory(usize),
 }
@@ -32,20 +32,20 @@ pub enum Mismatch {
 /// A result with rows and columns.
 #[derive(Debug)]
 pub struct Out {
-    /// Its memory, without gaps.
+    /// Its contiguous memory.
     pub block: Block,
     /// Rows and columns.
     pub shape: (usize, usize),
-    /// Whether its columns are the runs.
+    /// Whether it is column-major.
     pub is_turned: bool,
 }
 
-/// Which index is summed away.
+/// The axis to reduce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
-    /// Over all rows: one result a column.
+    /// Over all rows: one result per column.
     Rows,
-    /// Over all columns: one result a row.
+    /// Over all columns: one result per row.
     Columns,
 }
 
@@ -69,7 +69,7 @@ pub fn sum<T: Element>(view: View<T>) -> T::Total {
             let mut part = T::Total::default();
             in_bands(view.some_rows(range.start, range.len()), |_, band| {
                 for row in 0..band.rows {
-                    // SAFETY: a band's rows are runs of the view.
+                    // SAFETY: the rows of a band are runs of the view.
                     let sum = unsafe { sum_run(kernels, band.some_rows(row, 1).at, band.cols) };
                     part = T::join_totals(part, sum);
                 }
@@ -80,7 +80,7 @@ pub fn sum<T: Element>(view: View<T>) -> T::Total {
     total.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// The mean of all elements; not a number when there are none.
+/// The mean of all elements; NaN if there are none.
 pub fn mean<T: Element>(view: View<T>) -> f64 {
     T::total_as_f64(sum(view)) / view.len() as f64
 }
@@ -113,14 +113,14 @@ pub fn scale<T: Element>(view: View<T>, factor: T) -> Result<Out, Mismatch> {
         });
     } else {
         each_row(view, out, |_, src, out| {
-            // SAFETY: a row has that many elements, and so has the result's.
+            // SAFETY: a row has that many elements, and so has a row of the result.
             unsafe { (writers.scale)(src, factor, out, view.cols) }
         });
     }
     Ok(Out { block, shape, is_turned })
 }
 
-/// The sum of two arrays of equal shape, or of one and a row, a column or an element that is repeated.
+/// The sum of two arrays of equal shape, or of an array and a broadcast row, column or element.
 pub fn add<T: Element>(a: View<T>, b: View<T>) -> Result<Out, Mismatch> {
     let larger = |a: usize, b: usize| if a == 1 { b } else { a };
     let shape = (larger(a.rows, b.rows), larger(a.cols, b.cols));
@@ -128,7 +128,7 @@ pub fn add<T: Element>(a: View<T>, b: View<T>) -> Result<Out, Mismatch> {
     let Some((wide_a, wide_b)) = stretched else {
         return Err(Mismatch::Shapes { a: a.shape(), b: b.shape() });
     };
-    // Addition may change sides: the first is the one that is not repeated, where there is one.
+    // Addition is commutative: swap so that the first operand is not broadcast, if possible.
     let (a, b) = if a.shape() == shape { (wide_a, wide_b) } else { (wide_b, wide_a) };
     let (a, is_turned) = upright(a);
     let b = if is_turned { b.transposed() } else { b };
@@ -139,7 +139,7 @@ pub fn add<T: Element>(a: View<T>, b: View<T>) -> Result<Out, Mismatch> {
     Ok(Out { block, shape, is_turned })
 }
 
-/// Adds views of equal shape, where `a` has runs if it can.
+/// Adds views of equal shape. `a` has runs if possible.
 fn add_upright<T: Element>(a: View<T>, b: View<T>, out: Place<T>) {
     let bytes = a.len() * size_of::<T>();
     let is_repeated = b.row_stride == 0 && a.rows > 1 || b.col_stride == 0 && a.cols > 1;
@@ -166,7 +166,7 @@ fn add_upright<T: Element>(a: View<T>, b: View<T>, out: Place<T>) {
     let b_is_column = b.col_stride == 0 && a.cols > 1;
     threads::split(a.rows, 1, bytes, &|range| {
         let b = b.some_rows(range.start, range.len());
-        // SAFETY: a band's rows are runs of `a`, `b` has as many, and the result has room for them.
+        // SAFETY: the rows of a band are runs of `a`, `b` has as many, and the result has space for them.
         in_bands(a.some_rows(range.start, range.len()), |first, band| unsafe {
             let View { at, rows, cols, row_stride: stride, .. } = band;
             let out = out.at().add((range.start + first) * cols);
@@ -192,13 +192,13 @@ fn add_upright<T: Element>(a: View<T>, b: View<T>, out: Place<T>) {
     });
 }
 
-/// One result for each index that is left, `finish`ed from its total.
+/// One result per remaining index, computed from its total by `finish`.
 fn reduce<T: Element, R: Copy>(
     view: View<T>,
     axis: Axis,
     finish: impl Fn(T::Total) -> R + Sync,
 ) -> Result<Block, Mismatch> {
-    // Sums are made in the place of the results.
+    // Sums are computed in the memory of the results.
     const { assert!(size_of::<R>() == size_of::<T::Sum>()) };
     let view = if axis == Axis::Rows { view } else { view.transposed() };
     let (block, out) = room::<R>(view.cols)?;
@@ -220,10 +220,10 @@ fn reduce<T: Element, R: Copy>(
     Ok(block)
 }
 
-/// The total of each row, whose elements are a run.
+/// The total of each row, which is a run.
 ///
 /// # Safety
-/// `out` has room for a result a row, of the size of a sum.
+/// `out` has space for one result per row, of the size of a sum.
 unsafe fn reduce_rows<T: Element, R: Copy>(
     view: View<T>,
     out: *mut R,
@@ -232,7 +232,7 @@ unsafe fn reduce_rows<T: Element, R: Copy>(
     let View { at, rows, cols, row_stride: stride, .. } = view;
     if cols > RUN {
         for row in 0..rows {
-            // SAFETY: the view has this row, and `out` a place for it.
+            // SAFETY: the view has this row, and `out` has an element for it.
             unsafe {
                 let total = sum_run(T::kernels(), view.some_rows(row, 1).at, cols);
                 out.add(row).write(finish(total));
@@ -241,7 +241,7 @@ unsafe fn reduce_rows<T: Element, R: Copy>(
         return;
     }
     let sums: *mut T::Sum = out.cast();
-    // SAFETY: `out` has room for a sum a row.
+    // SAFETY: `out` has space for one sum per row.
     unsafe {
         match gemv_for(&view) {
             // Only floats have it, whose sums are of their own type.
@@ -255,7 +255,7 @@ unsafe fn reduce_rows<T: Element, R: Copy>(
 /// The total of each column.
 ///
 /// # Safety
-/// `out` has room for a result a column, of the size of a sum.
+/// `out` has space for one result per column, of the size of a sum.
 unsafe fn reduce_columns<T: Element, R: Copy>(
     view: View<T>,
     out: *mut R,
@@ -265,11 +265,11 @@ unsafe fn reduce_columns<T: Element, R: Copy>(
     let sums: *mut T::Sum = out.cast();
     let clear = || {
         for col in 0..cols {
-            // SAFETY: `out` has room for a sum a column.
+            // SAFETY: `out` has space for one sum per column.
             unsafe { sums.add(col).write(T::Sum::default()) };
         }
     };
-    // SAFETY: a band has runs of `cols` elements, and `out` has room for a sum of each.
+    // SAFETY: a band has runs of `cols` elements, and `out` has space for as many sums.
     let add_rows = |View { at, rows, row_stride: stride, .. }: View<T>| unsafe {
         match gemv_for(&view) {
             // Only floats have it, whose sums are of their own type.
@@ -294,12 +294,12 @@ unsafe fn reduce_columns<T: Element, R: Copy>(
         clear();
     }
     for (col, total) in totals.into_iter().enumerate() {
-        // SAFETY: `out` has room for a result a column.
+        // SAFETY: `out` has space for one result per column.
         unsafe { out.add(col).write(finish(total)) };
     }
 }
 
-/// Makes results of sums, each in its place.
+/// Converts sums to results in place.
 ///
 /// # Safety
 /// There are `len` sums, and a result is as large as a sum.
@@ -309,7 +309,7 @@ unsafe fn finish_in_place<T: Element, R: Copy>(
     finish: &impl Fn(T::Total) -> R,
 ) {
     for i in 0..len {
-        // SAFETY: the caller's; the sum is read before the result takes its place.
+        // SAFETY: guaranteed by the caller; each sum is read before it is overwritten.
         unsafe {
             let total = T::plus_total(T::Total::default(), *sums.add(i));
             sums.add(i).cast::<R>().write(finish(total));
@@ -317,7 +317,7 @@ unsafe fn finish_in_place<T: Element, R: Copy>(
     }
 }
 
-/// The function of BLAS, where one was asked for and can take this view.
+/// The BLAS function, if requested and applicable to this view.
 fn gemv_for<T: Element>(view: &View<T>) -> Option<blas::Gemv<T>> {
     let blas = dispatch::current().blas.as_ref()?;
     let fits = view.has_runs() && !view.is_empty() && view.row_stride >= view.cols as isize;
@@ -327,7 +327,7 @@ fn gemv_for<T: Element>(view: &View<T>) -> Option<blas::Gemv<T>> {
     (fits && is_small).then(|| T::gemv(blas)).flatten()
 }
 
-/// The total of a run, in pieces that are short enough for sums of the elements' precision.
+/// The total of a run, in pieces that are short enough for sums with the precision of the elements.
 ///
 /// # Safety
 /// The run has `len` elements.
@@ -343,12 +343,12 @@ unsafe fn sum_run<T: Element>(kernels: &Kernels<T>, at: *const T, len: usize) ->
     total
 }
 
-/// The view, or turned where only then its rows are runs; and whether it was.
+/// The view, transposed if only then its rows are runs, and whether it was transposed.
 fn upright<T: Copy>(view: View<T>) -> (View<T>, bool) {
     if view.runs_down() { (view.transposed(), true) } else { (view, false) }
 }
 
-/// Calls `work` with each row as a run, and with its place in the result.
+/// Calls `work` with each row as a run and its index in the result.
 fn each_row<T: Element>(
     view: View<T>,
     out: Place<T>,
@@ -366,8 +366,8 @@ fn each_row<T: Element>(
     });
 }
 
-/// Calls `work` with bands of rows that are runs, and the number of the first: the view itself where its rows are runs,
-/// else packed copies.
+/// Calls `work` with bands of rows that are runs and the index of the first row: the view itself if its rows are runs,
+/// otherwise packed copies.
 fn in_bands<T: Element>(view: View<T>, mut work: impl FnMut(usize, View<T>)) {
     if view.has_runs() || view.is_empty() {
         return work(0, view);
@@ -382,7 +382,7 @@ fn in_bands<T: Element>(view: View<T>, mut work: impl FnMut(usize, View<T>)) {
     }
 }
 
-/// Copies elements with gaps between them to one run, row after row.
+/// Copies strided elements into one run, row by row.
 #[inline(never)]
 fn pack_strided<T: Element>(view: View<T>, packed: &mut Vec<T>) {
     packed.clear();
@@ -391,7 +391,7 @@ fn pack_strided<T: Element>(view: View<T>, packed: &mut Vec<T>) {
     }
 }
 
-/// Where results go, as threads may share it: each writes to its own part.
+/// Output pointer that threads share; each writes to its own part.
 #[derive(Clone, Copy)]
 struct Place<T>(*mut T);
 
@@ -401,7 +401,7 @@ impl<T> Place<T> {
     }
 }
 
-// SAFETY: who uses it keeps the parts of threads apart.
+// SAFETY: users keep the parts of threads disjoint.
 unsafe impl<T> Send for Place<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for Place<T> {}

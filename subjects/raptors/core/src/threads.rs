@@ -1,18 +1,18 @@
-//! Splitting work among threads that wait for it.
+//! A thread pool.
 //!
-//! The threads are started at the first work that is large enough and then stay. After a fork they are gone, so a child
-//! starts its own. When another thread of the program has them busy, the caller does all the work itself.
+//! The threads are started for the first sufficiently large work and then stay. A forked child starts its own. If
+//! another thread of the program is using the pool, the caller does all the work itself.
 
 use crate::dispatch;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Waking a thread takes some ten microseconds: work on fewer bytes is done sooner by one.
+/// Waking a thread takes about ten microseconds, so work on fewer bytes is faster on one thread.
 pub const SPLIT_FROM_BYTES: usize = 1 << 20;
 
-/// Does `work` on `0..len`, in parts where several threads are allowed and `bytes` are enough to pay for them. Parts
-/// begin at multiples of `unit`.
+/// Does `work` on `0..len`, split among threads if several are allowed and `bytes` is large enough. Parts start at
+/// multiples of `unit`.
 pub(crate) fn split(len: usize, unit: usize, bytes: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
     let threads = dispatch::current().threads;
     let units = len.div_ceil(unit.max(1));
@@ -24,10 +24,10 @@ pub(crate) fn split(len: usize, unit: usize, bytes: usize, work: &(dyn Fn(Range<
     in_parallel(parts, &|part| work(edge(part)..edge(part + 1)));
 }
 
-/// Calls `work` with each number below `parts`, in as many threads.
+/// Calls `work` with each number below `parts`, in that many threads.
 fn in_parallel(parts: usize, work: &(dyn Fn(usize) + Sync)) {
     static CREW: Mutex<Option<Crew>> = Mutex::new(None);
-    // A lock that another thread held during a fork stays locked in the child, which then does without threads.
+    // A lock that another thread held during a fork stays locked in the child, which then uses no threads.
     let Ok(mut crew) = CREW.try_lock() else {
         return (0..parts).for_each(work);
     };
@@ -63,7 +63,7 @@ struct State {
     panic: Option<Box<dyn std::any::Any + Send>>,
 }
 
-/// Work of a caller who waits until nobody uses it any more.
+/// Work of a caller that waits until no thread uses it.
 #[derive(Clone, Copy)]
 struct Job(&'static (dyn Fn(usize) + Sync));
 
@@ -72,13 +72,13 @@ impl Crew {
         while self.threads + 1 < parts {
             let shared = Arc::clone(&self.shared);
             let name = format!("raptors-{}", self.threads + 1);
-            // With fewer threads the others do more parts.
+            // With fewer threads, each does more parts.
             if std::thread::Builder::new().name(name).spawn(move || shared.serve()).is_err() {
                 break;
             }
             self.threads += 1;
         }
-        // SAFETY: the job is taken away below, after everyone who has it is done, before `work` ends.
+        // SAFETY: the job is removed below, after all threads are done with it and before `work` ends.
         let job = Job(unsafe {
             std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(work)
         });
@@ -106,7 +106,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The life of a thread.
+    /// Main loop of a thread.
     fn serve(&self) {
         let mut state = self.lock();
         loop {
@@ -117,7 +117,7 @@ impl Shared {
         }
     }
 
-    /// Does the next part, with the lock released meanwhile.
+    /// Does the next part, with the lock released.
     fn do_part<'a>(&'a self, mut state: MutexGuard<'a, State>, job: Job) -> MutexGuard<'a, State> {
         let part = state.next_part;
         state.next_part += 1;
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// A part that is left out or done twice is a wrong result.
+    /// A part that is skipped or done twice would give a wrong result.
     #[test]
     fn every_part_is_done_once() {
         for parts in [1, 2, 3, 7] {

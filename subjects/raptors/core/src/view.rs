@@ -1,8 +1,8 @@
-//! A window on strided memory that someone else keeps alive.
+//! A view of strided memory that the caller keeps alive.
 
-/// Rows and columns of elements, each a number of elements apart. A run is a view of one row.
+/// Rows and columns of elements with strides. A run is a view of one row.
 ///
-/// Strides may be negative, or zero for what is repeated.
+/// Strides may be negative, or zero for repeated elements.
 #[derive(Clone, Copy, Debug)]
 pub struct View<T> {
     pub(crate) at: *const T,
@@ -12,14 +12,14 @@ pub struct View<T> {
     pub(crate) col_stride: isize,
 }
 
-// SAFETY: a view only reads, and who makes one vouches for the memory, from any thread.
+// SAFETY: a view only reads, and its creator guarantees that the memory is valid in any thread.
 unsafe impl<T: Send + Sync> Send for View<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send + Sync> Sync for View<T> {}
 
 impl<T: Copy> View<T> {
     /// # Safety
-    /// Every element that shape and strides name is readable, aligned and stays so while the view is in use.
+    /// Every element given by shape and strides is readable and aligned, and stays so while the view is in use.
     pub unsafe fn new(
         at: *const T,
         (rows, cols): (usize, usize),
@@ -28,7 +28,7 @@ impl<T: Copy> View<T> {
         Self { at, rows, cols, row_stride, col_stride }
     }
 
-    /// The rows of a slice without gaps; none when the slice is too short.
+    /// A row-major view of a slice; `None` if the slice is too short.
     pub fn of_slice(slice: &[T], rows: usize, cols: usize) -> Option<Self> {
         (slice.len() >= rows.checked_mul(cols)?).then_some(Self {
             at: slice.as_ptr(),
@@ -54,7 +54,7 @@ impl<T: Copy> View<T> {
         self.len() == 0
     }
 
-    /// Columns for rows.
+    /// The transposed view.
     pub fn transposed(self) -> Self {
         Self {
             at: self.at,
@@ -70,7 +70,7 @@ impl<T: Copy> View<T> {
         self.col_stride == 1 || self.cols <= 1
     }
 
-    /// Whether all of it is one run, row after row.
+    /// Whether it is one contiguous run, row by row.
     pub(crate) fn is_run(&self) -> bool {
         self.has_runs() && (self.row_stride == self.cols as isize || self.rows <= 1)
     }
@@ -80,18 +80,18 @@ impl<T: Copy> View<T> {
         !self.has_runs() && self.transposed().has_runs()
     }
 
-    /// Rows from `start` on, `rows` of them, which must be there.
+    /// `rows` rows from `start`, which must exist.
     pub(crate) fn some_rows(self, start: usize, rows: usize) -> Self {
         debug_assert!(start + rows <= self.rows);
         Self { at: self.at.wrapping_offset(start as isize * self.row_stride), rows, ..self }
     }
 
-    /// Columns from `start` on, `cols` of them, which must be there.
+    /// `cols` columns from `start`, which must exist.
     pub(crate) fn some_cols(self, start: usize, cols: usize) -> Self {
         self.transposed().some_rows(start, cols).transposed()
     }
 
-    /// Where the element is that begins the rest of a run.
+    /// Pointer to an element of a run.
     pub(crate) fn from(&self, start: usize) -> *const T {
         debug_assert!(self.is_run() && start <= self.len());
         self.at.wrapping_add(start)
@@ -100,15 +100,15 @@ impl<T: Copy> View<T> {
     /// One element.
     ///
     /// # Panics
-    /// When there is no such element.
+    /// If the element does not exist.
     pub fn get(&self, row: usize, col: usize) -> T {
         assert!(row < self.rows && col < self.cols, "no element ({row}, {col})");
         let offset = row as isize * self.row_stride + col as isize * self.col_stride;
-        // SAFETY: who made the view vouches for its elements, and this is one.
+        // SAFETY: the creator of the view guarantees its elements, and this is one of them.
         unsafe { *self.at.offset(offset) }
     }
 
-    /// Repeats one row or one column until the shape is that; none when it does not fit.
+    /// Broadcasts one row or one column to the shape; `None` if it does not fit.
     pub(crate) fn stretched(self, (rows, cols): (usize, usize)) -> Option<Self> {
         let stretch = |has: usize, wanted: usize, stride: isize| match has {
             _ if has == wanted => Some(stride),
@@ -120,10 +120,10 @@ impl<T: Copy> View<T> {
         Some(Self { at: self.at, rows, cols, row_stride, col_stride })
     }
 
-    /// Appends the elements of one row, which must be there, to a run.
+    /// Appends the elements of one row, which must exist, to a run.
     pub(crate) fn extend_with_row(&self, row: usize, run: &mut Vec<T>) {
         let row = self.some_rows(row, 1);
-        // SAFETY: who made the view vouches for its elements, and these are in it.
+        // SAFETY: the creator of the view guarantees its elements, and these are part of it.
         run.extend(
             (0..self.cols as isize).map(|col| unsafe { *row.at.offset(col * row.col_stride) }),
         );

@@ -1,12 +1,12 @@
-//! The operations on every layout, against loops over single elements.
+//! Compares the operations on every layout with loops over single elements.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use proptest::prelude::*;
 use raptors_core::ops::{self, Axis};
 use raptors_core::{Element, Out, View};
 
-/// How the elements of a matrix lie in memory.
+/// Memory layout of a matrix.
 #[derive(Clone, Copy, Debug)]
 enum Layout {
     Contiguous,
@@ -19,7 +19,7 @@ enum Layout {
 const LAYOUTS: [Layout; 5] =
     [Layout::Contiguous, Layout::Turned, Layout::RowGaps, Layout::AllGaps, Layout::Backwards];
 
-/// A matrix whose element at (row, col) is a small whole number that depends on both.
+/// A matrix whose element at (row, col) is a small integer that depends on both.
 struct Matrix {
     memory: Vec<f64>,
     rows: usize,
@@ -45,7 +45,7 @@ impl Matrix {
         matrix
     }
 
-    /// Where the first element is, and how far rows and columns are apart.
+    /// Offset of the first element, and strides of rows and columns.
     fn geometry(&self) -> (isize, isize, isize) {
         let (rows, cols) = (self.rows as isize, self.cols as isize);
         match self.layout {
@@ -60,18 +60,18 @@ impl Matrix {
     fn view(&self) -> View<f64> {
         let (start, row_stride, col_stride) = self.geometry();
         let at = self.memory[start as usize..].as_ptr();
-        // SAFETY: the memory has a place for every element of every layout.
+        // SAFETY: the memory contains every element of every layout.
         unsafe { View::new(at, (self.rows, self.cols), (row_stride, col_stride)) }
     }
 }
 
-/// The elements of a result, row after row.
+/// The elements of a result, row by row.
 fn elements(out: &Out) -> Vec<f64> {
     let (rows, cols) = out.shape;
     let at =
         |row: usize, col: usize| if out.is_turned { col * rows + row } else { row * cols + col };
     let places = (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col)));
-    // SAFETY: a result has an element for every place.
+    // SAFETY: a result has an element for every index.
     places.map(|(row, col)| unsafe { *out.block.as_ptr::<f64>().add(at(row, col)) }).collect()
 }
 
@@ -112,12 +112,12 @@ fn check(rows: usize, cols: usize, layout: Layout, other: Layout) {
         let at = |i, k| if axis == Axis::Rows { number(k, i) } else { number(i, k) };
         let sums: Vec<f64> = (0..len).map(|i| (0..over).map(|k| at(i, k)).sum()).collect();
         let got = ops::sum_axis(view, axis).unwrap();
-        // SAFETY: there is a sum for every index that is left.
+        // SAFETY: there is a sum for every remaining index.
         let got: Vec<f64> = (0..len).map(|i| unsafe { *got.as_ptr::<f64>().add(i) }).collect();
         assert_eq!(got, sums, "sums along {axis:?} {case}");
         let got = ops::mean_axis(view, axis).unwrap();
         for (i, sum) in sums.iter().enumerate() {
-            // SAFETY: there is a mean for every index that is left.
+            // SAFETY: there is a mean for every remaining index.
             let mean = unsafe { *got.as_ptr::<f64>().add(i) };
             assert!(mean == sum / over as f64 || over == 0 && mean.is_nan(), "{axis:?} {case}");
         }
@@ -137,7 +137,7 @@ fn every_layout_with_every_other() {
     }
 }
 
-/// Past the lengths at which sums go through wider ones, and bands are several.
+/// Longer than one wider sum and one band.
 #[test]
 fn long_and_deep() {
     for layout in LAYOUTS {
@@ -154,7 +154,7 @@ proptest! {
     }
 }
 
-/// Naive sums of float32 would be off by percents here.
+/// Naive sums of float32 would have errors of several percent.
 #[test]
 fn float32_is_accurate_however_long() {
     let numbers = vec![0.1f32; 1 << 22];
@@ -176,7 +176,7 @@ fn integers_become_wider() {
     let view = View::of_slice(&numbers, 20, 30).unwrap();
     assert_eq!(ops::sum(view), i64::from(i32::MAX) * 600);
     let means = ops::mean_axis(view, Axis::Rows).unwrap();
-    // SAFETY: means of int32 are float64, one a column.
+    // SAFETY: means of int32 are float64, one per column.
     assert_eq!(unsafe { *means.as_ptr::<<i32 as Element>::Mean>().add(29) }, f64::from(i32::MAX));
 }
 

@@ -1,15 +1,15 @@
-//! The scalar kernels: one element an instruction, several independent sums so that latency does not bind.
+//! The scalar kernels: one element per instruction, several independent sums to hide latency.
 //!
-//! You give pointers to runs or rows of elements and get results written through a pointer. Nothing is checked here;
-//! `raptors-core` checks. The crate is built at an optimisation level that does not vectorise (see the workspace's
-//! `Cargo.toml`), which is why nothing here is generic: generic code is built where it is used.
+//! Functions take pointers to runs or rows of elements and write results through a pointer. `raptors-core` checks the
+//! arguments. The crate is compiled with an optimization level that does not vectorize (see the workspace's
+//! `Cargo.toml`). Nothing is generic, because generic code is compiled in the crate that uses it.
 
-#![allow(clippy::missing_safety_doc, reason = "one contract for all, below")]
+#![allow(clippy::missing_safety_doc, reason = "one contract for all functions, below")]
 
 /// Defines the kernels of one type.
 ///
-/// The contract of each: source pointers are valid for `len` elements, or for `rows` rows of `cols` elements that begin
-/// `stride` elements apart; `out` is valid for as many elements, rows of it without gaps, and overlaps no source.
+/// Contract of each kernel: source pointers are valid for `len` elements, or for `rows` rows of `cols` elements that
+/// start `stride` elements apart; `out` is valid for as many elements, is contiguous, and does not overlap with a source.
 macro_rules! kernels {
     ($element:ty, $sum:ty, $plus:expr, $times:expr, $plus_sum:expr, $add:ident, $row:ident, $col:ident, $scale:ident,
      $total:ident, $axis0:ident, $axis1:ident) => {
@@ -48,7 +48,7 @@ macro_rules! kernels {
             }
         }
 
-        /// Adds to each row the element of a column beside it; the column's elements are `step` apart.
+        /// Adds to each row one element of a column, whose elements are `step` apart.
         #[inline(never)]
         pub unsafe fn $col(
             src: *const $element,
@@ -117,7 +117,7 @@ macro_rules! kernels {
             $plus_sum(low, high)
         }
 
-        /// Adds the sum of each column to `out`, which has one element a column.
+        /// Adds the sum of each column to `out`, which has one element per column.
         #[inline(never)]
         pub unsafe fn $axis0(
             src: *const $element,
@@ -161,7 +161,7 @@ macro_rules! kernels {
             }
         }
 
-        /// Writes the sum of each row to `out`, which has one element a row.
+        /// Writes the sum of each row to `out`, which has one element per row.
         #[inline(never)]
         pub unsafe fn $axis1(
             src: *const $element,

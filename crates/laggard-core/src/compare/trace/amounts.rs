@@ -1,9 +1,9 @@
-//! From pieces of device work to findings: what each side spends on something in a lap, how much more
-//! B does, and how sure that is.
+//! Findings from device operations: time per step of each side, the difference and its
+//! significance.
 //!
-//! With five laps or more of each kind a side, intervals come from how laps differ. With fewer they
-//! come from how pieces of one kernel and shape differ within the laps there are, which says nothing
-//! about another run.
+//! With at least five steps of each kind per side, confidence intervals are computed from the
+//! variation between steps. With fewer, they are computed from the variation between operations of
+//! the same kernel and shape within steps, which does not cover run-to-run variation.
 
 use super::found::{Finding, Gap, Spent, Spread, Verdict};
 use super::run::{Piece, Run};
@@ -14,50 +14,51 @@ use crate::stats::ratio::{Estimate, FEWEST_ROUNDS, Interval};
 use crate::trace::By;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What two runs of the same program on the same device differ by, as a share of their time: clocks
-/// and temperature are not the same twice, and no interval over laps knows.
+/// Variation between two runs of the same program on the same device, as a share of their time. It
+/// is caused by clock rates and temperature and is not visible in the variation between steps.
 pub(super) const RUN_TO_RUN: f64 = 0.01;
-/// p from which a difference may be chance.
+/// Significance level.
 const CHANCE: f64 = 0.05;
-/// Resamples of an interval; fewer where there are many laps, whose draws differ little.
+/// Maximum number of bootstrap resamples; fewer are used with many steps, where resamples differ
+/// little.
 const MOST_RESAMPLES: usize = 1000;
-/// At least.
+/// Minimum number of bootstrap resamples.
 const FEWEST_RESAMPLES: usize = 200;
-/// Laps that are drawn for one interval, about.
+/// Approximate number of steps drawn per interval.
 const DRAWN: usize = 400_000;
-/// Rows of a table that get an interval: those with the largest gaps.
+/// Maximum number of rows per table that get an interval: those with the largest differences.
 const MOST_JUDGED: usize = 200;
-/// Rows that get one however many laps there are.
+/// Minimum number of rows that get an interval, for any number of steps.
 const FEWEST_JUDGED: usize = 10;
-/// Laps of all rows together that are looked at, about.
+/// Approximate limit on steps times rows.
 const LAPS_OF_ALL_ROWS: usize = 4_000_000;
-/// Parts that what varies within a lap is summed up to.
+/// Maximum number of parts into which deviations within a step are summed.
 const MOST_PARTS: usize = 64;
-/// The share of laps of a kind that must have something, if any do, for its median to mean anything.
+/// Minimum share of steps in which a row must occur for its median to be meaningful.
 const IN_MOST_LAPS: f64 = 0.75;
-/// The share of the time that may be in kernels that run once, whose spread is not known.
+/// Maximum share of time in kernels that run once, whose variation is unknown.
 const MOST_ALONE: f64 = 0.5;
 
-/// The traces of one side with the laps that count.
+/// The traces of one side with their measured steps.
 pub(super) struct Counted<'a> {
     pub(super) runs: Vec<&'a Run>,
-    /// By run and lap, its place among the laps that count; `NONE` for others.
+    /// Index among the measured steps, by run and step; `NONE` for excluded steps.
     pub(super) slots: Vec<Vec<u32>>,
-    /// The kind of each lap that counts.
+    /// Kind of each measured step.
     pub(super) kinds: Vec<u8>,
-    /// Laps at the start that took longer.
+    /// Excluded slow steps at the start.
     pub(super) warm_up: u64,
-    /// Laps that are there only in part.
+    /// Excluded partial steps.
     pub(super) partial: u64,
 }
 
 impl Counted<'_> {
-    /// Laps that count.
+    /// Number of measured steps.
     pub(super) fn laps(&self) -> usize {
         self.kinds.len()
     }
 
-    /// Lets go of laps of other kinds.
+    /// Drops steps of unwanted kinds.
     pub(super) fn keep(&mut self, wanted: impl Fn(u8) -> bool) {
         let kinds = std::mem::take(&mut self.kinds);
         for slot in self.slots.iter_mut().flatten().filter(|slot| **slot != NONE) {
@@ -77,17 +78,17 @@ impl Counted<'_> {
     }
 }
 
-/// Kinds of laps, each with its part of the mix that both sides are put together in: A's.
+/// Kinds of steps with their weights. Both sides are weighted by A's mix.
 pub(super) struct Mix(pub(super) Vec<(u8, f64)>);
 
 impl Mix {
-    /// Laps of the kind that a side has the fewest of.
+    /// Number of steps of the least frequent kind.
     fn fewest(&self, of: &Counted) -> usize {
         let count = |kind: u8| of.kinds.iter().filter(|own| **own == kind).count();
         self.0.iter().map(|(kind, _)| count(*kind)).min().unwrap_or(0)
     }
 
-    /// What each lap of a side counts for, so that kinds are in the mix.
+    /// Weight of each step of a side.
     pub(super) fn weights(&self, of: &Counted) -> Vec<f64> {
         let weight = |kind: &u8| {
             let part = self.0.iter().find(|(own, _)| own == kind).map_or(0.0, |(_, part)| *part);
@@ -99,7 +100,7 @@ impl Mix {
         of.kinds.iter().map(lap).collect()
     }
 
-    /// Values of laps by kind.
+    /// Splits values of steps by kind; each kind has its weight.
     pub(super) fn split(&self, of: &Counted, values: &[f64]) -> Vec<(f64, Vec<f64>)> {
         let all = || of.kinds.iter().zip(values);
         let kind = |&(kind, weight): &(u8, f64)| {
@@ -109,26 +110,26 @@ impl Mix {
     }
 }
 
-/// What is summed up, and over what.
+/// A query: what is summed, and by which rows.
 pub(super) struct Question<'a> {
     /// Names of rows.
     pub(super) names: Vec<String>,
-    /// The row of a piece, by side, run and place; `NONE` when it is in none.
+    /// The row of a device operation, by side, run and index; `NONE` if it belongs to no row.
     pub(super) of: Box<dyn Fn(usize, usize, usize) -> u32 + 'a>,
-    /// What of a piece counts.
+    /// The value to sum.
     pub(super) value: Value,
 }
 
-/// What of a piece counts.
+/// The value of a device operation to sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
-    /// Its time.
+    /// Its duration.
     Time,
-    /// The time that it holds the device.
+    /// Its exposed time.
     Exposed,
-    /// The time before it in which the device did nothing.
+    /// The idle gap before it.
     Idle,
-    /// Both of these.
+    /// Exposed time and idle gap.
     Whole,
 }
 
@@ -142,7 +143,7 @@ impl Value {
         }
     }
 
-    /// Its parts that vary for reasons of their own: work by kernel, idle time by cause.
+    /// The parts that vary independently: exposed time by kernel, idle time by cause.
     fn parts(self, piece: &Piece) -> [Option<i64>; 2] {
         let idle = Some(piece.gap).filter(|gap| *gap > 0);
         match self {
@@ -153,19 +154,19 @@ impl Value {
     }
 }
 
-/// One row while it is summed up.
+/// Running sums of one row.
 #[derive(Clone, Default)]
 struct Sum {
     count: u64,
     total: i64,
     in_laps: u64,
     lap_total: i64,
-    /// Of one lap, in the mix.
+    /// Weighted count and time per step.
     lap_count: f64,
     lap_ns: f64,
 }
 
-/// Sums up both sides, and says what B spends more.
+/// Sums both sides and compares them.
 pub(super) fn findings(sides: [&Counted; 2], mix: &Mix, question: &Question) -> Vec<Finding> {
     let sums = [0, 1].map(|side| sums(side, sides[side], mix, question));
     let mean = |side: usize, row: usize| sums[side][row].lap_ns;
@@ -175,13 +176,14 @@ pub(super) fn findings(sides: [&Counted; 2], mix: &Mix, question: &Question) -> 
     let gap = |row: usize| mean(1, row) - mean(0, row);
     rows.sort_by(|&x, &y| gap(y).abs().total_cmp(&gap(x).abs()));
     let mut judged = vec![NONE; question.names.len()];
-    // Many laps take long to judge; fewer rows are then worth it.
+    // With many steps, only the rows with the largest differences get an interval, to limit the
+    // run time.
     let laps = sides[0].laps().max(sides[1].laps()).max(1);
     let count = rows.len().min(MOST_JUDGED).min((LAPS_OF_ALL_ROWS / laps).max(FEWEST_JUDGED));
     for (place, &row) in rows.iter().take(count).enumerate() {
         judged[row] = place as u32;
     }
-    // Where laps are enough, what varies within them does not matter.
+    // With enough steps, variation within steps is not needed.
     let within = sides.iter().any(|side| mix.fewest(side) < FEWEST_ROUNDS);
     let samples =
         [0, 1].map(|side| Samples::new(side, sides[side], question, (&judged, count), within));
@@ -194,7 +196,7 @@ pub(super) fn findings(sides: [&Counted; 2], mix: &Mix, question: &Question) -> 
                 Spent {
                     count: sum.count,
                     total_ns: sum.total,
-                    // Weights of laps add up to a whole but for the last digits.
+                    // Removes the rounding error of summed weights.
                     lap_count: (sum.lap_count * 1e6).round() / 1e6,
                     lap_ns: mean(side, row),
                     mean_ns: sum.lap_total as f64 / sum.in_laps.max(1) as f64,
@@ -239,25 +241,25 @@ fn sums(side: usize, of: &Counted, mix: &Mix, question: &Question) -> Vec<Sum> {
     sums
 }
 
-/// What should take equally long: in a row, a kernel with a shape, or `NONE` and a cause of idle time.
-/// Numbers of shapes are those of one trace, so its own stands beside.
+/// Identifies operations that should take equally long: row, kernel, shape and run; or row, `NONE`
+/// and cause of idle time. The run is included because shape numbers differ between traces.
 type Alike = (u32, u32, u32, u32);
 
-/// A part of a row within a lap.
+/// A part of a row within a step.
 struct Part {
     of: Alike,
     value: f64,
-    /// What it is off by from those of its like before it.
+    /// Deviation from the mean of the preceding similar parts.
     off: f64,
 }
 
-/// What intervals come from, of one side.
+/// Samples of one side for confidence intervals.
 struct Samples {
-    /// By row and lap.
+    /// Time by row and step.
     laps: Vec<Vec<f64>>,
-    /// By row: what parts of it are off by, and whether most of it repeats at all.
+    /// Deviations of parts by row, and whether most of the row's time repeats.
     off_by: Vec<(Vec<f64>, bool)>,
-    /// By row: pieces that repeat.
+    /// Number of repeated operations by row.
     repeated: Vec<u64>,
 }
 
@@ -270,8 +272,8 @@ impl Samples {
         within: bool,
     ) -> Samples {
         let mut laps = vec![vec![0.0; of.laps()]; count];
-        // Pieces of one kernel with inputs of one shape should take equally long. What each is off by
-        // from the mean of those before it is independent of what they are off by.
+        // Operations of one kernel with inputs of one shape should take equally long. The deviation
+        // of each from the mean of the preceding ones is independent of their deviations.
         let mut alike: FxHashMap<Alike, (u64, f64)> = FxHashMap::default();
         let mut parts: Vec<Part> = vec![];
         let mut numbers: FxHashMap<&str, u32> = FxHashMap::default();
@@ -321,14 +323,15 @@ impl Samples {
             let (n, _) = alike[&key];
             let place = key.0 as usize;
             all[place] += value;
-            // Idle times differ far more than kernels do: a few of them do not say by how much.
+            // Idle times vary far more than kernels, so their variation needs more samples.
             let is_idle = key.1 == NONE;
             let is_alone = n < if is_idle { FEWEST_ROUNDS as u64 } else { 2 };
             let is_counted = !is_idle || question.value == Value::Idle;
             repeated[place] += u64::from(!is_alone && is_counted);
             match n {
                 _ if is_alone => alone[place] += value,
-                // The first of its like has none before it: the others stand for it.
+                // The first one has no preceding similar operation; the others are scaled up for
+                // it.
                 _ if is_known.insert(key) => {}
                 n => off_by[place].push(off * (n as f64 / (n - 1) as f64).sqrt()),
             }
@@ -342,7 +345,7 @@ impl Samples {
     }
 }
 
-/// Sums of neighbours, so that there are not too many.
+/// Sums neighbouring deviations to limit their number.
 fn summed_up(parts: &[f64]) -> Vec<f64> {
     let size = parts.len().div_ceil(MOST_PARTS).max(1);
     parts.chunks(size).map(|parts| parts.iter().sum()).collect()
@@ -413,13 +416,13 @@ fn with_estimate(
     plain(finding)
 }
 
-/// A ratio with what two runs differ by.
+/// Widens the interval of a ratio by the run-to-run variation.
 pub(super) fn widened(ratio: Interval) -> Interval {
     let wide = ratio.widened(ratio.middle * RUN_TO_RUN);
     Interval { low: wide.low.max(0.0), ..wide }
 }
 
-/// What follows from the amounts alone.
+/// Fills in the difference and the ratio.
 fn plain(mut finding: Finding) -> Finding {
     let [a, b] = finding.sides.map(|spent| spent.lap_ns);
     finding.gap_ns = Gap { middle: b - a, ..finding.gap_ns };
@@ -430,7 +433,7 @@ fn plain(mut finding: Finding) -> Finding {
     finding
 }
 
-/// Gives verdicts to the rows of one table, whose p values are corrected over them.
+/// Corrects the p-values of one table and sets the verdicts of its rows.
 fn settle(rows: &mut [Finding]) {
     let judged: Vec<usize> =
         (0..rows.len()).filter(|&row| rows[row].spread != Spread::None).collect();
@@ -449,7 +452,7 @@ pub(super) fn verdict(row: &Finding) -> Verdict {
         (_, 0, _) => Verdict::OnlyInA,
         (_, _, None) => Verdict::SingleSample,
         (_, _, Some(range)) => match (row.spread, row.gap_ns.range) {
-            // A ratio to a sum of few parts is far less sure than the difference.
+            // For a sum of few parts, the difference has a far tighter interval than the ratio.
             (Spread::WithinOneLap, Some((low, high))) if low > 0.0 || high < 0.0 => {
                 match row.p < CHANCE {
                     true if row.gap_ns.middle > 0.0 => Verdict::Slower,

@@ -1,30 +1,30 @@
-//! Which laps count: not those that warm up, nor those that are there only in part. And the mix of
-//! kinds that both sides are put together in.
+//! Selection of the measured steps, without warm-up and partial steps, and the mix of step kinds by
+//! which both sides are weighted.
 
 use super::amounts::{Counted, Mix};
 use super::run::Run;
 use crate::model::NONE;
 use crate::stats::summary::quantile;
 
-/// Laps of a kind below which nothing is set aside.
+/// With fewer steps of a kind, no steps are excluded.
 const FEWEST: usize = 4;
-/// How much longer than the others a lap at the start must take to be a warm-up.
+/// Minimum slowdown of a warm-up step relative to later steps.
 const WARM_UP: f64 = 1.1;
-/// The share of laps that warm-up may take.
+/// Maximum share of warm-up steps.
 const MOST_WARM_UP: f64 = 0.25;
-/// Laps that it may take.
+/// Maximum number of warm-up steps.
 const LONGEST_WARM_UP: usize = 100;
-/// The share of the usual number of pieces below which a lap is there only in part.
+/// Share of the median number of device operations below which a step is partial.
 const PARTIAL: f64 = 0.5;
 
-/// What a lap is known by before it counts.
+/// Size of a step.
 struct Size {
     lap: usize,
     pieces: usize,
     wall: f64,
 }
 
-/// All laps of these traces that count.
+/// Selects the measured steps of these traces.
 pub(super) fn count(runs: &[Run]) -> Counted<'_> {
     let mut counted = Counted {
         runs: runs.iter().collect(),
@@ -67,7 +67,7 @@ pub(super) fn count(runs: &[Run]) -> Counted<'_> {
     counted
 }
 
-/// Without a first and a last lap that the recording cut.
+/// Drops the first and the last step if they are partial.
 fn without_partial<'a, 's>(sizes: &'s [&'a Size]) -> &'s [&'a Size] {
     if sizes.len() < FEWEST {
         return sizes;
@@ -79,7 +79,7 @@ fn without_partial<'a, 's>(sizes: &'s [&'a Size]) -> &'s [&'a Size] {
     &sizes[from..to]
 }
 
-/// How many laps at the start take clearly longer than those after them.
+/// Number of steps at the start that take clearly longer than the following ones.
 fn warm_up(sizes: &[&Size]) -> usize {
     if sizes.len() < FEWEST {
         return 0;
@@ -100,8 +100,8 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     quantile(&values, 0.5)
 }
 
-/// A's mix of the kinds that both sides have. Laps of other kinds no longer count; where the sides have
-/// no kind in common, all laps are of one.
+/// A's mix of the step kinds that both sides have. Steps of other kinds are dropped. If the sides
+/// have no kind in common, all steps are treated as one kind.
 pub(super) fn mix<'a>(a: &mut Counted<'a>, b: &mut Counted<'a>) -> Mix {
     let has = |side: &Counted, kind: u8| side.kinds.contains(&kind);
     let mut shared = a.kinds.clone();

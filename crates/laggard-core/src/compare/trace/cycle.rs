@@ -1,41 +1,43 @@
-//! Sequences that repeat: steps of a job whose trace marks none, layers of a model without modules.
+//! Detection of repeating sequences: steps in traces without markers, and layers without module
+//! calls.
 
 use rustc_hash::FxHashMap;
 
-/// A stretch of a sequence in which the same period repeats.
+/// A part of a sequence in which a period repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cycle {
-    /// Where the first period begins.
+    /// Index of the first period.
     pub(super) start: usize,
     /// Length of a period.
     pub(super) period: usize,
-    /// How often it repeats, whole.
+    /// Number of complete periods.
     pub(super) repeats: usize,
 }
 
 impl Cycle {
-    /// The period that a place is in.
+    /// The number of the period that contains an index.
     pub(super) fn of(&self, place: usize) -> Option<usize> {
         let number = place.checked_sub(self.start)? / self.period;
         (number < self.repeats).then_some(number)
     }
 
-    /// How much of the sequence it covers.
+    /// Number of elements covered.
     pub(super) fn covered(&self) -> usize {
         self.period * self.repeats
     }
 }
 
-/// Repeats without which there is no cycle.
+/// Minimum number of repetitions.
 const FEWEST_REPEATS: usize = 3;
-/// Periods that are tried.
+/// Maximum number of candidate periods.
 const MOST_PERIODS: usize = 16;
-/// How many matches one mismatch outweighs.
+/// Number of matches that offset one mismatch.
 const MISMATCH: i64 = 4;
-/// The share of the best score that a shorter period may lack.
+/// Relative score loss that is accepted for a shorter period.
 const AS_GOOD: f64 = 0.02;
 
-/// The cycle that covers most of a sequence; of those that cover about as much, the shortest.
+/// Finds the cycle that covers most of a sequence. Among cycles with nearly equal coverage, the one
+/// with the shortest period wins.
 pub(super) fn cycle(sequence: &[u32]) -> Option<Cycle> {
     let found: Vec<(i64, Cycle)> =
         periods(sequence).into_iter().filter_map(|period| with_period(sequence, period)).collect();
@@ -45,10 +47,10 @@ pub(super) fn cycle(sequence: &[u32]) -> Option<Cycle> {
     good.map(|(_, cycle)| cycle).min_by_key(|cycle| cycle.period)
 }
 
-/// The longest stretch that repeats with this period, with a few places that do not, and its score.
+/// The best cycle with this period, tolerating some mismatches, and its score.
 pub(super) fn with_period(sequence: &[u32], period: usize) -> Option<(i64, Cycle)> {
     let later = sequence.get(period..)?;
-    // The stretch with the largest sum of matches less mismatches.
+    // Maximum-sum subarray of matches and mismatches.
     let (mut best, mut best_from, mut best_to) = (0, 0, 0);
     let (mut sum, mut from) = (0i64, 0);
     for (place, (one, next)) in sequence.iter().zip(later).enumerate() {
@@ -64,7 +66,7 @@ pub(super) fn with_period(sequence: &[u32], period: usize) -> Option<(i64, Cycle
     (best > 0 && repeats >= FEWEST_REPEATS).then_some((best, cycle))
 }
 
-/// Distances at which the same thing comes again most regularly.
+/// Candidate periods: the most regular distances between equal elements.
 fn periods(sequence: &[u32]) -> Vec<usize> {
     let mut last: FxHashMap<u32, usize> = FxHashMap::default();
     let mut by_thing: FxHashMap<(u32, usize), usize> = FxHashMap::default();
@@ -73,7 +75,7 @@ fn periods(sequence: &[u32]) -> Vec<usize> {
             *by_thing.entry((*thing, place - before)).or_default() += 1;
         }
     }
-    // A distance speaks for itself by how much of the sequence lies between its repeats.
+    // Weight of a distance: how much of the sequence its repetitions span.
     let mut weights: FxHashMap<usize, usize> = FxHashMap::default();
     for ((_, distance), count) in by_thing {
         if distance > 1 && count + 1 >= FEWEST_REPEATS {
@@ -100,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn layers_between_what_comes_before_and_after() {
+    fn layers_between_other_kernels() {
         check("xyabcabcabcabcz", Some((2, 3, 4)));
         check("xyabacabacabacabacz", Some((2, 4, 4)));
         check("abcdef", None);
@@ -110,13 +112,13 @@ mod tests {
     }
 
     #[test]
-    fn steps_with_layers_in_them_are_the_longer_cycle() {
+    fn steps_are_preferred_over_their_layers() {
         let step = "pabcabcabcabcq";
         check(&step.repeat(5), Some((0, step.len(), 5)));
     }
 
     #[test]
-    fn a_place_that_differs_does_not_end_it() {
+    fn a_mismatch_does_not_end_a_cycle() {
         check("abcdeabcdeabXdeabcdeabcdeabcde", Some((0, 5, 6)));
     }
 }

@@ -1,65 +1,66 @@
-//! What a comparison of traces finds, as reports show it.
+//! Results of a trace comparison.
 
 use crate::culprit::Judgement;
 use crate::stats::ratio::Interval;
 use crate::trace::By;
 use crate::trace::summary::Summary;
 
-/// Two sides, each one trace or the ranks of a job. A is the reference; gaps are B minus A and
-/// ratios B over A, of one lap.
+/// The comparison of two sides, each one trace or the ranks of a job. A is the reference.
+/// Differences are B minus A and ratios are B over A, both per step. A step (`lap` in field names)
+/// is the unit of work that a trace repeats.
 #[derive(Clone, Debug, Default)]
 pub struct TraceComparison {
     /// A and B.
     pub sides: [Side; 2],
-    /// Time on the device of one lap: what runs, alone or in parallel, and what waits.
+    /// Device time per step, busy and idle.
     pub whole: Finding,
-    /// The same of every lap that counts, on A and B, in nanoseconds.
+    /// Device time of every measured step of A and B, in nanoseconds.
     pub laps_ns: [Vec<f64>; 2],
-    /// The same time cut by what the device does; the gaps add up to that of the whole, but for
-    /// what the medians of laps leave over.
+    /// Device time per step by activity and cause of idle time. The differences add up to that of
+    /// the whole, except that medians over steps are not exactly additive.
     pub time: Vec<Finding>,
-    /// Device time by class, phase, operator with shape, kernel, and what else was asked for.
+    /// Device time by class, phase, operator with shape, kernel and the requested key.
     pub tables: Vec<Table>,
-    /// What the host does for one lap.
+    /// Metrics of the host per step.
     pub host: Vec<HostFinding>,
     /// Layers of the model.
     pub layers: Layers,
-    /// Kernels in their order, aligned.
+    /// Aligned kernel sequences.
     pub aligned: Vec<Segment>,
-    /// Sequences of one side that are one kernel, or fewer, on the other.
+    /// Kernel sequences that one side fuses into fewer kernels.
     pub fusions: Vec<Fusion>,
-    /// Device time by coarse type, for the question who launches less.
+    /// Launches and device time by kernel type.
     pub types: Vec<TypeCount>,
-    /// Whether there is a lag to explain, and by what.
+    /// The culprits of the lag, if there is one.
     pub judgement: Judgement,
-    /// What a reader must know, each with a hint.
+    /// Warnings and notes, each with a hint.
     pub warnings: Vec<Warning>,
-    /// Ranks that both sides have; empty when a side is a single trace.
+    /// Ranks of both sides; empty if both sides are single traces.
     pub ranks: Vec<RankPair>,
 }
 
 /// One side.
 #[derive(Clone, Debug, Default)]
 pub struct Side {
-    /// What people call it.
+    /// Label given by the user.
     pub label: String,
     /// Its traces.
     pub traces: Vec<TraceFacts>,
-    /// What laps are marked by.
+    /// The unit of work.
     pub marker: Marker,
-    /// Laps that count, by kind: the phase of a serving iteration, or empty.
+    /// Measured steps by kind: the phase of a serving iteration, or empty.
     pub kinds: Vec<(String, u64)>,
-    /// Laps that count, of all traces.
+    /// Measured steps of all traces.
     pub laps: u64,
-    /// Laps at the start that took longer and do not count.
+    /// Excluded slow steps at the start.
     pub warm_up: u64,
-    /// Laps that are there only in part and do not count.
+    /// Excluded steps that were recorded only in part.
     pub partial: u64,
-    /// Device work outside of laps: pieces and time.
+    /// Count and time of device operations outside steps.
     pub outside: (u64, i64),
-    /// Time of devices in all, from the first to the last work.
+    /// Sum over devices of the time from the first start to the last end of their operations.
     pub span_ns: i64,
-    /// What kind of model it is.
+    /// Architecture of the model.
     pub architecture: Architecture,
 }
 
@@ -68,30 +69,30 @@ pub struct Side {
 pub struct TraceFacts {
     /// The file.
     pub path: String,
-    /// What the report says of it.
+    /// Its summary.
     pub summary: Summary,
 }
 
-/// What one unit of work is.
+/// The unit of work that a trace repeats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Marker {
     /// `ProfilerStep#12`.
     Step,
     /// An iteration of a serving engine.
     Iteration,
-    /// A call of the outermost module, or a range that is called forward.
+    /// A call of the outermost module, or an annotation named forward.
     Forward,
-    /// A replay of a recorded graph.
+    /// A graph replay.
     Replay,
-    /// A sequence of kernels that repeats.
+    /// A repeating kernel sequence.
     Cycle,
-    /// Nothing: the whole trace.
+    /// The whole trace, if no unit of work was found.
     #[default]
     Whole,
 }
 
 impl Marker {
-    /// Its word in JSON.
+    /// Its name in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Marker::Step => "step",
@@ -104,22 +105,22 @@ impl Marker {
     }
 }
 
-/// What kind of model a trace shows, by the kernels it runs.
+/// Architecture of a model, inferred from its kernels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Architecture {
-    /// Attention.
+    /// Attention kernels.
     Transformer,
-    /// State-space scans.
+    /// State-space kernels.
     StateSpace,
-    /// Both.
+    /// Attention and state-space kernels.
     Hybrid,
-    /// Neither.
+    /// Neither kind of kernel.
     #[default]
     Unknown,
 }
 
 impl Architecture {
-    /// Its word.
+    /// Its name in JSON and reports.
     pub fn word(self) -> &'static str {
         match self {
             Architecture::Transformer => "transformer",
@@ -130,88 +131,88 @@ impl Architecture {
     }
 }
 
-/// One thing on both sides.
+/// One row of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Finding {
-    /// What.
+    /// Name of the row.
     pub name: String,
-    /// Its class, for kernels, operators and lines; empty otherwise.
+    /// Class of a kernel, operator or line; empty otherwise.
     pub class: String,
-    /// What A and B spend on it.
+    /// Time and count of A and B.
     pub sides: [Spent; 2],
-    /// What B spends more on it in one lap; its middle is `sides[1].lap_ns - sides[0].lap_ns`.
+    /// Difference per step; its middle is `sides[1].lap_ns - sides[0].lap_ns`.
     pub gap_ns: Gap,
-    /// Time of B over time of A; none where either is nothing.
+    /// Time of B over time of A; `None` if either is zero.
     pub ratio: Option<f64>,
-    /// The range of the ratio, where there are samples enough.
+    /// Confidence interval of the ratio, if there are enough samples.
     pub ratio_range: Option<Interval>,
-    /// The share of the whole gap, signed: above 0 it pulls the same way as the whole.
+    /// Signed share of the overall difference; positive if it has the same sign.
     pub share: f64,
-    /// What to make of it.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Where its interval comes from.
+    /// Source of the confidence interval.
     pub spread: Spread,
-    /// How likely so large a gap is by chance, corrected over the rows of its table.
+    /// p-value of the difference, corrected over the rows of its table.
     pub p: f64,
-    /// The kernels behind it, of A and B, the longest first; empty for kernels themselves.
+    /// Kernels of A and B, most time first; empty if the row is a kernel.
     pub kernels: [Vec<KernelUse>; 2],
-    /// The CPU operator that launched most of it, on A and B; empty where not known.
+    /// The CPU operator that launched most of the time in A and B; empty if unknown.
     pub ops: [String; 2],
-    /// The Python line that launched most of it.
+    /// The Python line that launched most of the time in A and B; empty if unknown.
     pub lines: [String; 2],
-    /// Arithmetic achieved.
+    /// Arithmetic rate.
     pub rate: [Option<Rate>; 2],
-    /// Grid and block of most launches, where it is a kernel.
+    /// Grid and block of most launches, if the row is a kernel.
     pub geometry: [String; 2],
 }
 
-/// A gap with its range, where there are samples enough.
+/// A difference with its confidence interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Gap {
-    /// The gap.
+    /// The difference.
     pub middle: f64,
-    /// Its range.
+    /// Its 95 % confidence interval, if there are enough samples.
     pub range: Option<(f64, f64)>,
 }
 
-/// What one side spends on something.
+/// Count and time of one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spent {
-    /// Pieces of device work in all, in and outside of laps.
+    /// Device operations inside and outside steps.
     pub count: u64,
-    /// Their time in all.
+    /// Their total time.
     pub total_ns: i64,
-    /// Pieces of one lap, in the mean.
+    /// Mean number of device operations per step.
     pub lap_count: f64,
-    /// Time of one lap: the median over laps, or the mean where some laps have it and fewer
-    /// than three in four.
+    /// Time per step: the median over steps, or the mean if only some steps, fewer than three in
+    /// four, have such operations.
     pub lap_ns: f64,
-    /// Time of one piece in the mean, of those in laps.
+    /// Mean time per device operation within steps.
     pub mean_ns: f64,
-    /// Laps, or within one lap repeated pieces, that the interval comes from.
+    /// Sample size of the confidence interval: steps, or operations repeated within one step.
     pub n: u64,
 }
 
-/// What to make of a finding.
+/// Verdict of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Verdict {
     /// B takes longer.
     Slower,
     /// B takes less time.
     Faster,
-    /// Nothing can be told apart from noise; the largest difference left open is this share of A.
+    /// No significant difference. Holds the largest difference not excluded, as a share of A.
     NoDetectableDifference(f64),
-    /// One value a side.
+    /// One value per side.
     #[default]
     SingleSample,
-    /// B does not do it.
+    /// B lacks the row.
     OnlyInA,
-    /// A does not do it.
+    /// A lacks the row.
     OnlyInB,
 }
 
 impl Verdict {
-    /// Its word.
+    /// Its name in JSON and reports.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Slower => "slower",
@@ -224,20 +225,20 @@ impl Verdict {
     }
 }
 
-/// Where an interval comes from.
+/// Source of a confidence interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spread {
-    /// From laps.
+    /// Variation between steps.
     Laps,
-    /// From what repeats within one lap: another run may differ by more.
+    /// Variation between operations repeated within one step. Run-to-run variation may be larger.
     WithinOneLap,
-    /// There is none.
+    /// No confidence interval.
     #[default]
     None,
 }
 
 impl Spread {
-    /// Its word.
+    /// Its name in JSON and reports.
     pub fn word(self) -> &'static str {
         match self {
             Spread::Laps => "laps",
@@ -247,57 +248,57 @@ impl Spread {
     }
 }
 
-/// A kernel behind a finding.
+/// A kernel of a row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KernelUse {
     /// Its name.
     pub name: String,
-    /// How often, in all.
+    /// Total launches.
     pub count: u64,
-    /// Time in all.
+    /// Total time.
     pub total_ns: i64,
 }
 
-/// Arithmetic of operators whose shapes were recorded.
+/// Arithmetic rate of operators with recorded shapes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rate {
-    /// Floating-point operations a second.
+    /// Floating-point operations per second.
     pub flops_per_s: f64,
-    /// Share of the device's peak for these types, where it is known.
+    /// Share of the device's peak rate for these types, if known.
     pub peak_share: Option<f64>,
-    /// Operators counted.
+    /// Number of operators.
     pub n: u64,
 }
 
-/// Device time by something.
+/// Device time by one key.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// By what.
+    /// The key.
     pub by: By,
-    /// By gap, the largest first; those of one side too.
+    /// Rows of either side, largest difference first.
     pub rows: Vec<Finding>,
 }
 
-/// What the host does for one lap.
+/// One metric of the host, per step.
 #[derive(Clone, Debug, Default)]
 pub struct HostFinding {
-    /// What.
+    /// Name of the metric.
     pub name: String,
-    /// In what unit the values are.
+    /// Unit of the values.
     pub unit: HostUnit,
-    /// Of A and B; none where a trace does not say.
+    /// Values of A and B; `None` if a trace lacks the data.
     pub values: [Option<f64>; 2],
-    /// How many were measured.
+    /// Sample sizes.
     pub n: [u64; 2],
-    /// B over A, with its range, where laps or calls are enough.
+    /// B over A; `None` if either is zero.
     pub ratio: Option<f64>,
-    /// The range of the ratio.
+    /// Confidence interval of the ratio, if there are enough samples.
     pub ratio_range: Option<Interval>,
-    /// What to make of it.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// A unit of what the host does.
+/// Unit of a host metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostUnit {
     /// Nanoseconds.
@@ -305,18 +306,36 @@ pub enum HostUnit {
     Nanos,
     /// A plain number.
     Count,
-    /// A share of 1.
+    /// A share from 0 to 1.
     Share,
+}
+
+/// The label that reports show for a row of [`TraceComparison::time`] or [`TraceComparison::host`].
+/// JSON has the name itself.
+pub fn row_label(name: &str) -> &str {
+    match name {
+        "communication that nothing hides" => "exposed communication",
+        "copies that nothing hides" => "exposed copies",
+        "idle, for the host's launch" => "idle, host-bound",
+        "idle, after the host waited" => "idle, synchronisation",
+        "idle otherwise" => "idle, other",
+        "on the host" => "host time",
+        "in launch calls" => "time in launch calls",
+        "a launch call, median" => "launch call, median",
+        "from call to start on an idle stream, median" => "launch to start, idle stream, median",
+        "launches that queue behind other work" => "queued launches",
+        name => name,
+    }
 }
 
 /// Layers of both sides.
 #[derive(Clone, Debug, Default)]
 pub struct Layers {
-    /// How they were found, on A and B.
+    /// How the layers of A and B were found.
     pub found_by: [LayersBy; 2],
-    /// How many there are on A and B.
+    /// Number of layers of A and B.
     pub counts: [u64; 2],
-    /// Pairs in the order of the model, and layers of one side.
+    /// Pairs of layers and layers of one side, in model order.
     pub rows: Vec<LayerRow>,
 }
 
@@ -325,17 +344,17 @@ pub struct Layers {
 pub enum LayersBy {
     /// By calls of this `nn.Module` class.
     Modules(String),
-    /// By a sequence of kernels that repeats within a lap.
+    /// By a kernel sequence that repeats within a step.
     Cycle,
     /// By attention or state-space kernels.
     Markers(String),
-    /// Not at all.
+    /// No layers found.
     #[default]
     Nothing,
 }
 
 impl LayersBy {
-    /// In words.
+    /// Description for reports and JSON.
     pub fn words(&self) -> String {
         match self {
             LayersBy::Modules(class) => format!("calls of nn.Module {class}"),
@@ -349,53 +368,53 @@ impl LayersBy {
 /// One layer on both sides.
 #[derive(Clone, Debug, Default)]
 pub struct LayerRow {
-    /// Its number on A and B, from 0; none where a side has no such layer.
+    /// Its number in A and B, from 0; `None` if a side lacks the layer.
     pub numbers: [Option<u32>; 2],
-    /// Time, gap and verdict; the name is that of the module, or `layer 7`.
+    /// Time, difference and verdict; the name is the module's name or `layer 7`.
     pub finding: Finding,
 }
 
-/// A stretch of kernels on both sides, aligned by what they do.
+/// A kernel sequence of both sides, aligned by operation.
 #[derive(Clone, Debug, Default)]
 pub struct Segment {
-    /// Where: `layer` (a typical one), `outside of layers`, or `lap`.
+    /// `layer` (a typical one), `outside of layers` or `lap`.
     pub place: String,
-    /// How often the stretch occurs in one lap of A and B.
+    /// Occurrences per step of A and B.
     pub repeats: [f64; 2],
-    /// How many of all occurrences have this very sequence, on A and B.
+    /// Occurrences with exactly this sequence, and all occurrences, for A and B.
     pub typical: [(u64, u64); 2],
-    /// In order.
+    /// Pairs in sequence order.
     pub pairs: Vec<KernelPair>,
 }
 
-/// Kernels that stand for each other.
+/// Kernels of A and B that perform the same operation.
 #[derive(Clone, Debug, Default)]
 pub struct KernelPair {
     /// How they relate.
     pub relation: Relation,
     /// Class of the operation.
     pub class: String,
-    /// Which projection of a transformer a product is; empty where not known.
+    /// Projection of a transformer that a matrix product computes; empty if unknown.
     pub projection: String,
     /// Kernels of A and B, in order; one each unless merged or split.
     pub kernels: [Vec<String>; 2],
-    /// Their time in the mean, of one occurrence.
+    /// Mean time per occurrence.
     pub mean_ns: [f64; 2],
-    /// Occurrences averaged.
+    /// Number of occurrences averaged.
     pub n: [u64; 2],
 }
 
-/// How kernels of two sides relate.
+/// Relation between the kernels of two sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Relation {
     /// The same kernel.
     #[default]
     Same,
-    /// Another kernel for the same operation.
+    /// A different kernel for the same operation.
     Other,
-    /// Several of A are one of B, or fewer.
+    /// B runs fewer kernels than A.
     Merged,
-    /// One of A is several of B, or more.
+    /// B runs more kernels than A.
     Split,
     /// Only A runs it.
     OnlyInA,
@@ -404,7 +423,7 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// Its word.
+    /// Its name in JSON and reports.
     pub fn word(self) -> &'static str {
         match self {
             Relation::Same => "same kernel",
@@ -417,66 +436,66 @@ impl Relation {
     }
 }
 
-/// A sequence of one side that is one kernel, or fewer, on the other.
+/// A kernel sequence that one side fuses into fewer kernels.
 #[derive(Clone, Debug, Default)]
 pub struct Fusion {
-    /// The side that launches fewer: 0 is A.
+    /// The side that runs the fused kernels; 0 is A.
     pub fused_by: usize,
-    /// Kernels of the side that fuses.
+    /// Fused kernels.
     pub fused: Vec<String>,
-    /// Kernels of the other, in order.
+    /// Unfused kernels of the other side, in order.
     pub unfused: Vec<String>,
-    /// Classes of the kernels that are fused, and of those that are not, in order.
+    /// Classes of the fused and of the unfused kernels, in order.
     pub classes: [Vec<String>; 2],
-    /// How often in one lap of the side that does not fuse.
+    /// Occurrences per step of the side that does not fuse.
     pub lap_count: f64,
-    /// How often it was seen.
+    /// Occurrences in the trace.
     pub seen: u64,
-    /// Time of one occurrence: fused and not.
+    /// Mean time per occurrence, fused and unfused.
     pub mean_ns: [f64; 2],
-    /// Time that fusing saves in one lap; negative when it costs.
+    /// Time that fusing saves per step; negative if it costs time.
     pub saved_ns: f64,
-    /// How sure that these stand for each other, from 0 to 1.
+    /// Confidence that the sequences perform the same operation, from 0 to 1.
     pub confidence: f64,
-    /// Why, in a sentence.
+    /// The reason, in one sentence.
     pub evidence: String,
 }
 
-/// Kernels of one coarse type.
+/// Kernels of one type.
 #[derive(Clone, Debug, Default)]
 pub struct TypeCount {
-    /// The type.
+    /// The type: the group of a kernel class.
     pub name: String,
-    /// Launches in one lap of A and B.
+    /// Launches per step of A and B.
     pub lap_count: [f64; 2],
-    /// Time of one lap.
+    /// Time per step of A and B.
     pub lap_ns: [f64; 2],
 }
 
-/// What a reader must know.
+/// A warning or note about a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Warning {
-    /// A word for it, as JSON has it.
+    /// Identifier in JSON.
     pub code: &'static str,
-    /// Whether numbers may mislead (`warning`), or it is only good to know (`info`).
+    /// `warning` if results may mislead, else `info`.
     pub severity: &'static str,
-    /// The side it is about; none for both.
+    /// The affected side; `None` for both.
     pub side: Option<usize>,
-    /// What, without the side.
+    /// The message, without the side.
     pub message: String,
-    /// What to do.
+    /// How to resolve it.
     pub hint: String,
 }
 
 /// One rank on both sides.
 #[derive(Clone, Debug, Default)]
 pub struct RankPair {
-    /// The rank; the place in the order of files where traces do not say.
+    /// The rank; the index of the file if traces have no rank.
     pub rank: i64,
-    /// The files of A and B; empty where a side lacks the rank.
+    /// The files of A and B; empty if a side lacks the rank.
     pub paths: [String; 2],
-    /// Time of one lap.
+    /// Device time per step.
     pub whole: Finding,
-    /// The part of the time with the largest gap, and that gap.
+    /// The row of [`TraceComparison::time`] with the largest difference, and that difference.
     pub largest: Option<(String, f64)>,
 }

@@ -1,7 +1,8 @@
-//! Laps: what one unit of work is in a trace, so that sides with more of it can be compared.
+//! Detection of steps, the unit of work that a trace repeats. Quantities per step make traces of
+//! different lengths comparable.
 //!
-//! Steps that the profiler marks, iterations of a serving engine, forward passes, replays of a graph,
-//! a sequence of kernels that repeats, or the whole trace: the first that there is.
+//! The first of these that a trace has is used: profiler steps, iterations of a serving engine,
+//! forward passes, graph replays, a repeating kernel sequence, or the whole trace.
 
 use super::cycle::cycle;
 use super::found::Marker;
@@ -13,36 +14,36 @@ use crate::trace::phase::Phase;
 use crate::trace::steps::{launched_in, marks};
 use rustc_hash::FxHashMap;
 
-/// The laps of one trace.
+/// The steps of one trace.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Laps {
     pub(super) marker: Marker,
-    /// In order of time.
+    /// Sorted by time.
     pub(super) all: Vec<Lap>,
-    /// The lap of every row of the analysis; `NONE` outside.
+    /// Step of every row of the analysis; `NONE` outside steps.
     pub(super) of_row: Vec<u32>,
 }
 
 /// One unit of work.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lap {
-    /// The phase of a serving iteration; 0 where laps have none.
+    /// Phase of a serving iteration; 0 if steps have no phase.
     pub(super) kind: u8,
-    /// When it begins on the host, where that is known.
+    /// Start on the host, if known.
     pub(super) start: Option<i64>,
-    /// How long it takes on the host.
+    /// Duration on the host, if known.
     pub(super) host_ns: Option<i64>,
 }
 
-/// The share of device work that laps must hold, else they are not what the trace is made of.
+/// Minimum share of device operations within steps.
 const LEAST_SHARE: f64 = 0.5;
-/// Device work below which a launch of a graph is no unit of work.
+/// Minimum number of device operations of a graph replay that counts as a step.
 const SMALLEST_REPLAY: usize = 20;
-/// The share of all device work that a cycle must cover to be the work.
+/// Minimum share of device operations that a cycle must cover.
 const CYCLE_COVERS: f64 = 0.95;
 
-/// The laps of a trace. `in_order` are places in the analysis's rows by time of start, `kernels` says
-/// which kernel each row is, and `is_layer` whether a cycle of such kernels is a layer of a model.
+/// Finds the steps of a trace. `in_order` holds indexes of the analysis's rows sorted by start, and
+/// `kernels` the kernel of each row. `is_layer` tells whether a cycle of kernels is a model layer.
 pub(super) fn laps(
     analysis: &Analysis,
     in_order: &[u32],
@@ -57,13 +58,13 @@ pub(super) fn laps(
 }
 
 impl Laps {
-    /// One lap, with everything in it.
+    /// One step that contains all rows.
     pub(super) fn whole(rows: usize) -> Laps {
         Laps { marker: Marker::Whole, all: vec![Lap::default()], of_row: vec![0; rows] }
     }
 }
 
-/// Steps and iterations that are marked on the host.
+/// Steps and iterations annotated on the host.
 fn marked(analysis: &Analysis) -> Option<Laps> {
     let timeline = analysis.timeline;
     let (word, spans, marks) = marks(timeline)?;
@@ -82,7 +83,7 @@ fn marked(analysis: &Analysis) -> Option<Laps> {
     of_bounds(analysis, marker, marks.iter().map(lap).collect(), &bounds)
 }
 
-/// Laps by when their work was launched; none when they hold too little.
+/// Assigns rows to steps by launch time; `None` if steps contain too few rows.
 fn of_bounds(
     analysis: &Analysis,
     marker: Marker,
@@ -98,7 +99,8 @@ fn of_bounds(
     })
 }
 
-/// From each start to the next; the last one to the end. None when there are not several.
+/// Steps that last from each start to the next, the last one to the end of the trace; `None` with
+/// fewer than two starts.
 fn from_starts(analysis: &Analysis, marker: Marker, starts: &[i64]) -> Option<Laps> {
     if starts.len() < 2 {
         return None;
@@ -109,7 +111,7 @@ fn from_starts(analysis: &Analysis, marker: Marker, starts: &[i64]) -> Option<La
     of_bounds(analysis, marker, all.collect(), &bounds)
 }
 
-/// Ranges that are called forward, else calls of the outermost module.
+/// Annotations named forward, else calls of the outermost module.
 fn forward_passes(analysis: &Analysis) -> Option<Laps> {
     let timeline = analysis.timeline;
     let is_forward = NameMemo::new(timeline, |name| {
@@ -131,7 +133,7 @@ fn forward_passes(analysis: &Analysis) -> Option<Laps> {
     })
 }
 
-/// Rows that are wanted and lie in no other such row of their thread, by start.
+/// Wanted rows that are not nested in another wanted row of their thread, sorted by start.
 fn outermost(timeline: &Timeline, spans: &Spans, wanted: impl Fn(usize) -> bool) -> Vec<usize> {
     let mut rows: Vec<usize> = (0..spans.len()).filter(|&row| wanted(row)).collect();
     rows.sort_by_key(|&row| (spans.ts[row], std::cmp::Reverse(spans.dur[row])));
@@ -145,7 +147,7 @@ fn outermost(timeline: &Timeline, spans: &Spans, wanted: impl Fn(usize) -> bool)
     rows
 }
 
-/// Starts of the rows with the name that takes the most time.
+/// Starts of the rows whose name has the most total time.
 fn most_frequent(spans: &Spans, rows: Vec<usize>) -> Vec<i64> {
     let mut time: FxHashMap<u32, i64> = FxHashMap::default();
     for &row in &rows {
@@ -158,7 +160,7 @@ fn most_frequent(spans: &Spans, rows: Vec<usize>) -> Vec<i64> {
     rows.into_iter().filter(|&row| spans.name[row] == name).map(|row| spans.ts[row]).collect()
 }
 
-/// Launches of graphs.
+/// Graph replays.
 fn replays(analysis: &Analysis) -> Option<Laps> {
     let timeline = analysis.timeline;
     let calls = &timeline.runtime.spans;
@@ -178,7 +180,7 @@ fn replays(analysis: &Analysis) -> Option<Laps> {
     from_starts(analysis, Marker::Replay, &starts)
 }
 
-/// A sequence of kernels that is all there is, again and again.
+/// A kernel sequence whose repetitions cover nearly the whole trace.
 fn cycles(in_order: &[u32], kernels: &[u32], is_layer: impl Fn(&[u32]) -> bool) -> Option<Laps> {
     let sequence: Vec<u32> = in_order.iter().map(|&at| kernels[at as usize]).collect();
     let found = cycle(&sequence)?;

@@ -1,5 +1,5 @@
-//! Layers of a model: by `nn.Module` calls where a trace has them, else by a sequence of kernels that
-//! repeats within a lap, else by attention and state-space kernels.
+//! Detection of model layers: by `nn.Module` calls if recorded, else by a kernel sequence that
+//! repeats within a step, else by attention and state-space kernels.
 
 use super::cycle::{cycle, with_period};
 use super::found::{Architecture, LayersBy};
@@ -16,15 +16,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layering {
     pub(super) by: LayersBy,
-    /// What each layer is called, in the order of the model.
+    /// Names of layers, in model order.
     pub(super) names: Vec<String>,
-    /// The layer of every piece; `NONE` outside. Empty where there are no layers.
+    /// Layer of every device operation; `NONE` outside layers. Empty without layers.
     pub(super) of: Vec<u32>,
 }
 
-/// Layers without which a model has none to speak of.
+/// Minimum number of layers.
 const FEWEST_LAYERS: usize = 2;
-/// The share of device time that a repeating sequence must cover.
+/// Minimum share of device time that a repeating sequence must cover.
 const CYCLE_COVERS: f64 = 0.3;
 
 /// Finds the layers.
@@ -36,31 +36,32 @@ pub(super) fn layering(analysis: &Analysis, run: &Run) -> Layering {
         .unwrap_or_default()
 }
 
-/// `Block` and `3` of `nn.Module: Block_3`.
+/// Splits `nn.Module: Block_3` into `Block` and `3`.
 fn module(name: &str) -> Option<(&str, u32)> {
     let (class, number) = name.strip_prefix("nn.Module: ")?.rsplit_once('_')?;
     Some((class, number.parse().ok()?))
 }
 
-/// How a class of modules is called.
+/// Launches within a class of modules.
 #[derive(Default)]
 struct Use {
     instances: FxHashSet<u32>,
     launches: u64,
     time: i64,
-    /// The launch that counted last.
+    /// The last launch counted.
     last: Option<u32>,
 }
 
-/// Modules around a launch that are looked at.
+/// Maximum number of enclosing modules examined per launch.
 const DEEPEST: usize = 256;
 
-/// Layers by the class of modules that most device work is launched from; of those that hold nearly as
-/// much, by time and by number, the one with the most instances.
+/// Layers by the module class that launches most device time. Among classes with nearly as much
+/// time, the one with the most instances wins.
 fn by_modules(analysis: &Analysis, run: &Run) -> Option<Layering> {
-    /// The share of the best that the chosen class must hold.
+    /// Minimum share of the best class's time.
     const AS_GOOD: f64 = 0.9;
-    /// The share of what any module launches: a layer is most of a model, and not a kind of operator.
+    /// Minimum share of all launches within modules. Layers make up most of a model; classes of
+    /// single operators do not.
     const MOST_OF_IT: f64 = 0.6;
     let timeline = analysis.timeline;
     let frames = &timeline.python.spans;
@@ -135,13 +136,13 @@ fn by_modules(analysis: &Analysis, run: &Run) -> Option<Layering> {
     })
 }
 
-/// Whether a piece is part of the computation that a model's layers are made of.
+/// Whether a device operation is compute.
 fn computes(run: &Run, at: u32) -> bool {
     run.pieces[at as usize].role == Role::Compute
 }
 
-/// Numbers layers of every lap by `layers_of`, which gives for a lap, by number, the layer of each of
-/// its computing pieces.
+/// Assigns layers within each step. `layers_of` takes the number of a step and its compute
+/// operations, and returns their layers.
 fn lap_by_lap(
     run: &Run,
     by_lap: &[Vec<u32>],
@@ -161,7 +162,7 @@ fn lap_by_lap(
     (count as usize >= FEWEST_LAYERS).then_some(Layering { by, names, of })
 }
 
-/// The lap in the middle by number of pieces: what is typical.
+/// The step with the median number of device operations.
 pub(super) fn typical(by_lap: &[Vec<u32>]) -> Option<&Vec<u32>> {
     middle(by_lap.iter().collect())
 }
@@ -172,8 +173,8 @@ fn middle(mut laps: Vec<&Vec<u32>>) -> Option<&Vec<u32>> {
     laps.get(laps.len() / 2).copied()
 }
 
-/// Laps of one kind have one period: iterations that read prompts run other kernels than those that
-/// generate.
+/// Layers by a repeating sequence. The period is determined per kind of step, because prefill and
+/// decode iterations run different kernels.
 fn by_cycle(run: &Run, by_lap: &[Vec<u32>]) -> Option<Layering> {
     let sequence = |pieces: &[u32]| -> Vec<u32> {
         pieces.iter().map(|&at| run.pieces[at as usize].kernel).collect()
@@ -203,7 +204,7 @@ fn by_cycle(run: &Run, by_lap: &[Vec<u32>]) -> Option<Layering> {
     })
 }
 
-/// Runs of attention or state-space kernels with no matrix product in between, by place.
+/// Start indexes of groups of attention or state-space kernels without a matrix product in between.
 pub(super) fn clusters<'a>(kernels: impl Iterator<Item = &'a Kernel>) -> Vec<usize> {
     let mut starts = vec![];
     let mut is_open = false;
@@ -220,7 +221,7 @@ pub(super) fn clusters<'a>(kernels: impl Iterator<Item = &'a Kernel>) -> Vec<usi
     starts
 }
 
-/// Whether a kernel occurs once in each layer of the models we know.
+/// Whether a kernel occurs once per layer in transformers and state-space models.
 pub(super) fn is_marker(kernel: &Kernel) -> bool {
     (kernel.group == "Attention" || kernel.group == "SSM") && !kernel.class.contains("Backward")
 }
@@ -236,7 +237,7 @@ fn by_markers(run: &Run, by_lap: &[Vec<u32>]) -> Option<Layering> {
         let starts = clusters(pieces.iter().map(|&at| run.kernel(at)));
         let mut lengths: Vec<usize> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
         lengths.sort_unstable();
-        // What comes after the last layer is not told apart from it but by length.
+        // The end of the last layer is estimated from the usual length of a layer.
         let usual = lengths.get(lengths.len() / 2).copied().unwrap_or(pieces.len());
         let of = |place: usize| {
             let next = starts.partition_point(|&start| start <= place);

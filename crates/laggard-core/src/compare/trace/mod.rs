@@ -1,10 +1,10 @@
-//! Two traces of the same work: where one lags, on which operations, and why.
+//! Comparison of two traces of the same workload.
 //!
-//! You give what was taken from the traces of either side ([`Run`]), you get a [`TraceComparison`].
-//! Both are brought down to one lap, the unit of work that a trace repeats. The time of a lap is that
-//! of the device: each moment belongs to the work that holds the device, or to why it does nothing, so
-//! that parts add up. This is not for traces of different work: nothing is scaled but the number of
-//! laps and the mix of their kinds.
+//! The input is a [`Run`] per trace, the result a [`TraceComparison`]. All quantities are per step,
+//! the unit of work that a trace repeats. The time of a step is device time. Each moment is
+//! attributed to the operations that occupy the device, or to a cause of idle time, so that the
+//! parts add up. Traces of different workloads cannot be compared: only the number of steps and the
+//! mix of their kinds are normalized.
 
 mod amounts;
 mod counted;
@@ -35,22 +35,22 @@ use rustc_hash::FxHashMap;
 use sequence::align;
 use std::thread;
 
-/// One side: a trace, or the ranks of a job.
+/// One side: a trace or the ranks of a job.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
-    /// What people call it.
+    /// Label given by the user.
     pub label: &'a str,
     /// Its traces.
     pub runs: &'a [Run],
 }
 
-/// Compares two sides; `extra` is one more table. A is the reference.
+/// Compares two sides. A is the reference; `extra` adds one more table.
 pub fn compare(a: Given, b: Given, extra: Option<By>) -> TraceComparison {
     let markers = |given: Given| given.runs.iter().map(|run| run.laps.marker).collect::<Vec<_>>();
     let mut all = [markers(a), markers(b)].concat();
     all.dedup();
     if all.len() > 1 {
-        // A step is no iteration: what both have in common is the whole.
+        // Different units of work cannot be compared, so the traces are compared as a whole.
         let whole = |given: Given| given.runs.iter().map(Run::as_a_whole).collect::<Vec<Run>>();
         let (of_a, of_b) = (whole(a), whole(b));
         let mut found = compare(Given { runs: &of_a, ..a }, Given { runs: &of_b, ..b }, extra);
@@ -110,7 +110,7 @@ fn counted<'a>(a: Given<'a>, b: Given<'a>) -> (Mix, [Counted<'a>; 2]) {
     (mix, [of_a, of_b])
 }
 
-/// The time of every lap that counts.
+/// Device time of every measured step.
 fn laps_ns(side: &Counted) -> Vec<f64> {
     let mut laps = vec![0.0; side.laps()];
     for (number, run) in side.runs.iter().enumerate() {
@@ -123,7 +123,7 @@ fn laps_ns(side: &Counted) -> Vec<f64> {
     laps
 }
 
-/// Time on the device of a lap.
+/// Device time per step.
 fn whole(both: [&Counted; 2], mix: &Mix) -> Finding {
     let all =
         Question { names: vec!["time".to_owned()], of: Box::new(|_, _, _| 0), value: Value::Whole };
@@ -131,7 +131,7 @@ fn whole(both: [&Counted; 2], mix: &Mix) -> Finding {
     found.map_or_else(Finding::default, |whole| Finding { share: 1.0, ..whole })
 }
 
-/// What the device does in a lap, and why it does nothing.
+/// Device time per step by activity and cause of idle time.
 fn time(both: [&Counted; 2], mix: &Mix) -> Vec<Finding> {
     let names = ["compute", "communication that nothing hides", "copies that nothing hides"];
     let works = Question {
@@ -167,7 +167,7 @@ fn idle<'a>(both: [&'a Counted<'a>; 2]) -> Question<'a> {
     }
 }
 
-/// Names of both sides under one number each, and by side, run and own number that one.
+/// Names shared by both sides, and the mapping from side, run and its own index to a shared index.
 struct Shared {
     names: Vec<String>,
     of: [Vec<Vec<u32>>; 2],
@@ -196,7 +196,7 @@ impl Shared {
     }
 }
 
-/// Device time by something.
+/// Device time by one key.
 fn table(both: [&Counted; 2], mix: &Mix, by: By) -> Table {
     let shared = Shared::new(both, |run| {
         run.labels(by)
@@ -226,10 +226,10 @@ fn table(both: [&Counted; 2], mix: &Mix, by: By) -> Table {
     Table { by, rows }
 }
 
-/// Kernels behind a row, at most.
+/// Maximum number of kernels per row.
 const MOST_KERNELS: usize = 10;
 
-/// The kernels behind each row, the operator and the line that launched most of it.
+/// Fills in the kernels of each row, and the operator and line that launched most of its time.
 fn details(
     run: &Run,
     side: usize,
@@ -298,7 +298,7 @@ fn details(
     }
 }
 
-/// Layers of both sides, those that resemble each other in pairs and in order.
+/// Layers of both sides, aligned by similarity in model order.
 fn layers(both: [&Counted; 2], mix: &Mix) -> Layers {
     let [Some(a), Some(b)] = [both[0].runs.first(), both[1].runs.first()] else {
         return Layers::default();
@@ -308,7 +308,7 @@ fn layers(both: [&Counted; 2], mix: &Mix) -> Layers {
     let profiles = sides.map(|run| classes_of_layers(run));
     let alike = |i: usize, j: usize| {
         let similarity = cosine(&profiles[0][i], &profiles[1][j]);
-        // Far from the diagonal a layer is less likely the same, all else being equal.
+        // Prefer layers near the diagonal among equally similar ones.
         let apart = (i as f32 - j as f32).abs() / (counts[0] + counts[1]) as f32;
         (similarity >= 0.5).then_some(similarity - 0.01 * apart)
     };
@@ -328,7 +328,7 @@ fn layers(both: [&Counted; 2], mix: &Mix) -> Layers {
         let name = |side: usize| places[side].map(|place| sides[side].layers.names[place].clone());
         names.push(name(0).or(name(1)).unwrap_or_default());
     }
-    // Rows are told by their number: names of modules need not be distinct.
+    // Rows are identified by number because module names may repeat.
     let question = Question {
         names: (0..names.len()).map(|row| row.to_string()).collect(),
         of: Box::new(|side, run, at| {
@@ -354,7 +354,7 @@ fn layers(both: [&Counted; 2], mix: &Mix) -> Layers {
     }
 }
 
-/// Pieces of each class in each layer.
+/// Number of device operations by class, for each layer.
 fn classes_of_layers(run: &Run) -> Vec<FxHashMap<&str, f32>> {
     let mut layers = vec![FxHashMap::default(); run.layers.names.len()];
     for (at, &layer) in run.layers.of.iter().enumerate() {
@@ -371,9 +371,9 @@ fn cosine(a: &FxHashMap<&str, f32>, b: &FxHashMap<&str, f32>) -> f32 {
     product / (length(a) * length(b)).max(f32::MIN_POSITIVE)
 }
 
-/// What the host does for a lap.
+/// Metrics of the host per step.
 fn host(both: [&Counted; 2], mix: &Mix) -> Vec<HostFinding> {
-    // By side and lap that counts; None where a trace does not say.
+    // By side and measured step; empty if a trace lacks the data.
     let per_lap = |of: fn(&Run, usize) -> Option<f64>| {
         both.map(|side| {
             let laps = side.runs.iter().zip(&side.slots).flat_map(|(run, slots)| {
@@ -462,7 +462,7 @@ fn host_row(
     }
 }
 
-/// Launches and time by coarse type.
+/// Launches and time by kernel type.
 fn types(both: [&Counted; 2], mix: &Mix) -> Vec<TypeCount> {
     let mut types: FxHashMap<&str, TypeCount> = FxHashMap::default();
     for (side, counted) in both.iter().enumerate() {
@@ -485,7 +485,7 @@ fn types(both: [&Counted; 2], mix: &Mix) -> Vec<TypeCount> {
     types
 }
 
-/// Ranks that both sides have, each by itself.
+/// Compares each rank separately.
 fn ranks(a: Given, b: Given) -> Vec<RankPair> {
     if a.runs.len() < 2 && b.runs.len() < 2 {
         return vec![];

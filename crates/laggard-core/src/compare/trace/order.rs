@@ -1,5 +1,5 @@
-//! Kernels in their order, aligned by what they do: in a typical layer, in what lies outside of layers,
-//! or in a typical lap.
+//! Alignment of kernel sequences by operation: in a typical layer, outside layers, or in a typical
+//! step.
 
 use super::amounts::{Counted, Mix};
 use super::found::{Fusion, KernelPair, Relation, Segment};
@@ -12,25 +12,26 @@ use crate::trace::By;
 use crate::trace::devices::Role;
 use rustc_hash::FxHashMap;
 
-/// A stretch of kernels that recurs, with the mean time of each place.
+/// A recurring kernel sequence with the mean time of each kernel.
 #[derive(Clone, Debug, Default)]
 struct Stretch<'a> {
     kernels: Vec<&'a Kernel>,
-    /// The operator that launched each, and its inputs; empty where not known.
+    /// The operator with its input shapes that launched each kernel; empty if unknown.
     shapes: Vec<&'a str>,
     mean_ns: Vec<f64>,
-    /// Occurrences of this very sequence, and of all that stand in its place.
+    /// Occurrences of exactly this sequence.
     seen: u64,
+    /// Occurrences of all sequences at the same position.
     of: u64,
-    /// Occurrences in one lap.
+    /// Occurrences per step.
     repeats: f64,
 }
 
-/// Layers with another sequence of kernels that are looked at, at most.
+/// Maximum number of distinct layer sequences considered.
 const MOST_KINDS: usize = 4;
 
-/// Aligns the stretches of the first trace of each side, in laps of the kind that is most of the mix:
-/// laps of other kinds run other kernels.
+/// Aligns the sequences of the first trace of each side. Only steps of the most frequent kind are
+/// used, because steps of other kinds run different kernels.
 pub(super) fn segments(both: [&Counted; 2], mix: &Mix) -> Vec<Segment> {
     let [Some(&a), Some(&b)] = both.map(|side| side.runs.first()) else { return vec![] };
     let Some(&(kind, weight)) = mix.0.iter().max_by(|x, y| x.1.total_cmp(&y.1)) else {
@@ -56,7 +57,7 @@ pub(super) fn segments(both: [&Counted; 2], mix: &Mix) -> Vec<Segment> {
     found
 }
 
-/// Computing pieces of every lap of the first trace that counts and is of a kind.
+/// Compute kernels of every measured step of one kind, in the first trace.
 fn by_lap(side: &Counted, kind: u8) -> Vec<Vec<u32>> {
     let (run, slots) = (side.runs[0], &side.slots[0]);
     let is_wanted = |lap: usize| {
@@ -73,7 +74,7 @@ fn by_lap(side: &Counted, kind: u8) -> Vec<Vec<u32>> {
     laps
 }
 
-/// A stretch for the typical lap: all laps with its very sequence are averaged.
+/// The sequence of the typical step, averaged over all steps with exactly this sequence.
 fn lap<'a>(run: &'a Run, laps: &[Vec<u32>], weight: f64) -> Stretch<'a> {
     let Some(middle) = typical(laps) else { return Stretch::default() };
     let kernel = |at: &u32| run.pieces[*at as usize].kernel;
@@ -84,7 +85,7 @@ fn lap<'a>(run: &'a Run, laps: &[Vec<u32>], weight: f64) -> Stretch<'a> {
     Stretch { of: all, repeats, ..average(run, &same) }
 }
 
-/// The mean over occurrences of one sequence.
+/// Averages the occurrences of one sequence.
 fn average<'a>(run: &'a Run, occurrences: &[&[u32]]) -> Stretch<'a> {
     let Some(first) = occurrences.first() else { return Stretch::default() };
     let mut mean_ns = vec![0.0; first.len()];
@@ -106,7 +107,7 @@ fn average<'a>(run: &'a Run, occurrences: &[&[u32]]) -> Stretch<'a> {
     }
 }
 
-/// Kinds of layers by their sequence of kernels, the most frequent first.
+/// Distinct layer sequences, most frequent first.
 fn layers<'a>(run: &'a Run, laps: &[Vec<u32>], weight: f64) -> Vec<Stretch<'a>> {
     let mut occurrences: Vec<Vec<u32>> = vec![];
     for lap in laps {
@@ -141,7 +142,7 @@ fn layers<'a>(run: &'a Run, laps: &[Vec<u32>], weight: f64) -> Vec<Stretch<'a>> 
         .collect()
 }
 
-/// Kinds of layers that resemble each other most, the most frequent of A first; each is used once.
+/// Pairs the most similar layer sequences, starting with the most frequent of A. Each is used once.
 fn pair_up<'s, 'a>(
     a: &'s [Stretch<'a>],
     b: &'s [Stretch<'a>],
@@ -153,7 +154,7 @@ fn pair_up<'s, 'a>(
             let found = aligned(one, other);
             let both = found.iter().filter(|place| place.a.is_some() && place.b.is_some()).count();
             let share = both as f64 / found.len().max(1) as f64;
-            // Of layers that are as alike, the more frequent.
+            // Prefer the more frequent of equally similar layers.
             share + 1e-6 * other.seen as f64 / other.of.max(1) as f64
         };
         let shares: Vec<f64> = free.iter().map(alike).collect();
@@ -165,7 +166,7 @@ fn pair_up<'s, 'a>(
     pairs
 }
 
-/// How well two kernels stand for each other.
+/// Score of pairing two kernels.
 fn score(a: &Kernel, b: &Kernel) -> Option<f32> {
     match () {
         () if a.name == b.name => Some(4.0),
@@ -176,7 +177,7 @@ fn score(a: &Kernel, b: &Kernel) -> Option<f32> {
     }
 }
 
-/// What a kernel without a counterpart costs.
+/// Score of a kernel without a counterpart.
 const ALONE: f32 = -1.0;
 
 fn aligned(a: &Stretch, b: &Stretch) -> Vec<Match> {
@@ -185,7 +186,8 @@ fn aligned(a: &Stretch, b: &Stretch) -> Vec<Match> {
 }
 
 fn segment(place: &str, a: &Stretch, b: &Stretch) -> Option<Segment> {
-    /// The share of occurrences that must have one sequence: of another, an order says nothing.
+    /// Minimum share of occurrences with the same sequence. Below it, the sequence is not
+    /// representative.
     const TYPICAL: f64 = 0.3;
     let is_typical = |of: &Stretch| of.seen as f64 >= TYPICAL * of.of as f64;
     if a.kernels.is_empty() && b.kernels.is_empty() || !is_typical(a) || !is_typical(b) {
@@ -206,19 +208,19 @@ fn segment(place: &str, a: &Stretch, b: &Stretch) -> Option<Segment> {
     })
 }
 
-/// Places of A and of B that stand for each other.
+/// Indexes of kernels in A and B that perform the same operation.
 #[derive(Clone, Debug, Default)]
 struct Group {
     a: Vec<usize>,
     b: Vec<usize>,
 }
 
-/// Places beyond which what stands alone is not joined: a sequence this long is no layer, and looking at
-/// every neighbour takes too long.
+/// Above this number of groups, unpaired kernels are not merged into their neighbours: it would
+/// take too long, and a sequence this long is not a layer.
 const MOST_GROUPED: usize = 8_000;
 
-/// Joins what stands alone: with what stands alone on the other side at the same place, or with the
-/// neighbour that its name says has taken it in.
+/// Groups unpaired kernels: with unpaired kernels of the other side at the same position, or with a
+/// neighbour whose name includes their operation.
 fn grouped(matches: Vec<Match>, a: &Stretch, b: &Stretch) -> Vec<Group> {
     let mut groups: Vec<Group> = vec![];
     let mut alone = Group::default();
@@ -238,11 +240,11 @@ fn grouped(matches: Vec<Match>, a: &Stretch, b: &Stretch) -> Vec<Group> {
     if groups.len() > MOST_GROUPED { groups } else { absorbed(groups, a, b) }
 }
 
-/// Kernels that one kernel may stand for, at most.
+/// Maximum number of kernels that are treated as one fused sequence.
 const MOST_FUSED: usize = 8;
 
-/// What stands alone at one place on both sides stands for each other, if all of it is of a kind that
-/// can be fused at all; else each for itself.
+/// Pairs unpaired kernels of both sides at one position if all of them can be fused. Otherwise each
+/// kernel stays unpaired.
 fn settle(alone: Group, a: &Stretch, b: &Stretch) -> Vec<Group> {
     let is_fusable = |places: &[usize], of: &Stretch| {
         places.len() <= MOST_FUSED && places.iter().all(|&place| can_be_fused(of.kernels[place]))
@@ -256,8 +258,8 @@ fn settle(alone: Group, a: &Stretch, b: &Stretch) -> Vec<Group> {
     of_a.chain(of_b).collect()
 }
 
-/// Whether a kernel is of the light kinds that compilers and libraries put together. What is heavy is
-/// matched by its class, or not at all.
+/// Whether a kernel belongs to a light group that compilers and libraries fuse. Heavy kernels are
+/// only paired by class.
 fn can_be_fused(kernel: &Kernel) -> bool {
     const LIGHT: [&str; 12] = [
         "Elementwise",
@@ -276,7 +278,8 @@ fn can_be_fused(kernel: &Kernel) -> bool {
     LIGHT.contains(&kernel.group.as_str())
 }
 
-/// Gives kernels of one side to a neighbour of the other side whose name says that it does their work.
+/// Merges unpaired kernels of one side into a neighbouring group whose kernel on the other side
+/// names their operation.
 fn absorbed(groups: Vec<Group>, a: &Stretch, b: &Stretch) -> Vec<Group> {
     let mut groups: Vec<Option<Group>> = groups.into_iter().map(Some).collect();
     for place in 0..groups.len() {
@@ -288,7 +291,7 @@ fn absorbed(groups: Vec<Group>, a: &Stretch, b: &Stretch) -> Vec<Group> {
             true => takes_in((&other.b, b), (&other.a, a), &lonely.a),
             false => takes_in((&other.a, a), (&other.b, b), &lonely.b),
         };
-        // The nearest neighbour that is still there, on either side, with both sides in it.
+        // The nearest remaining neighbours with kernels of both sides.
         let is_whole = |g: &Group| !g.a.is_empty() && !g.b.is_empty();
         let before = (0..place).rev().find(|&at| groups[at].is_some());
         let after = (place + 1..groups.len()).find(|&at| groups[at].as_ref().is_some_and(is_whole));
@@ -309,7 +312,7 @@ fn absorbed(groups: Vec<Group>, a: &Stretch, b: &Stretch) -> Vec<Group> {
     enclosed(groups.into_iter().flatten().collect())
 }
 
-/// What stands alone amid the kernels of a group belongs to it.
+/// Merges unpaired kernels that lie between the kernels of a group into that group.
 fn enclosed(mut groups: Vec<Group>) -> Vec<Group> {
     let encloses = |all: &[usize], place: usize| {
         all.first().is_some_and(|&first| first < place)
@@ -336,8 +339,8 @@ fn enclosed(mut groups: Vec<Group>) -> Vec<Group> {
     groups
 }
 
-/// Whether one of the takers does the work of all the others, by its name. What the other side runs
-/// too, by the same name, does no more here than there.
+/// Whether the name of one of the takers includes the operations of all `lonely` kernels. Takers
+/// that the other side runs as well are ignored, because they do no additional work.
 fn takes_in(
     (takers, of): (&[usize], &Stretch),
     (counterparts, other): (&[usize], &Stretch),
@@ -388,8 +391,8 @@ fn pair(
     }
 }
 
-/// Which projection of a transformer each matrix product is, where it stands in a layer with attention
-/// says so, and its name or shape.
+/// The transformer projection of each matrix product, inferred from its name, its position relative
+/// to attention, and its shape. Empty if unknown.
 fn projections(stretch: &Stretch) -> Vec<&'static str> {
     let attention = stretch.kernels.iter().position(|kernel| is_marker(kernel));
     let products: Vec<usize> = (0..stretch.kernels.len())
@@ -399,7 +402,7 @@ fn projections(stretch: &Stretch) -> Vec<&'static str> {
     for (order, &place) in products.iter().enumerate() {
         let by_name = named_projection(&stretch.kernels[place].name);
         words[place] = by_name.unwrap_or_else(|| match attention {
-            // A layer that starts with its attention has the next one's inputs at its end.
+            // A layer that starts with attention ends with the input projection of the next layer.
             None | Some(0) => "",
             Some(attention) if place < attention => "QKV",
             Some(attention) => {
@@ -435,7 +438,7 @@ fn named_projection(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a product has more columns than it sums over: `aten::mm [[8944, 1024], [1024, 2816]]`.
+/// Whether a matrix product has N > K, as in `aten::mm [[8944, 1024], [1024, 2816]]`.
 fn widens(shape: &str) -> Option<bool> {
     let at = shape.find('[')?;
     let dims: Vec<serde_json::Value> = serde_json::from_str(&shape[at..]).ok()?;
@@ -448,12 +451,12 @@ fn widens(shape: &str) -> Option<bool> {
     let [.., left, right] = &matrices[..] else { return None };
     let k = *left.last()?;
     let [rows, columns] = right[right.len() - 2..] else { return None };
-    // A weight may be stored transposed.
+    // The weight may be stored transposed.
     let n = if rows == k { columns } else { rows };
     (n != k).then_some(n > k)
 }
 
-/// What sequences of one side are one kernel, or fewer, on the other.
+/// Finds kernel sequences that one side fuses into fewer kernels.
 pub(super) fn fusions(segments: &[Segment], both: [&Counted; 2]) -> Vec<Fusion> {
     let kernels = both.map(|side| {
         let all = side.runs.first().map_or(&[][..], |run| &run.kernels);
@@ -470,7 +473,7 @@ pub(super) fn fusions(segments: &[Segment], both: [&Counted; 2]) -> Vec<Fusion> 
             found.push(fusion(segment, pair, fused_by, &kernels));
         }
     }
-    // The same sequence in several places is one row.
+    // The same sequence at several positions is one row.
     let mut places: FxHashMap<(usize, Vec<String>, Vec<String>), usize> = FxHashMap::default();
     let mut joined: Vec<Fusion> = vec![];
     for one in found {
@@ -492,7 +495,7 @@ pub(super) fn fusions(segments: &[Segment], both: [&Counted; 2]) -> Vec<Fusion> 
     joined
 }
 
-/// Kernels of a trace.
+/// Kernels of a trace by name.
 type ByName<'a> = FxHashMap<&'a str, &'a Kernel>;
 
 fn fusion(segment: &Segment, pair: &KernelPair, fused_by: usize, known: &[ByName; 2]) -> Fusion {
@@ -514,10 +517,8 @@ fn fusion(segment: &Segment, pair: &KernelPair, fused_by: usize, known: &[ByName
             let parts = words(name).join(", ");
             (0.9, format!("the fused kernel's name lists {parts}"))
         }
-        (None, 1) => {
-            (0.7, "they stand at the same place between kernels that both sides run".into())
-        }
-        (None, _) => (0.5, "one side runs fewer kernels at this place".to_owned()),
+        (None, 1) => (0.7, "same position between kernels that both sides run".into()),
+        (None, _) => (0.5, "one side runs fewer kernels at this position".to_owned()),
     };
     let lap_count = segment.repeats[unfused_by];
     let mean_ns = [pair.mean_ns[fused_by], pair.mean_ns[unfused_by]];
@@ -540,7 +541,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn projections_are_told_by_whole_words_and_by_shapes() {
+    fn projections_by_name_and_shape() {
         assert_eq!(named_projection("gemm_qkv_bf16"), Some("QKV"));
         assert_eq!(named_projection("layers.3.mlp.down_proj"), Some("FFN down"));
         assert_eq!(named_projection("Cijk_Alik_Bljk_BBS_AFC1_AFEM1"), None);

@@ -1,5 +1,5 @@
-//! What a comparison needs of one trace: its device work in order, each piece with its lap, its layer,
-//! and the time that it holds the device. The trace itself can be let go.
+//! The data of one trace that a comparison needs: its device operations in order, each with its
+//! step, layer and exposed time. The trace itself can be dropped.
 
 use super::found::{Architecture, Rate};
 use super::laps::{Laps, laps};
@@ -17,37 +17,37 @@ use crate::trace::{Analysis, By, Keys};
 pub struct Run {
     /// The file.
     pub path: String,
-    /// What the report says of it.
+    /// Summary of the trace.
     pub summary: Summary,
-    /// Device work, in the order of the trace.
+    /// Device operations, in trace order.
     pub(super) pieces: Vec<Piece>,
-    /// Places of pieces by start.
+    /// Indexes of `pieces`, sorted by start.
     pub(super) in_order: Vec<u32>,
-    /// What the `kernel` of pieces points to.
+    /// Distinct kernels; `Piece::kernel` is an index.
     pub(super) kernels: Vec<Kernel>,
-    /// Names of pieces by class, phase, operator and others.
+    /// Labels of device operations by class, phase, operator and other keys.
     pub(super) labels: Vec<Labels>,
     /// Units of work.
     pub(super) laps: Laps,
-    /// What their kinds are called.
+    /// Names of step kinds.
     pub(super) phases: Phases,
     /// Layers of the model.
     pub(super) layers: Layering,
-    /// By the kernels it runs.
+    /// Architecture, inferred from the kernels.
     pub(super) architecture: Architecture,
-    /// What the host does, by lap.
+    /// Metrics of the host by step.
     pub(super) host: Vec<HostLap>,
 }
 
-/// A piece of device work.
+/// A device operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub(super) dur: i64,
-    /// The part of its time in which it holds the device.
+    /// The part of its time that is attributed to it.
     pub(super) exposed: i64,
-    /// The time before it in which the device did nothing.
+    /// The idle gap before it.
     pub(super) gap: i64,
-    /// Why it did nothing.
+    /// Cause of the idle gap.
     pub(super) cause: Cause,
     pub(super) role: Role,
     pub(super) kernel: u32,
@@ -56,7 +56,7 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// The device's time that is its own: while it holds the device, and while the device waits for it.
+    /// Device time attributed to it: its exposed time and the idle gap before it.
     pub(super) fn own_time(&self) -> i64 {
         self.exposed.saturating_add(self.gap)
     }
@@ -67,35 +67,35 @@ impl Piece {
 pub(super) struct Kernel {
     pub(super) name: String,
     pub(super) class: String,
-    /// The coarse type of its class.
+    /// Group of its class.
     pub(super) group: String,
 }
 
-/// Names of pieces.
+/// Labels of device operations by one key.
 #[derive(Clone, Debug)]
 pub(super) struct Labels {
     pub(super) by: By,
-    /// By piece.
+    /// Index into `names` by device operation.
     pub(super) of: Vec<u32>,
     pub(super) names: Vec<String>,
-    /// Arithmetic achieved, by name.
+    /// Arithmetic rate by name.
     pub(super) rates: Vec<Option<Rate>>,
 }
 
-/// What the host does in one lap.
+/// Metrics of the host in one step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HostLap {
     pub(super) launches: u64,
-    /// Time in the calls that launch.
+    /// Time in launch calls.
     pub(super) call_ns: i64,
 }
 
-/// What every comparison names pieces by.
+/// Keys that every comparison needs.
 const ALWAYS: [By; 7] =
     [By::Class, By::Phase, By::Shape, By::Kernel, By::Op, By::Python, By::Geometry];
 
 impl Run {
-    /// Takes what is needed; `by` are names beyond the usual ones.
+    /// Extracts the data of a trace; `by` is an additional key.
     pub fn new(analysis: &Analysis, path: &str, summary: Summary, by: Option<By>) -> Run {
         let spans = &analysis.timeline.gpu.spans;
         let mut in_order: Vec<u32> = (0..analysis.rows.len() as u32).collect();
@@ -127,12 +127,12 @@ impl Run {
         run
     }
 
-    /// Whether it has no device work, or none of the phase that was asked for.
+    /// Whether it has no device operations, or none of the selected phase.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// The same with everything in one lap.
+    /// A copy with all device operations in one step.
     pub(super) fn as_a_whole(&self) -> Run {
         let laps = Laps::whole(self.pieces.len());
         let host = self.host.iter().fold(HostLap::default(), |sum, lap| HostLap {
@@ -142,17 +142,17 @@ impl Run {
         Run { laps, host: vec![host], ..self.clone() }
     }
 
-    /// Names of pieces.
+    /// Labels by a key, if extracted.
     pub(super) fn labels(&self, by: By) -> Option<&Labels> {
         self.labels.iter().find(|labels| labels.by == by)
     }
 
-    /// The kernel of a piece.
+    /// The kernel of a device operation.
     pub(super) fn kernel(&self, piece: u32) -> &Kernel {
         &self.kernels[self.pieces[piece as usize].kernel as usize]
     }
 
-    /// Pieces of every lap, in order of time.
+    /// Device operations of every step, sorted by start.
     pub(super) fn by_lap(&self) -> Vec<Vec<u32>> {
         let mut laps = vec![vec![]; self.laps.all.len()];
         for &at in &self.in_order {
@@ -187,7 +187,7 @@ fn rate(sum: &Arithmetic) -> Option<Rate> {
     })
 }
 
-/// Distinct kernels, and that of each row.
+/// Distinct kernels, and the kernel of each row.
 fn kernels(analysis: &Analysis, labels: &[Labels]) -> (Vec<Kernel>, Vec<u32>) {
     let Some(labels) = labels.iter().find(|labels| labels.by == By::Kernel) else {
         return (vec![], vec![]);
@@ -219,8 +219,8 @@ fn pieces(analysis: &Analysis, kernels: &[u32], laps: &Laps, in_order: &[u32]) -
             idle[row as usize] = (gap, cause);
         }
     }
-    // A lap begins on the host: until its first work, the device waits for it. What it did not do
-    // before the first lap is for reasons that are not in the trace.
+    // The idle gap before the first operation of the first step starts when the step starts on the
+    // host. Earlier idle time has causes outside the trace.
     let first = in_order.iter().find(|&&at| laps.of_row[at as usize] != NONE);
     if let Some(&at) = first
         && let Some(start) = laps.all[laps.of_row[at as usize] as usize].start

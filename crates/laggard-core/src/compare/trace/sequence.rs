@@ -1,21 +1,21 @@
-//! Two sequences side by side: which things of one stand for which of the other, in order.
+//! Alignment of two sequences.
 //!
-//! You give a score for each pair, you get the alignment with the largest sum, with gaps where one
-//! side has nothing. Of alignments that are as good, the one whose gaps come last. Long sequences are
-//! aligned near the diagonal only.
+//! Given a score for each pair of elements, [`align`] finds the alignment with the largest total
+//! score. Elements without a counterpart become gaps. Among equally good alignments, the one with
+//! the latest gaps wins. Long sequences are aligned in a band around the diagonal.
 
-/// What stands at one place of an alignment; one of both is always there.
+/// One position of an alignment; at least one index is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Match {
-    /// Place in A.
+    /// Index in A.
     pub(super) a: Option<usize>,
-    /// Place in B.
+    /// Index in B.
     pub(super) b: Option<usize>,
 }
 
-/// Cells that are looked at, at most.
+/// Maximum number of cells computed.
 const MOST_CELLS: usize = 16 << 20;
-/// The narrowest band around the diagonal.
+/// Minimum width of the band around the diagonal.
 const NARROWEST: usize = 64;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,8 +25,8 @@ enum Step {
     OnlyB,
 }
 
-/// Aligns sequences of `n` and `m` things. `score` is that of two things that stand for each other,
-/// None when they cannot; `alone` that of one without a counterpart.
+/// Aligns sequences of `n` and `m` elements. `score` returns the score of a pair, or `None` if the
+/// two cannot be paired; `alone` is the score of an element without a counterpart.
 pub(super) fn align(
     n: usize,
     m: usize,
@@ -95,7 +95,7 @@ fn trace_back(n: usize, m: usize, band: &Band, steps: &[Step]) -> Vec<Match> {
     found
 }
 
-/// The places of B that are looked at for each place of A.
+/// The range of B's indexes considered for each index of A.
 struct Band {
     n: usize,
     m: usize,
@@ -148,7 +148,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn everything_is_there_once_and_in_order(a in "[abc]{0,40}", b in "[abc]{0,40}") {
+        fn every_element_occurs_once_and_in_order(a in "[abc]{0,40}", b in "[abc]{0,40}") {
             let (x, y) = aligned(&a, &b);
             prop_assert_eq!(x.replace('-', ""), a);
             prop_assert_eq!(y.replace('-', ""), b);

@@ -1,24 +1,24 @@
-//! What a reader of a comparison must know, each with what to do about it.
+//! Warnings and notes of a trace comparison, each with a hint.
 
 use super::amounts::{Counted, Mix};
 use super::found::{Architecture, Marker, TraceComparison, Warning};
 use crate::model::NONE;
 
-/// The share of device time whose kernels no rule caught from which classes mean little.
+/// Share of unclassified device time above which classes mean little.
 const MUCH_UNKNOWN: f64 = 0.2;
-/// Device work from which layers should be found.
+/// Number of device operations above which layers should be found.
 const SHOULD_HAVE_LAYERS: usize = 100;
-/// How far from the mean the number of kernels of a layer may be.
+/// Allowed deviation of a layer's kernel count from the mean.
 const LAYERS_VARY: f64 = 0.3;
-/// The share of device work outside of laps that is worth a word.
+/// Share of device operations outside steps above which a note is added.
 const MUCH_OUTSIDE: f64 = 0.05;
 
-/// That nothing marks laps.
+/// Code of the note that no steps were found.
 pub(super) const NO_LAPS: &str = "NO_LAPS";
-/// The share of either side's time in operators and shapes of its own from which the work differs.
+/// Share of time in operators and shapes of only one side above which the workloads differ.
 const OTHER_WORK: f64 = 0.5;
 
-/// All that is to be said.
+/// Collects all warnings and notes.
 pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) -> Vec<Warning> {
     let mut said = vec![];
     let mut say = |code, severity, side, message: String, hint: &str| {
@@ -35,7 +35,7 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
                     "warning",
                     Some(side),
                     format!("{}: {} × {}", run.path, loss.count, loss.explanation),
-                    "laggard report says where",
+                    "`laggard report` shows the byte offsets",
                 );
             }
         }
@@ -44,8 +44,8 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
                 "NO_DEVICE_WORK",
                 "warning",
                 Some(side),
-                "no work of a device was recorded".to_owned(),
-                "record with the activity of the device: ProfilerActivity.CUDA",
+                "no device operations recorded".to_owned(),
+                "record device activity: ProfilerActivity.CUDA",
             );
             continue;
         }
@@ -57,9 +57,9 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
                 "NO_PHASE_ANNOTATIONS",
                 "info",
                 Some(side),
-                "no annotations of phases: prefill, decode, forward and others are not told apart"
+                "no phase annotations: prefill, decode, forward and other phases cannot be distinguished"
                     .to_owned(),
-                "mark them with torch.profiler.record_function, and name them with --phase-pattern",
+                "annotate phases with torch.profiler.record_function and name them with --phase-pattern",
             );
         }
         if runs.iter().all(|run| !run.summary.about.stacks) {
@@ -67,7 +67,7 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
                 "NO_PYTHON_STACKS",
                 "info",
                 Some(side),
-                "no Python stacks: lines of launches are not known".to_owned(),
+                "no Python stacks: the Python lines of launches are unknown".to_owned(),
                 "record with with_stack=True",
             );
         }
@@ -77,8 +77,8 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
                 "HIGH_UNKNOWN_KERNELS",
                 "warning",
                 Some(side),
-                format!("no rule knows {:.0} % of the device time", unknown * 100.0),
-                "see which they are with laggard report --unclassified, and give rules with --rules",
+                format!("{:.0} % of device time is in unclassified kernels", unknown * 100.0),
+                "list them with `laggard report --unclassified` and add rules with --rules",
             );
         }
         if found.layers.counts[side] == 0 && pieces > SHOULD_HAVE_LAYERS {
@@ -90,8 +90,7 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
                 code,
                 "info",
                 Some(side),
-                "no layers were found: no nn.Module calls, and no sequence of kernels repeats"
-                    .to_owned(),
+                "no layers found: no nn.Module calls and no repeating kernel sequence".to_owned(),
                 "record with with_modules=True or with_stack=True",
             );
         }
@@ -100,15 +99,15 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
                 "HYBRID_ARCHITECTURE",
                 "info",
                 Some(side),
-                "attention and state-space kernels: layers are of several kinds".to_owned(),
-                "see them with --layers",
+                "both attention and state-space kernels: layers are of several kinds".to_owned(),
+                "list them with --layers",
             ),
             Architecture::Unknown => say(
                 "UNKNOWN_ARCHITECTURE",
                 "info",
                 Some(side),
-                "neither attention nor state-space kernels: the architecture is unknown".to_owned(),
-                "kernels that no rule knows can be classified with --rules",
+                "no attention or state-space kernels: the architecture is unknown".to_owned(),
+                "classify unknown kernels with --rules",
             ),
             _ => {}
         }
@@ -123,10 +122,10 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
                     "info",
                     Some(side),
                     format!(
-                        "{vary} of {} layers have over 30 % more or fewer kernels than the mean of {mean:.0}",
+                        "kernel counts differ from the mean of {mean:.0} by more than 30 % in {vary} of {} layers",
                         sizes.len()
                     ),
-                    "layers may be of several kinds: see them with --layers",
+                    "layers may be of several kinds: list them with --layers",
                 );
             }
         }
@@ -137,10 +136,10 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
                 "info",
                 Some(side),
                 format!(
-                    "{outside} of {pieces} pieces of device work belong to no {}: they are in the totals, not in the time of one",
+                    "{outside} of {pieces} device operations are outside any {}: they count in the totals only",
                     about.marker.word()
                 ),
-                "record whole steps: torch.profiler.schedule with a warmup",
+                "record complete steps: torch.profiler.schedule with a warmup",
             );
         }
     }
@@ -149,7 +148,7 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
             NO_LAPS,
             "info",
             None,
-            "no steps are marked, and nothing repeats: the traces are compared as a whole"
+            "no step markers and no repeating kernel sequence: the traces are compared as a whole"
                 .to_owned(),
             "mark steps with prof.step()",
         );
@@ -169,10 +168,10 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
                 "info",
                 None,
                 format!(
-                    "A has {}, B {}: each kind is compared by itself, in A's mix",
+                    "A has {}, B has {}: each kind is compared separately and weighted as in A",
                     words[0], words[1]
                 ),
-                "compare one with --phase",
+                "compare a single phase with --phase",
             );
         }
     }
@@ -182,7 +181,7 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
             "warning",
             None,
             format!("A has {} traces, B has {}", both[0].runs.len(), both[1].runs.len()),
-            "compare jobs of as many ranks, or one rank with one",
+            "compare jobs with the same number of ranks, or single ranks",
         );
     }
     let own = own_shapes(found);
@@ -192,14 +191,14 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
             "warning",
             None,
             format!(
-                "{:.0} % of A's time and {:.0} % of B's are in operators and shapes that the other does not have: it may not be the same work",
+                "{:.0} % of A's time and {:.0} % of B's time are in operators and shapes that the other side lacks: the workloads may differ",
                 own[0] * 100.0,
                 own[1] * 100.0
             ),
-            "see which with --by shape",
+            "list them with --by shape",
         );
     }
-    // What is said of both sides alike is said once.
+    // A message that applies to both sides is shown once.
     let mut once: Vec<Warning> = vec![];
     for warning in said {
         let same =
@@ -212,7 +211,7 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
     once
 }
 
-/// The share of each side's time with a known operator and shapes, in those of its own.
+/// Of each side's time in known operators and shapes, the share in those that the other side lacks.
 fn own_shapes(found: &TraceComparison) -> [f64; 2] {
     let table = found.tables.iter().find(|table| table.by == crate::trace::By::Shape);
     let rows = || table.iter().flat_map(|table| &table.rows).filter(|row| row.name.contains('['));
@@ -225,7 +224,7 @@ fn own_shapes(found: &TraceComparison) -> [f64; 2] {
     })
 }
 
-/// That the sides have no unit of work in common.
+/// The warning that the sides have no unit of work in common.
 pub(super) fn laps_differ(markers: [Vec<Marker>; 2]) -> Warning {
     let words = markers.map(|mut markers| {
         markers.dedup();
@@ -236,11 +235,12 @@ pub(super) fn laps_differ(markers: [Vec<Marker>; 2]) -> Warning {
         severity: "warning",
         side: None,
         message: format!(
-            "A is made of: {}; B of: {}. The traces are compared as a whole, which need not be the same work",
+            "the units of work differ (A: {}; B: {}): the traces are compared as a whole, and the workloads may differ",
             words[0], words[1]
         ),
-        hint: "mark steps alike on both sides: prof.step(), or torch.profiler.record_function"
-            .into(),
+        hint:
+            "mark steps the same way on both sides: prof.step() or torch.profiler.record_function"
+                .into(),
     }
 }
 

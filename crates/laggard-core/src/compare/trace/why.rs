@@ -1,32 +1,33 @@
-//! Why B takes longer: the lag of a lap is cut once, into what the device does and why it does
-//! nothing, and each slice has its cause.
+//! Attributes the lag of a step to causes.
 //!
-//! Kernels of a class fall into those that both sides run, whose gap is that of their durations and
-//! that of their number, and those that only one does. Sequences that one side fuses are taken out
-//! first. What the cut leaves over, and what cannot be told from chance, is not explained.
+//! The lag is split once, by device activity and by cause of idle time, and each slice has one
+//! cause. Fused sequences are subtracted first. The remaining kernels of a class are split into
+//! kernels that both sides run and kernels that only one side runs. The difference of each part is
+//! due to the number of launches or to their durations. The remainder of the split and
+//! insignificant slices are not explained.
 
 use super::amounts::{Counted, Mix, Question, Value, findings};
-use super::found::{Finding, Fusion, Marker, TraceComparison, Verdict};
+use super::found::{Finding, Fusion, Marker, TraceComparison, Verdict, row_label};
 use crate::culprit::{self, Culprit, Judgement, Kind, SMALLEST_SHARE, Unit};
 use crate::model::NONE;
 use crate::trace::By;
 use crate::trace::devices::{Cause, Role};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Names of rows of idle time.
+/// Row names of idle time, as in JSON; see [`row_label`] for their labels.
 pub(super) const IDLE_FOR_HOST: &str = "idle, for the host's launch";
 pub(super) const IDLE_AFTER_WAIT: &str = "idle, after the host waited";
 pub(super) const IDLE_OTHERWISE: &str = "idle otherwise";
 
-/// A part of the lag with its cause.
+/// A slice of the lag with its cause.
 struct Slice {
     cause: culprit::Finding,
-    /// Slices of one cause and one subject are one culprit.
+    /// Slices with the same cause and subject are merged into one culprit.
     subject: String,
     gap_ns: f64,
 }
 
-/// Names the causes of a lag, if there is one.
+/// Finds the culprits of the lag, if there is one.
 pub(super) fn judge(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) -> Judgement {
     let is_single = match found.whole.verdict {
         Verdict::Slower => false,
@@ -41,10 +42,10 @@ pub(super) fn judge(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) -> 
     };
     let rows = amounts.rows(both, mix);
     let mut slices: Vec<Slice> = vec![];
-    // Everything that was cut, whether or not its cause is known.
+    // The differences of all slices, with or without a known cause.
     let mut gaps: Vec<f64> = vec![];
     let mut taken: FxHashMap<(bool, String), f64> = FxHashMap::default();
-    // Kernels that run beside each other save less than their durations say.
+    // Fusing kernels that run concurrently saves less than the sum of their durations.
     let compute = found.time.iter().find(|row| row.name == "compute");
     let mut left = compute.map_or(0.0, |row| row.gap_ns.middle.max(0.0) + faster_parts(&rows));
     for fusion in found.fusions.iter().filter(|fusion| is_worth(fusion)) {
@@ -70,12 +71,12 @@ pub(super) fn judge(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) -> 
             slices.push(of_time(found, both, row));
         }
     }
-    // What the medians of laps leave over.
+    // The remainder, because medians over steps are not exactly additive.
     gaps.push(found.whole.gap_ns.middle - gaps.iter().sum::<f64>());
     judgement(slices, &gaps)
 }
 
-/// What B saves on kernels that it runs faster, or not at all.
+/// Time that B saves on kernels that it runs faster or not at all.
 fn faster_parts(rows: &[((bool, String), Finding)]) -> f64 {
     rows.iter().map(|(_, row)| (-row.gap_ns.middle).max(0.0)).sum()
 }
@@ -109,7 +110,7 @@ fn judgement(slices: Vec<Slice>, gaps: &[f64]) -> Judgement {
     for slice in merged {
         let explains = slice.gap_ns / lost;
         if explains >= SMALLEST_SHARE {
-            // A cause may have been found for more than was lost in all, by medians of laps.
+            // Because of medians over steps, the causes can add up to more than the lag.
             let explains = explains.min(1.0 - named);
             named += explains;
             judgement.culprits.push(Culprit {
@@ -124,7 +125,7 @@ fn judgement(slices: Vec<Slice>, gaps: &[f64]) -> Judgement {
     judgement
 }
 
-/// Whether a fusion of A's is sure enough and saves something.
+/// Whether A fuses the sequence, saves time by it, and the confidence is high enough.
 fn is_worth(fusion: &Fusion) -> bool {
     const SURE: f64 = 0.4;
     fusion.fused_by == 0 && fusion.saved_ns > 0.0 && fusion.confidence >= SURE
@@ -139,30 +140,30 @@ fn unfused(fusion: &Fusion) -> Slice {
             &fusion.unfused.iter().map(|name| short_kernel(name)).collect::<Vec<_>>().join(" + "),
         ),
         format!(
-            "A runs {} for this: have torch.compile fuse it, or call the same kernel",
+            "A runs {} instead: fuse these with torch.compile or call the same kernel",
             short_kernel(first)
         ),
     )
     .fact(
-        "kernels for the same",
+        "kernels",
         [fusion.fused.len() as f64, fusion.unfused.len() as f64],
         Unit::Count,
         fusion.seen,
     )
-    .fact("time of one occurrence", [fused, unfused], Unit::Nanos, fusion.seen);
+    .fact("time per occurrence", [fused, unfused], Unit::Nanos, fusion.seen);
     Slice { cause, subject: fusion.unfused.join("\n"), gap_ns: fusion.saved_ns }
 }
 
-/// What of one lap a number is.
+/// The name of a quantity per step.
 fn of_one(found: &TraceComparison, what: &str) -> String {
     match found.sides.each_ref().map(|side| side.marker) {
-        [Marker::Whole, Marker::Whole] => format!("{what} in all"),
-        [a, b] if a == b => format!("{what} of one {}", a.word()),
-        _ => format!("{what} of one lap"),
+        [Marker::Whole, Marker::Whole] => format!("{what} in total"),
+        [a, b] if a == b => format!("{what} per {}", a.word()),
+        _ => format!("{what} per step"),
     }
 }
 
-/// The longest name that stands in a sentence.
+/// Maximum length of a name inside a sentence.
 const LONGEST: usize = 48;
 
 fn short(text: &str) -> String {
@@ -172,7 +173,7 @@ fn short(text: &str) -> String {
     }
 }
 
-/// The name of a kernel without return type, arguments and templates.
+/// The name of a kernel without return type, parameters and template arguments.
 fn short_kernel(name: &str) -> String {
     if name.starts_with("Memcpy") || name.starts_with("Memset") {
         return short(name);
@@ -187,7 +188,7 @@ fn short_kernel(name: &str) -> String {
     short(if plain.is_empty() { name } else { plain })
 }
 
-/// What a kernel takes on one side, in the mix of both.
+/// Count and time of a kernel per step on one side, weighted by the mix.
 #[derive(Clone, Copy, Default)]
 struct Amount {
     count: f64,
@@ -195,9 +196,9 @@ struct Amount {
     seen: u64,
 }
 
-/// What each side spends on each kernel that computes, in one lap.
+/// Counts and times of compute kernels per step, for both sides.
 struct Amounts {
-    /// By name.
+    /// Amounts of A and B and the class, by kernel name.
     kernels: FxHashMap<String, ([Amount; 2], String)>,
 }
 
@@ -242,7 +243,7 @@ impl Amounts {
         Some((self.is_shared(name), class.clone()))
     }
 
-    /// What a fusion takes out of the gap of each group.
+    /// The part of each group's difference that a fusion accounts for.
     fn parts(&self, fusion: &Fusion) -> Vec<((bool, String), f64)> {
         let [fused, unfused] = fusion.mean_ns;
         let share = |names: &[String], time: f64, sign: f64| -> Vec<((bool, String), f64)> {
@@ -264,7 +265,7 @@ impl Amounts {
         parts
     }
 
-    /// Computing kernels by whether both sides run them, and class.
+    /// Findings of compute kernels, grouped by whether both sides run them and by class.
     fn rows(&self, both: [&Counted; 2], mix: &Mix) -> Vec<((bool, String), Finding)> {
         let mut numbers: FxHashMap<(bool, String), u32> = FxHashMap::default();
         let mut groups: Vec<(bool, String)> = vec![];
@@ -296,7 +297,7 @@ impl Amounts {
         findings(both, mix, &question).into_iter().filter_map(named).collect()
     }
 
-    /// Kernels of a group with what they take, the one with the largest gap first.
+    /// Kernels of a group with their amounts, largest difference first.
     fn of(&self, (shared, class): &(bool, String)) -> Vec<(&str, [Amount; 2])> {
         let mut all: Vec<(&str, [Amount; 2])> = self
             .kernels
@@ -310,7 +311,7 @@ impl Amounts {
     }
 }
 
-/// The causes of the gap of one group of kernels: how long each takes, and how many there are.
+/// Splits the gap of a group of kernels into number of launches and duration per launch.
 fn of_class(
     found: &TraceComparison,
     amounts: &Amounts,
@@ -332,7 +333,7 @@ fn of_class(
         0.0 => b.ns,
         count => (b.count - count) * (a.ns / count),
     };
-    // More launches of what both run; the rest is that each takes longer.
+    // The part due to more launches; the rest is due to longer launches.
     let more: f64 = match shared {
         true => kernels.iter().map(|(_, sides)| by_count(sides)).sum(),
         false => by_count(&sums),
@@ -373,7 +374,7 @@ fn more_calls(
         let cause = culprit::Finding::new(
             Kind::MoreCalls,
             format!("{} only in B", short(&only.join(", "))),
-            "B's model has more layers: the two traces are not of the same model".to_owned(),
+            "B's model has more layers: the traces are of different models".to_owned(),
         )
         .fact("layers", [of_a as f64, of_b as f64], Unit::Count, n)
         .fact(&of_one(found, "launches"), counts, Unit::Count, n);
@@ -382,8 +383,8 @@ fn more_calls(
     let line = row.lines[1].as_str();
     let at = if line.is_empty() { class.to_owned() } else { format!("{class}, {line}") };
     let advice = match counts[0] {
-        0.0 => "A runs none of these: look at what B launches them for (--stacks)",
-        _ => "B launches more of them: look at who does (--stacks)",
+        0.0 => "A runs none of these: find out why B launches them (--stacks)",
+        _ => "B launches more of these: find the callers (--stacks)",
     };
     let cause = culprit::Finding::new(Kind::MoreCalls, at, advice)
         .fact(&of_one(found, "launches"), counts, Unit::Count, n)
@@ -391,19 +392,19 @@ fn more_calls(
     Slice { cause, subject: class.to_owned(), gap_ns }
 }
 
-/// The row of a class in the table of operations.
+/// The row of a class in the table by class.
 fn class_row<'a>(found: &'a TraceComparison, class: &str) -> Option<&'a Finding> {
     let table = found.tables.iter().find(|table| table.by == By::Class)?;
     table.rows.iter().find(|row| row.name == class)
 }
 
-/// Adds the share of the peak that both sides reach, where it is known.
+/// Adds each side's share of the peak rate, if known.
 fn with_peak(cause: culprit::Finding, found: &TraceComparison, class: &str) -> culprit::Finding {
     let rates = class_row(found, class).map(|row| row.rate);
     match rates {
         Some([Some(a), Some(b)]) => match (a.peak_share, b.peak_share) {
             (Some(of_a), Some(of_b)) => {
-                cause.fact("share of the device's peak", [of_a, of_b], Unit::Share, a.n + b.n)
+                cause.fact("share of peak", [of_a, of_b], Unit::Share, a.n + b.n)
             }
             _ => cause,
         },
@@ -430,9 +431,9 @@ fn same_kernel(
     let name = worst.map_or(class, |(name, _)| name);
     let advice = match devices(found) {
         [a, b] if a != b && !a.is_empty() && !b.is_empty() => {
-            format!("{b} runs it slower than {a}: compare what each could reach at most (share of peak)")
+            format!("{b} runs this kernel slower than {a}: compare the shares of peak")
         }
-        _ => "the same kernel on the same kind of device: compare its launch (--by geometry), its inputs (--by shape), clocks and neighbours".to_owned(),
+        _ => "same kernel on the same device model: compare grid and block (--by geometry), input shapes (--by shape), clock rates and other load".to_owned(),
     };
     let mut cause = culprit::Finding::new(
         Kind::SameKernelSlower,
@@ -441,7 +442,7 @@ fn same_kernel(
     );
     if let Some((_, sides)) = worst {
         let mean = sides.map(|side| side.ns / side.count.max(f64::MIN_POSITIVE));
-        cause = cause.fact("one launch", mean, Unit::Nanos, sides[0].seen + sides[1].seen);
+        cause = cause.fact("time per launch", mean, Unit::Nanos, sides[0].seen + sides[1].seen);
     }
     let n = sums.iter().map(|sum| sum.seen).sum();
     cause = cause.fact(&of_one(found, "launches"), sums.map(|sum| sum.count), Unit::Count, n);
@@ -463,18 +464,18 @@ fn other_kernel(
     let n = sums.iter().map(|sum| sum.seen).sum();
     let advice = match [longest(0), longest(1)] {
         [a, b] if a == b => {
-            "A runs another instance of the same template: compare their types and sizes (--by kernel)".to_owned()
+            "A runs another instance of the same template: compare the template arguments (--by kernel)".to_owned()
         }
-        [a, _] => format!("A runs {a} for this: see which library or backend chose B's"),
+        [a, _] => format!("A runs {a} instead: find out which library or backend selects B's kernel"),
     };
     let cause =
         culprit::Finding::new(Kind::OtherKernel, format!("{class}, {}", longest(1)), advice)
-            .fact("one launch", mean, Unit::Nanos, n)
+            .fact("time per launch", mean, Unit::Nanos, n)
             .fact(&of_one(found, "launches"), sums.map(|sum| sum.count), Unit::Count, n);
     Slice { cause: with_peak(cause, found, class), subject: class.to_owned(), gap_ns }
 }
 
-/// The cause of a part of the time that is not computation.
+/// The cause of a slice of communication, copies or idle time.
 fn of_time(found: &TraceComparison, both: [&Counted; 2], row: &Finding) -> Slice {
     let spent = row.sides.map(|side| side.lap_ns);
     let n = row.sides[0].count + row.sides[1].count;
@@ -490,47 +491,52 @@ fn of_time(found: &TraceComparison, both: [&Counted; 2], row: &Finding) -> Slice
         IDLE_FOR_HOST => (
             Kind::LaunchBound,
             waiting_line(both[1], Cause::HostBound),
-            "launch less (graphs, fusion) or do less on the host between launches",
+            "reduce launches (graphs, fusion) or host work between launches",
         ),
         IDLE_AFTER_WAIT => (
             Kind::Idle,
             waiting_line(both[1], Cause::Synchronisation),
-            "the host waits for the device and then launches again: read results later, or less often",
+            "the host waits for the device before it launches again: read results later or less often",
         ),
         IDLE_OTHERWISE => (
             Kind::Idle,
             waiting_line(both[1], Cause::Other),
-            "work that was launched in time starts late: look at dependencies between streams, and at the latency of dispatch",
+            "operations launched in time start late: check dependencies between streams and dispatch latency",
         ),
         "communication that nothing hides" => (
             Kind::ExposedCommunication,
             longest_of(found, "Communication"),
-            "start it earlier, or give it computation to overlap with",
+            "start communication earlier or overlap it with compute",
         ),
         _ => {
             let longest = longest_of(found, "Copy/Memory");
             let advice = match longest.contains("DtoD") {
                 true => {
-                    "write results where they are needed, and in the layout that is: see who copies with --by op"
+                    "write results in place and in the required layout: --by op lists the operators that copy"
                 }
                 false => {
-                    "copy less, or beside computation: pinned memory, non_blocking, a stream of its own"
+                    "copy less or overlap copies with compute: pinned memory, non_blocking=True, a separate stream"
                 }
             };
             (Kind::ExposedCopy, longest, advice)
         }
     };
-    let cause = culprit::Finding::new(kind, at, advice).fact(&row.name, spent, Unit::Nanos, n);
+    let label = row_label(&row.name);
+    let cause = culprit::Finding::new(kind, at, advice).fact(label, spent, Unit::Nanos, n);
     let cause = match kind {
         Kind::LaunchBound => {
             let cause = with_host(cause, "launches", &of_one(found, "launches"), Unit::Count);
-            let cause =
-                with_host(cause, "in launch calls", &of_one(found, "launch calls"), Unit::Nanos);
-            with_host(cause, "on the host", &of_one(found, "the host's time"), Unit::Nanos)
+            let cause = with_host(
+                cause,
+                "in launch calls",
+                &of_one(found, "time in launch calls"),
+                Unit::Nanos,
+            );
+            with_host(cause, "on the host", &of_one(found, "host time"), Unit::Nanos)
         }
         Kind::ExposedCommunication => match class_row(found, "Communication") {
             Some(all) => cause.fact(
-                "communication in all",
+                "total communication",
                 all.sides.map(|side| side.lap_ns),
                 Unit::Nanos,
                 all.sides[0].count + all.sides[1].count,
@@ -542,7 +548,7 @@ fn of_time(found: &TraceComparison, both: [&Counted; 2], row: &Finding) -> Slice
     Slice { cause, subject: row.name.clone(), gap_ns: row.gap_ns.middle }
 }
 
-/// The Python line, else the operator, whose work the device waited for most.
+/// The Python line, else the operator, whose launches the device waited for the longest.
 fn waiting_line(side: &Counted, cause: Cause) -> String {
     let most = |by: By| {
         let mut sums: FxHashMap<&str, i64> = FxHashMap::default();
@@ -559,11 +565,11 @@ fn waiting_line(side: &Counted, cause: Cause) -> String {
             sums.into_iter().filter(|(name, _)| !name.starts_with('(')).collect();
         known.into_iter().max_by_key(|&(name, time)| (time, name)).map(|(name, _)| short(name))
     };
-    let before = |name: String| format!("before what {name} launches");
+    let before = |name: String| format!("before launches from {name}");
     most(By::Python).or_else(|| most(By::Op)).map_or_else(String::new, before)
 }
 
-/// The longest kernel of a class on B.
+/// The kernel of a class with the most time in B.
 fn longest_of(found: &TraceComparison, class: &str) -> String {
     let kernels = class_row(found, class).map(|row| &row.kernels[1]);
     kernels

@@ -1,9 +1,9 @@
-//! What the name of a kernel says that it does: names of torch.compile list the operators they came
-//! from, and names of libraries what is fused into them.
+//! Operations named in kernel names. Kernels of torch.compile list the operators they were made
+//! from; library kernels name the operations fused into them.
 
 use super::run::Kernel;
 
-/// Operations that names of kernels speak of, each with other words for it.
+/// Operations that occur in kernel names, each with its synonyms.
 const OPERATIONS: [(&str, &[&str]); 24] = [
     ("add", &["add", "residual", "bias"]),
     ("mul", &["mul", "scale"]),
@@ -31,7 +31,7 @@ const OPERATIONS: [(&str, &[&str]); 24] = [
     ("gather", &["gather", "embedding", "index"]),
 ];
 
-/// Whether one kernel's name says that it does what another does, which `op` launched.
+/// Whether the name of `taker` includes an operation of `other`, which `op` launched.
 pub(super) fn absorbs(taker: &Kernel, other: &Kernel, op: &str) -> bool {
     let is_made_of_parts = is_compiled(&taker.name)
         || taker.class.contains('+')
@@ -44,14 +44,14 @@ pub(super) fn absorbs(taker: &Kernel, other: &Kernel, op: &str) -> bool {
     wanted.iter().any(|word| taken.contains(word))
 }
 
-/// Whether torch.compile made a kernel of several operators.
+/// Whether a kernel was fused by torch.compile.
 pub(super) fn is_compiled(name: &str) -> bool {
     name.starts_with("triton_") && name.contains("fused")
 }
 
-/// The operations that a name speaks of.
+/// The operations that occur in a name.
 pub(super) fn words(name: &str) -> Vec<&'static str> {
-    // What is behind it are the types that a template was made for.
+    // Longer names only add template arguments.
     const LONGEST: usize = 400;
     let name = name[..name.floor_char_boundary(LONGEST)].to_lowercase();
     let parts: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).collect();
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_compiled_kernels_list_operators() {
+    fn compiled_kernel_names_list_operators() {
         assert_eq!(words("triton_poi_fused_add_mul_silu_2"), ["add", "mul", "silu"]);
         assert_eq!(
             words("triton_red_fused__to_copy_add_mean_mul_pow_rsqrt_0"),
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn only_kernels_made_of_parts_take_others_in() {
+    fn only_fused_kernels_absorb_others() {
         let kernel = |name: &str, class: &str, group: &str| Kernel {
             name: name.into(),
             class: class.into(),

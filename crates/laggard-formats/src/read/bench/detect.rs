@@ -1,6 +1,6 @@
-//! What kind of results a text has, by its first keys: files are not read whole to tell.
+//! Detects the format of benchmark results from the first keys, without reading the whole file.
 
-/// Who wrote results.
+/// The program that wrote benchmark results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `laggard bench`.
@@ -13,12 +13,12 @@ pub enum Kind {
     PytestBenchmark,
 }
 
-/// More keys than are needed to tell.
+/// Maximum number of keys to look at.
 const MOST_KEYS: usize = 1 << 14;
-/// Depth of the keys of a row: in the object that is in a list of the whole.
+/// Depth of the keys of a row: an object inside a top-level list.
 const OF_ROW: usize = 3;
 
-/// What results a file has that begins with `head`; none when it is of another kind.
+/// The format of a file that starts with `head`; `None` if it has no benchmark results.
 pub fn kind_of(head: &[u8]) -> Option<Kind> {
     let keys = keys(head);
     let has = |depth: usize, name: &[u8]| keys.iter().any(|k| k.depth == depth && k.name == name);
@@ -43,21 +43,21 @@ pub fn kind_of(head: &[u8]) -> Option<Kind> {
     }
 }
 
-/// The keys of the whole, as far as the head reaches.
+/// The top-level keys within the head.
 pub(super) fn top_keys(head: &[u8]) -> Vec<String> {
     let top = keys(head).into_iter().filter(|key| key.depth == 1);
     top.map(|key| String::from_utf8_lossy(key.name).into_owned()).collect()
 }
 
-/// A key, and what follows it.
+/// A key and the text after it.
 struct Key<'a> {
-    /// How many braces and brackets it is in.
+    /// Number of enclosing braces and brackets.
     depth: usize,
     name: &'a [u8],
     value: &'a [u8],
 }
 
-/// Keys near the top of an object, without a look at whether all else is JSON.
+/// Keys near the top level. The rest is not validated as JSON.
 fn keys(head: &[u8]) -> Vec<Key<'_>> {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let (mut keys, mut depth, mut at) = (vec![], 0usize, 0);
@@ -89,7 +89,7 @@ fn keys(head: &[u8]) -> Vec<Key<'_>> {
     keys
 }
 
-/// How long a text is, up to its closing quote.
+/// Length of a string up to its closing quote.
 fn text_length(text: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_is_told_by_its_keys_in_any_order() {
+    fn detects_format_by_keys_in_any_order() {
         let check = |text: &str, expected: Option<Kind>| {
             assert_eq!(kind_of(text.as_bytes()), expected, "{text}");
         };
@@ -121,7 +121,7 @@ mod tests {
         check(r#"{"benchmarks": [{"fullname": "x", "stats": {"#, Some(Kind::PytestBenchmark));
         // Google Benchmark.
         check(r#"{"context": {}, "benchmarks": [{"name": "x", "real_time": 1}]}"#, None);
-        // A trace may say anything in its texts.
+        // Strings in a trace can contain anything.
         check(r#"{"traceEvents": [{"results": 1, "command": 2, "mean": 3}]}"#, None);
         check(r#"{"note": "{\"results\": [{\"command\": 1, \"times\": ", "x": 1}"#, None);
         for other in

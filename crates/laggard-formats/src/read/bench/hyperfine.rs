@@ -1,4 +1,4 @@
-//! hyperfine's JSON: commands are the sides of a case, and every set of parameters is a case.
+//! Reads JSON of hyperfine. Each set of parameters is a case, and its commands are the sides.
 
 use super::value::{list, nanoseconds, number, plain, text};
 use super::{Next, batches, letter, lost_times};
@@ -12,10 +12,10 @@ struct Outcome<'a> {
     row: &'a Value,
 }
 
-/// A set of parameters, and the commands that ran with it.
+/// A set of parameters and the commands that ran with it.
 type Sides<'a> = (&'a [(String, String)], Vec<&'a Outcome<'a>>);
 
-/// The results of a file.
+/// Converts a file.
 pub(super) fn timings(file: &Value) -> Result<Timings, String> {
     let rows = list(file, "results");
     let outcomes: Vec<Outcome> = rows.iter().map(outcome).collect();
@@ -27,7 +27,7 @@ pub(super) fn timings(file: &Value) -> Result<Timings, String> {
         }
     }
     let Some(sides) = cases.iter().map(|(_, sides)| sides.len()).max() else {
-        return Err("its results are empty".into());
+        return Err("the list of results is empty".into());
     };
     let mut timings = Timings {
         tool: "hyperfine".into(),
@@ -45,7 +45,7 @@ pub(super) fn timings(file: &Value) -> Result<Timings, String> {
         if outcomes.len() < sides {
             let label = label(parameters);
             timings.warnings.push(format!(
-                "{label} has {} of {sides} commands, and is left out",
+                "skipped {label}: it has only {} of {sides} commands",
                 outcomes.len()
             ));
             continue;
@@ -58,12 +58,14 @@ pub(super) fn timings(file: &Value) -> Result<Timings, String> {
     }
     if sides > 1 {
         timings.warnings.push(
-            "hyperfine runs one command after the other, so what disturbs the machine for a while \
-             disturbs one side alone; laggard bench --commands takes turns"
+            "hyperfine runs the commands one after the other, so a temporary disturbance affects \
+             only one side; laggard bench --commands alternates between them"
                 .into(),
         );
     }
-    timings.facts.push(("CPU time".into(), "hyperfine keeps its mean over all runs only".into()));
+    timings
+        .facts
+        .push(("CPU time".into(), "mean over all runs; hyperfine stores no times per run".into()));
     Ok(timings)
 }
 
@@ -87,7 +89,7 @@ fn series(outcome: &Outcome, next: &mut Next, warnings: &mut Vec<String>) -> Ser
     if seconds.is_empty() {
         let known = number(row, "median").or_else(|| number(row, "mean"));
         seconds.extend(known.map(|seconds| (seconds, 1)));
-        warnings.push(format!("{command:?} has no times of its runs, only their median"));
+        warnings.push(format!("{command:?} has no times per run, only a median"));
     }
     let (mut batches, lost) = batches(&seconds, next);
     if lost > 0 {
@@ -98,7 +100,7 @@ fn series(outcome: &Outcome, next: &mut Next, warnings: &mut Vec<String>) -> Ser
     for batch in &mut batches {
         (batch.user_ns, batch.system_ns) = (user_ns, system_ns);
     }
-    // A run that a signal ended has null.
+    // The exit code is null if a signal ended the run.
     let failed = list(row, "exit_codes").iter().filter(|code| code.as_i64() != Some(0)).count();
     if failed > 0 {
         warnings.push(format!("{failed} of {runs} runs of {command:?} failed"));
@@ -107,8 +109,8 @@ fn series(outcome: &Outcome, next: &mut Next, warnings: &mut Vec<String>) -> Ser
     Series { batches, peak_memory: memory.unwrap_or(0), ..Series::default() }
 }
 
-/// A side's command, with `{n}` where the cases have their values; as the first case has it where
-/// that does not give all of them.
+/// The command of a side, with `{n}` in place of the parameter values. The command of the first
+/// case if the template does not reproduce all commands.
 fn common_command(cases: &[Sides], side: usize) -> String {
     let of_side =
         || cases.iter().filter_map(|(parameters, sides)| Some((*parameters, sides.get(side)?)));
@@ -130,5 +132,5 @@ fn common_command(cases: &[Sides], side: usize) -> String {
 fn label(parameters: &[(String, String)]) -> String {
     let parts: Vec<String> =
         parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    if parts.is_empty() { "what has no parameters".to_owned() } else { parts.join(" ") }
+    if parts.is_empty() { "the case without parameters".to_owned() } else { parts.join(" ") }
 }

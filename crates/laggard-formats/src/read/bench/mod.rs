@@ -1,8 +1,7 @@
-//! Results of benchmarks: our own, and those of hyperfine, pyperf and pytest-benchmark.
+//! Reads benchmark results of laggard, hyperfine, pyperf and pytest-benchmark.
 //!
-//! You give JSON, plain or compressed, you get [`Timings`]. What another harness does not keep, or
-//! keeps in a way that says less than it seems to, is in `warnings`. A file that is cut or has a
-//! value that cannot be is an error that says where.
+//! You give JSON, plain or compressed, you get [`Timings`]. `warnings` contains the limits of the
+//! results of other harnesses. A truncated file or an invalid value is an error with its location.
 
 mod detect;
 mod hyperfine;
@@ -19,18 +18,18 @@ use crate::source::Source;
 use laggard_core::model::timings::{Batch, Side, Timings};
 use std::path::Path;
 
-/// Name and version of our own files.
+/// Name and version of laggard's format.
 pub const SCHEMA: &str = "laggard.bench/1";
 
-/// Larger texts are not read: no harness writes them, and a small compressed file may unfold to one.
+/// Maximum size. No harness writes larger files, but a small compressed file can expand to one.
 const LARGEST: u64 = 1 << 30;
 
-/// What results a file has, by its head; none when it is of another kind.
+/// Detects the format of a file from its head; `None` if it has no benchmark results.
 pub fn kind_of_file(path: &Path) -> Result<Option<Kind>, Error> {
     Ok(kind_of(&Source::open(path)?.head()))
 }
 
-/// Reads results of any kind.
+/// Reads results in any supported format.
 pub fn read(source: Source) -> Result<Timings, Error> {
     let (path, text) = source.whole(LARGEST)?;
     match parse(&text) {
@@ -44,8 +43,7 @@ pub fn read(source: Source) -> Result<Timings, Error> {
     }
 }
 
-/// Reads results from a text; none when it is of another kind, and what is wrong with it when it is
-/// damaged.
+/// Parses results. `None` if the text has no benchmark results; the inner error describes damage.
 pub fn parse(text: &[u8]) -> Option<Result<Timings, String>> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let kind = kind_of(&text[..text.len().min(HEAD_FOR_DETECTION)])?;
@@ -61,7 +59,7 @@ pub fn parse(text: &[u8]) -> Option<Result<Timings, String>> {
     }))
 }
 
-/// What the sides are called that have no name: `A`, `B`, … `Z`, and then by number.
+/// Name of a side without a name: `A`, `B`, … `Z`, then numbered.
 fn letter(side: usize) -> String {
     match u8::try_from(side) {
         Ok(side) if side < 26 => char::from(b'A' + side).to_string(),
@@ -74,16 +72,15 @@ fn only_side(runs: &str, facts: Vec<(String, String)>) -> Side {
     Side { name: letter(0), runs: runs.to_owned(), facts }
 }
 
-/// What comes next of results that were measured one after the other.
+/// Position of the next batch in results that were measured sequentially.
 #[derive(Default)]
 struct Next {
-    /// Counted on from side to side: a round that only one side has is paired with none.
+    /// Continues across sides: a round of only one side is paired with no other.
     round: u32,
     start_ns: u64,
 }
 
-/// Batches of times that were written as seconds of one call. Those that no clock can have measured
-/// are left out, and how many is said.
+/// Converts times in seconds per call to batches. Invalid times are skipped and counted.
 fn batches(seconds: &[(f64, u64)], next: &mut Next) -> (Vec<Batch>, usize) {
     let mut batches = Vec::with_capacity(seconds.len());
     for &(seconds, calls) in seconds {
@@ -102,8 +99,8 @@ fn batches(seconds: &[(f64, u64)], next: &mut Next) -> (Vec<Batch>, usize) {
     (batches, lost)
 }
 
-/// That times were left out.
+/// Warning about skipped times.
 fn lost_times(lost: usize, of: &str) -> String {
-    let (times, are) = if lost == 1 { ("time", "is") } else { ("times", "are") };
-    format!("{lost} {times} of {of} {are} no time that a clock can measure, and left out")
+    let (times, were) = if lost == 1 { ("time", "was") } else { ("times", "were") };
+    format!("{lost} invalid {times} of {of} {were} skipped")
 }

@@ -1,25 +1,25 @@
-//! Our own results, `laggard.bench/1`: evidence as it was measured, in columns.
+//! Reads `laggard.bench/1`: measured values in columns.
 //!
-//! What the file says about differences is not read: it is found anew from the evidence.
+//! Differences in the file are not read. They are computed again from the measured values.
 
 use super::SCHEMA;
 use super::value::not_json;
 use laggard_core::model::timings::{Batch, Case, Counter, Series, Side, Timings, Unmeasured};
 use serde::Deserialize;
 
-/// Larger numbers than any of a real batch, small enough that sums of them are numbers still.
+/// Maximum value: above any real batch, and small enough that sums do not overflow.
 const LARGEST: u64 = 1 << 60;
 
-/// The results of a file.
+/// Parses a file.
 pub(super) fn parse(text: &[u8]) -> Result<Timings, String> {
-    // Another version may have another shape: that it is one comes first.
+    // Other versions can have other fields, so the version is checked first.
     let Version { schema } = serde_json::from_slice(text).map_err(|error| not_json(&error))?;
     if schema != SCHEMA {
-        return Err(format!("it is of the format {schema:?}, and this program knows {SCHEMA}"));
+        return Err(format!("its format is {schema:?}, but this version reads {SCHEMA}"));
     }
     let file: File = serde_json::from_slice(text).map_err(|error| not_json(&error))?;
     if file.sides.is_empty() {
-        return Err("it has no sides".into());
+        return Err("the list of sides is empty".into());
     }
     let sides = file.sides.len();
     let cases = file.cases.into_iter().enumerate().map(|(at, case)| {
@@ -27,7 +27,11 @@ pub(super) fn parse(text: &[u8]) -> Result<Timings, String> {
             case.series.into_iter().map(SeriesShape::series).collect();
         let series = series.map_err(|what| format!("case {} has {what}", at + 1))?;
         if series.len() != sides {
-            return Err(format!("case {} has {} series for {sides} sides", at + 1, series.len()));
+            return Err(format!(
+                "case {} has {} series, but the number of sides is {sides}",
+                at + 1,
+                series.len()
+            ));
         }
         Ok(Case { name: case.name, parameters: pairs(case.parameters), series })
     });
@@ -74,7 +78,7 @@ struct File {
     warnings: Vec<String>,
 }
 
-/// The word for a case that a side cannot do.
+/// Outcome of a case that a side does not support.
 const SKIPPED: &str = "skipped";
 
 #[derive(Deserialize)]
@@ -129,13 +133,13 @@ struct SeriesShape {
 #[derive(Deserialize)]
 struct CounterShape {
     name: String,
-    /// Null where it is no number.
+    /// Null if it is not a number.
     per_call: Option<f64>,
     #[serde(default)]
     source: String,
 }
 
-/// Batches, a list for every column; one that is not there is all 0, and rounds count up.
+/// Batches, one list per column. A missing column is all 0; missing rounds are numbered.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Columns {
@@ -188,14 +192,17 @@ impl Columns {
         ];
         for (name, column) in columns {
             if !column.is_empty() && column.len() != n {
-                return Err(format!("{} values of {name} for {n} of wall_ns", column.len()));
+                return Err(format!(
+                    "columns of different lengths ({name}: {}, wall_ns: {n})",
+                    column.len()
+                ));
             }
             if column.iter().any(|&value| value > LARGEST) {
                 return Err(format!("a value of {name} that is too large"));
             }
         }
         if self.calls.contains(&0) {
-            return Err("a batch of no calls".into());
+            return Err("a batch with zero calls".into());
         }
         if self.wall_ns.iter().any(|&value| value > LARGEST) {
             return Err("a value of wall_ns that is too large".into());

@@ -1,7 +1,7 @@
-//! pyperf's JSON, version 1.0: every benchmark is a case of one side.
+//! Reads JSON of pyperf, version 1.0. Each benchmark is a case with one side.
 //!
-//! Values are seconds of a single call. Facts are said once for the whole file, for a benchmark or
-//! for a run of it: the nearest counts.
+//! Values are seconds per call. Metadata can belong to the file, to a benchmark or to a run; the
+//! most specific value is used.
 
 use super::value::{facts, list, moment, text};
 use super::{Next, batches, lost_times, only_side};
@@ -25,16 +25,16 @@ const INTERPRETER: &[(&str, &str)] = &[
     ("python_compiler", "compiler"),
 ];
 
-/// The results of a file.
+/// Converts a file.
 pub(super) fn timings(file: &Value) -> Result<Timings, String> {
     let version = file.get("version").and_then(Value::as_str).unwrap_or("1.0");
     if !version.starts_with("1.") {
-        return Err(format!("it is of version {version} of pyperf's format; 1.0 is known"));
+        return Err(format!("pyperf format version {version} is not supported (expected 1.0)"));
     }
     let whole = file.get("metadata").unwrap_or(&Value::Null);
     let benchmarks = list(file, "benchmarks");
     let about = benchmarks.first().and_then(|first| first.get("metadata")).unwrap_or(&Value::Null);
-    // Of a single benchmark all facts may be said for the whole file, and the other way round.
+    // With a single benchmark, metadata can be stored at the level of the file or of the benchmark.
     let said = |fields| {
         let of_all = facts(whole, fields);
         if of_all.is_empty() { facts(about, fields) } else { of_all }
@@ -61,9 +61,9 @@ pub(super) fn timings(file: &Value) -> Result<Timings, String> {
         let name = name.as_str().unwrap_or_default();
         let unit = known(&Value::Null, "unit");
         if let Some(unit) = unit.as_str().filter(|unit| *unit != "second") {
-            timings
-                .warnings
-                .push(format!("benchmark {name:?} is left out: it is in {unit}s, not in seconds"));
+            timings.warnings.push(format!(
+                "skipped benchmark {name:?}: its values are in {unit}s, not seconds"
+            ));
             continue;
         }
         let mut case = Case { name: name.to_owned(), ..Case::default() };
@@ -87,7 +87,7 @@ pub(super) fn timings(file: &Value) -> Result<Timings, String> {
             series.peak_memory = series.peak_memory.max(memory);
         }
         if values.is_empty() {
-            timings.warnings.push(format!("benchmark {name:?} is left out: it has no values"));
+            timings.warnings.push(format!("skipped benchmark {name:?}: it has no values"));
             continue;
         }
         (series.warm_up, _) = batches(&warm_up, &mut Next::default());
@@ -100,18 +100,18 @@ pub(super) fn timings(file: &Value) -> Result<Timings, String> {
         timings.cases.push(case);
     }
     if timings.cases.is_empty() {
-        let why = timings.warnings.first().map_or("it has none", String::as_str);
-        return Err(format!("there is no benchmark to show: {why}"));
+        let why = timings.warnings.first().map_or("the file has none", String::as_str);
+        return Err(format!("no usable benchmarks: {why}"));
     }
     Ok(timings)
 }
 
-/// How often something was called; 1 when that is not said, or cannot be.
+/// Number of calls; 1 if missing or invalid.
 fn loops(value: &Value) -> u64 {
     value.as_u64().filter(|n| (1..1 << 30).contains(n)).unwrap_or(1)
 }
 
-/// Statements are written as Python shows texts.
+/// Statements are stored as Python string literals.
 fn unquoted(text: &str) -> &str {
     let inside = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
     inside('\'').or_else(|| inside('"')).unwrap_or(text)

@@ -1,4 +1,4 @@
-//! pytest-benchmark's JSON: every test is a case of one side.
+//! Reads JSON of pytest-benchmark. Each test is a case with one side.
 
 use super::value::{count, facts, list, moment, number, plain, text};
 use super::{Next, batches, lost_times, only_side};
@@ -16,7 +16,7 @@ const INTERPRETER: &[(&str, &str)] = &[
     ("python_compiler", "compiler"),
 ];
 
-/// The results of a file.
+/// Converts a file.
 pub(super) fn timings(file: &Value) -> Result<Timings, String> {
     let part = |name: &str| file.get(name).unwrap_or(&Value::Null);
     let machine = part("machine_info");
@@ -41,7 +41,7 @@ pub(super) fn timings(file: &Value) -> Result<Timings, String> {
         let mut values: Vec<(f64, u64)> = list(stats, "data").iter().map(seconds).collect();
         if values.is_empty() {
             let Some(median) = number(stats, "median") else {
-                timings.warnings.push(format!("{name} is left out: it has no times"));
+                timings.warnings.push(format!("skipped {name}: it has no times"));
                 continue;
             };
             values.push((median, calls));
@@ -57,19 +57,20 @@ pub(super) fn timings(file: &Value) -> Result<Timings, String> {
     }
     if without_data > 0 {
         timings.warnings.push(format!(
-            "{without_data} of {} tests have no times of their rounds, only a median, so nothing is \
-             known about how sure it is; run pytest with --benchmark-json FILE or --benchmark-save-data",
+            "{without_data} of {} tests have no times per round, only a median, so no confidence \
+             interval can be computed; run pytest with --benchmark-json FILE or \
+             --benchmark-save-data",
             timings.cases.len()
         ));
     }
     if timings.cases.is_empty() {
-        return Err("it has no benchmarks with times".into());
+        return Err("no benchmark has times".into());
     }
     Ok(timings)
 }
 
-/// The name of a test without its parameters, and these. Values that are no plain values stay in
-/// the name, as pytest has them there.
+/// Splits a test name into the bare name and its parameters. If a parameter is a list or an object,
+/// all stay in the name, as pytest writes them.
 fn parameters(row: &Value, name: &str) -> (String, Vec<(String, String)>) {
     let whole = || (name.to_owned(), vec![]);
     let Some(given) = row.get("params").and_then(Value::as_object) else { return whole() };

@@ -1,34 +1,34 @@
-//! Looking into JSON that someone else wrote: what is not there, or is of another type, is none.
+//! Accessors for untrusted JSON. A missing field or one of another type is `None`.
 
 use serde_json::Value;
 
-/// Longer times than anything runs, in seconds: 31 years.
+/// Maximum plausible time in seconds: 31 years.
 const LONGEST_S: f64 = 1e9;
 
-/// A field that is a text.
+/// A string field.
 pub(super) fn text<'a>(of: &'a Value, field: &str) -> Option<&'a str> {
     of.get(field)?.as_str()
 }
 
-/// A field that is a finite number.
+/// A finite number.
 pub(super) fn number(of: &Value, field: &str) -> Option<f64> {
     of.get(field)?.as_f64().filter(|number| number.is_finite())
 }
 
-/// A field that is a count of at least 1.
+/// A count of at least 1.
 pub(super) fn count(of: &Value, field: &str) -> Option<u64> {
     let field = of.get(field)?;
-    // Some writers have counts as 1.0.
+    // Some writers store counts as 1.0.
     let whole = || field.as_f64().filter(|n| n.fract() == 0.0 && (1.0..1e15).contains(n));
     field.as_u64().or_else(|| whole().map(|n| n as u64)).filter(|&n| (1..1 << 50).contains(&n))
 }
 
-/// The elements of a field that is a list.
+/// The elements of a list field; empty if it is not a list.
 pub(super) fn list<'a>(of: &'a Value, field: &str) -> &'a [Value] {
     of.get(field).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// A plain value as a person would write it: no quotes around a text. None of lists and objects.
+/// A scalar as text, without quotes. `None` for null, lists and objects.
 pub(super) fn plain(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -37,7 +37,7 @@ pub(super) fn plain(value: &Value) -> Option<String> {
     }
 }
 
-/// Fields that are plain values and not empty, under the names that we have for them.
+/// Scalar fields that are not empty, under their names in laggard.
 pub(super) fn facts(of: &Value, fields: &[(&str, &str)]) -> Vec<(String, String)> {
     let fact = |(field, name): &(&str, &str)| {
         let value = plain(of.get(field)?).filter(|value| !value.is_empty())?;
@@ -46,21 +46,21 @@ pub(super) fn facts(of: &Value, fields: &[(&str, &str)]) -> Vec<(String, String)
     fields.iter().filter_map(fact).collect()
 }
 
-/// Nanoseconds of a time in seconds that a clock can have measured.
+/// Converts seconds to nanoseconds. `None` if the time is not plausible.
 pub(super) fn nanoseconds(seconds: f64) -> Option<u64> {
     ((0.0..LONGEST_S).contains(&seconds)).then(|| (seconds * 1e9).round() as u64)
 }
 
-/// What is wrong with a text that is no JSON, or has a value of another type.
+/// Describes a JSON error.
 pub(super) fn not_json(error: &serde_json::Error) -> String {
     if error.is_eof() {
-        format!("it ends in the middle, in line {}", error.line())
+        format!("the JSON is truncated at line {}", error.line())
     } else {
         error.to_string()
     }
 }
 
-/// Seconds since 1970 of `2026-11-16T13:09:12.5+01:00`; without a zone it is taken for UTC.
+/// Seconds since 1970 of `2026-11-16T13:09:12.5+01:00`. Without a time zone, UTC is assumed.
 pub(super) fn moment(text: &str) -> Option<f64> {
     let text = text.trim();
     let number = |range: std::ops::Range<usize>| -> Option<i64> {
@@ -88,7 +88,7 @@ pub(super) fn moment(text: &str) -> Option<f64> {
     Some(seconds as f64 + fraction)
 }
 
-/// Days from 1970 to a date, with March as the first month so that leap days come last.
+/// Days from 1970 to a date. March is the first month, so that leap days come last.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_of_python() {
+    fn parses_python_timestamps() {
         for (text, expected) in [
             ("1970-01-01T00:00:00", Some(0.0)),
             ("2000-02-29 12:00:00Z", Some(951_825_600.0)),
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_no_clock_measures() {
+    fn rejects_implausible_times() {
         assert_eq!(nanoseconds(1.5e-9), Some(2));
         for seconds in [-1.0, f64::NAN, f64::INFINITY, 1e300] {
             assert_eq!(nanoseconds(seconds), None);

@@ -1,16 +1,18 @@
-//! A callgrind file as a profile: what every function and line cost, below the callers it may have had.
+//! Converts a callgrind call graph to a profile: costs of functions and lines with inferred
+//! callers.
 //!
-//! Costs of functions and of their lines are exact; they add up to what callgrind says. Stacks are
-//! not in the file, which has a graph: who called whom, and at what cost. They are inferred as gprof
-//! does it: a function's cost is shared among its callers in proportion to the cost of their calls, and
-//! so on up to functions that nobody calls. That is right as long as a function costs the same
-//! whoever called its caller, which the file cannot tell.
+//! The costs of functions and lines are exact and add up to callgrind's total. The file has a call
+//! graph but no stacks. Stacks are inferred as in gprof: the cost of a function is split among its
+//! callers in proportion to the cost of their calls, up to functions without callers. This is
+//! correct if the cost of a function does not depend on the callers of its caller, which the file
+//! does not record.
 //!
-//! A graph of a few thousand functions has more paths than atoms, so paths are followed from the
-//! roots in order of their cost until there are [`MOST_CONTEXTS`]. What is left of a function then is
-//! shared among its callers in proportion all the same, but above each of these stands only the chain
-//! of its heaviest callers; how much that is, is said. Of an interpreter it is most. Calls that close
-//! a cycle are not followed: the cost of the cycle stays with those who entered it.
+//! The number of paths grows exponentially with the size of the graph. Paths are followed from the
+//! roots, the most expensive first, until there are [`MOST_CONTEXTS`]. The remaining cost of a
+//! function is still split among its callers, but each of these has only the chain of its heaviest
+//! callers above it. A warning states the share of this cost; for interpreters it is most of the
+//! cost. Calls that close a cycle are not followed: the cost of the cycle is attributed to the
+//! calls that enter it.
 
 use super::{Graph, read_with};
 use crate::error::Error;
@@ -22,18 +24,18 @@ use laggard_core::model::profile::{
 use rustc_hash::FxHashMap;
 use std::collections::BinaryHeap;
 
-/// Paths from a root to a function that are told apart.
+/// Maximum number of distinct paths from a root to a function.
 const MOST_CONTEXTS: usize = 20_000;
-/// Longer paths are not followed.
+/// Maximum depth of a path.
 const DEEPEST: u32 = 200;
-/// Smaller shares of a function are rounding.
+/// Smaller shares of a function are rounding errors.
 const SMALLEST_SHARE: f64 = 1e-9;
-/// A smaller share of all costs below chains of heaviest callers is not worth a word.
+/// Minimum share of all costs below chains that is reported in a warning.
 const WORTH_SAYING: f64 = 0.005;
-/// What stands for callers of a chain that is too long.
+/// Frame that replaces the outer callers of a chain that is too long.
 const FURTHER_CALLERS: &str = "further callers";
 
-/// Reads a file as a profile. `progress` is told how many bytes there are, where that is known.
+/// Reads a file as a profile. `progress` receives the file size once, or 0 if unknown.
 pub fn read_profile(source: Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Profile, Error> {
     let bytes = match &source.bytes {
         Bytes::Mapped(map) => map.len() as u64,
@@ -43,13 +45,13 @@ pub fn read_profile(source: Source, progress: &(dyn Fn(u64) + Sync)) -> Result<P
     let graph = read_with(source, true)?;
     progress(bytes);
     if graph.functions.is_empty() {
-        let what = "it has no costs of functions".to_owned();
+        let what = "no function costs found".to_owned();
         return Err(Error::NotARecording { path, what });
     }
     Ok(profile(&graph))
 }
 
-/// A graph as a profile. Lines are those of a graph that was read for one ([`read_profile`]).
+/// Converts a graph to a profile. The graph must have lines (see [`read_profile`]).
 pub fn profile(graph: &Graph) -> Profile {
     let edges = Edges::of(graph);
     let contexts = contexts(graph, &edges);
@@ -59,50 +61,50 @@ pub fn profile(graph: &Graph) -> Profile {
     let warnings = &mut made.profile.quality.warnings;
     warnings.extend(Some(said).filter(|said| !said.is_empty()));
     warnings.push(
-        "stacks are inferred from a call graph: a function's cost is shared among its callers in \
-         proportion to theirs; costs of functions and lines themselves are exact"
+        "stacks are inferred from a call graph: the cost of a function is split among its callers \
+         in proportion to the cost of their calls; the costs of functions and lines are exact"
             .to_owned(),
     );
     let share = made.in_chains / made.whole.max(1.0);
     if share > WORTH_SAYING {
         let event = graph.events.first().map_or("", String::as_str);
         warnings.push(format!(
-            "there are too many paths to tell all apart: {:.0} % of {event} stand below the right \
-             caller, and above it only the heaviest callers",
+            "too many call paths to keep all: for {:.0} % of {event} only the direct caller is \
+             exact, and the outer callers are the heaviest ones",
             share * 100.0
         ));
     }
     if edges.cycles > 0 {
         let n = edges.cycles;
-        warnings.push(format!("calls that close a cycle are in no stack: {n}"));
+        warnings.push(format!("cyclic calls omitted from stacks: {n}"));
     }
     made.profile
 }
 
-/// Calls of one function by another, from wherever in it.
+/// All calls of one function by another.
 #[derive(Clone, Copy, Debug)]
 struct Edge {
     caller: u32,
     callee: u32,
-    /// What it costs with all it calls, of the first event; how often where that is nothing.
+    /// Inclusive cost in the first event, or the number of calls if that cost is zero.
     weight: f64,
-    /// Text: source file of the call; 0, as its line, when there are several calls.
+    /// Text: source file of the call. File and line are 0 if there are several call sites.
     file: u32,
     line: u32,
 }
 
-/// Who calls whom, without calls that close a cycle.
+/// The call graph without calls that close a cycle.
 struct Edges {
     all: Vec<Edge>,
-    /// By caller: the numbers of its edges.
+    /// By caller: its edge numbers.
     below: Vec<Vec<u32>>,
-    /// By function: the weights of all edges to it.
+    /// By function: total weight of all edges to it.
     into: Vec<f64>,
-    /// By function: what it costs with all it calls.
+    /// By function: its inclusive cost.
     inclusive: Vec<f64>,
-    /// Functions, callers before those they call.
+    /// Functions, callers before callees.
     order: Vec<u32>,
-    /// Edges that were left out.
+    /// Number of removed edges.
     cycles: usize,
 }
 
@@ -132,7 +134,7 @@ impl Edges {
         for edge in all.iter().filter(|edge| edge.caller != edge.callee) {
             inclusive[edge.caller as usize] += edge.weight;
         }
-        // Functions whose calls cost nothing are shared by how often they were called.
+        // Callees whose calls cost nothing are split by the number of calls.
         let mut costs = vec![0.0; functions];
         all.iter().for_each(|edge| costs[edge.callee as usize] += edge.weight);
         for (edge, count) in all.iter_mut().zip(&counts) {
@@ -162,8 +164,8 @@ impl Edges {
         edges
     }
 
-    /// Leaves out edges that lead back to a function on the way to them, from functions that nobody
-    /// calls on, then from those that cost most.
+    /// Removes edges that lead back to a function on the current path. Starts at functions without
+    /// callers, then at the most expensive ones.
     fn cut_cycles(&mut self) {
         #[derive(Clone, Copy, PartialEq)]
         enum Seen {
@@ -188,7 +190,7 @@ impl Edges {
             if seen[root] != Seen::Not {
                 continue;
             }
-            // Functions on the way, each with how many of its edges were followed.
+            // Functions on the current path, each with the number of its edges followed so far.
             let mut way = vec![(root, 0)];
             seen[root] = Seen::OnTheWay;
             while let Some((function, followed)) = way.last_mut() {
@@ -222,16 +224,16 @@ impl Edges {
 #[derive(Clone, Copy, Debug)]
 struct Context {
     function: u32,
-    /// Number of the caller's context; `NONE` at a root.
+    /// Context of the caller; `NONE` at a root.
     parent: u32,
-    /// Number of the edge that leads here; `NONE` at a root.
+    /// Edge from the caller; `NONE` at a root.
     edge: u32,
-    /// Share of the function that is on this path.
+    /// Share of the function's cost on this path.
     share: f64,
     depth: u32,
 }
 
-/// A path to follow: the dearest first, of equals the one found first.
+/// A path to follow. Ordered by cost, then by order of discovery.
 #[derive(PartialEq)]
 struct Waiting {
     cost: f64,
@@ -252,7 +254,7 @@ impl Ord for Waiting {
     }
 }
 
-/// The paths that cost most, callers before those they call.
+/// The most expensive paths, callers before callees.
 fn contexts(graph: &Graph, edges: &Edges) -> Vec<Context> {
     let mut contexts: Vec<Context> = vec![];
     let mut waiting = BinaryHeap::new();
@@ -268,7 +270,7 @@ fn contexts(graph: &Graph, edges: &Edges) -> Vec<Context> {
     }
     while let Some(Waiting { cost, number }) = waiting.pop() {
         let from = contexts[number as usize];
-        // Less than one of what is counted is nobody's.
+        // Skip paths with a cost below one event.
         if contexts.len() >= MOST_CONTEXTS || cost < 1.0 && from.depth > 0 {
             break;
         }
@@ -286,7 +288,7 @@ fn contexts(graph: &Graph, edges: &Edges) -> Vec<Context> {
     contexts
 }
 
-/// The profile that is made.
+/// The profile under construction.
 struct Made<'a> {
     graph: &'a Graph,
     profile: Profile,
@@ -294,17 +296,17 @@ struct Made<'a> {
     /// By function of the graph.
     modules: Vec<u32>,
     names: Vec<u32>,
-    /// What was shared of the first event, and how much of it stands below chains.
+    /// Total cost in the first event, and the part of it below chains.
     whole: f64,
     in_chains: f64,
 }
 
-/// A way to a function.
+/// A path to a function.
 #[derive(Clone, Copy, Debug)]
 struct Path {
-    /// Node of the frame that calls it; `NONE` at a root.
+    /// Node of the calling frame; `NONE` at a root.
     above: u32,
-    /// Share of the function.
+    /// Share of the function's cost.
     share: f64,
     /// Share of the path whose callers are a chain.
     in_chain: f64,
@@ -333,11 +335,11 @@ impl<'a> Made<'a> {
         profile.events = graph.events.iter().map(event).collect();
         profile.about.command = graph.command.split_whitespace().map(str::to_owned).collect();
         profile.about.tool.clone_from(&graph.creator);
-        profile.about.method = "callgrind, on a simulated processor".into();
+        profile.about.method = "callgrind, simulated CPU".into();
         Made { graph, profile, interner, modules, names, whole: 0.0, in_chains: 0.0 }
     }
 
-    /// Shares the costs of every line among the paths to its function.
+    /// Splits the costs of every line among the paths to its function.
     fn samples(&mut self, edges: &Edges, contexts: &[Context]) {
         let paths = self.paths(edges, contexts);
         let graph = self.graph;
@@ -352,7 +354,7 @@ impl<'a> Made<'a> {
                     left -= part;
                     parts.push((path, part));
                 }
-                // The dearest path takes what is lost to rounding.
+                // The most expensive path receives the rounding error.
                 if let Some((_, part)) = parts.first_mut() {
                     *part += left;
                 }
@@ -367,7 +369,7 @@ impl<'a> Made<'a> {
                         thread: 0,
                         stack,
                         event,
-                        // Everything was counted, one by one.
+                        // Every event was counted, so weight equals count.
                         count: part,
                         weight: part,
                         state: 0,
@@ -377,10 +379,10 @@ impl<'a> Made<'a> {
         }
     }
 
-    /// By function: all ways to it, the one with the greatest share first. Shares add up to 1.
+    /// By function: all paths to it, the one with the largest share first. Shares add up to 1.
     fn paths(&mut self, edges: &Edges, contexts: &[Context]) -> Vec<Vec<Path>> {
         let mut paths: Vec<Vec<Path>> = vec![vec![]; self.graph.functions.len()];
-        // What of a call no context has.
+        // The part of each call that no context covers.
         let mut left: Vec<f64> = vec![0.0; edges.all.len()];
         for &number in edges.below.iter().flatten() {
             let edge = &edges.all[number as usize];
@@ -419,7 +421,8 @@ impl<'a> Made<'a> {
         paths
     }
 
-    /// By function: the node of its heaviest caller, below that one's heaviest, and so on.
+    /// By function: the node of its heaviest caller, with that caller's heaviest caller above it,
+    /// and so on.
     fn chains(&mut self, edges: &Edges) -> Vec<u32> {
         let functions = self.graph.functions.len();
         let mut heaviest: Vec<Option<u32>> = vec![None; functions];
@@ -447,7 +450,7 @@ impl<'a> Made<'a> {
         chains
     }
 
-    /// The node that stands for callers of a chain that is too long.
+    /// The node that replaces the outer callers of a chain that is too long.
     fn further_callers(&mut self) -> u32 {
         let function = self.profile.texts.add(FURTHER_CALLERS);
         let kind = FrameKind::Mark;
@@ -456,7 +459,7 @@ impl<'a> Made<'a> {
         self.interner.node(&mut self.profile, NONE, frame)
     }
 
-    /// By context: the node of the frame that calls it; `NONE` at a root.
+    /// By context: the node of the calling frame; `NONE` at a root.
     fn nodes(&mut self, edges: &Edges, contexts: &[Context]) -> Vec<u32> {
         let mut nodes: Vec<u32> = Vec::with_capacity(contexts.len());
         for context in contexts {

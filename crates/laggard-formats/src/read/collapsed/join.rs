@@ -1,4 +1,4 @@
-//! The trees of all parts as one, and the profile that it makes.
+//! Merges the trees of all parts and converts the result to a profile.
 
 use super::Counts;
 use super::part::{Part, ROOT};
@@ -7,7 +7,7 @@ use laggard_core::model::NONE;
 use laggard_core::model::profile::{Event, Interner, Node, Profile, Sample, Thread, Unit, state};
 use rustc_hash::FxHashMap;
 
-/// The profile of all parts.
+/// Converts all parts to a profile.
 pub(super) fn profile(parts: Vec<Part>, counts: Counts) -> Profile {
     let Part { names, nodes, counts: sums, fractions, .. } = joined(parts);
     let mut profile = Profile::default();
@@ -63,7 +63,7 @@ pub(super) fn profile(parts: Vec<Part>, counts: Counts) -> Profile {
                 profile.samples.push(sample);
                 continue;
             }
-            // Without their threads, stacks may be equal that were not.
+            // Different stacks can become equal when their thread is removed.
             let row = *rows.entry((stack, thread, event)).or_insert(profile.samples.len());
             match profile.samples.get_mut(row) {
                 None => profile.samples.push(sample),
@@ -75,10 +75,10 @@ pub(super) fn profile(parts: Vec<Part>, counts: Counts) -> Profile {
         }
     }
     if lost > 0 {
-        let text = format!("{lost} stacks count for less than half and were left out");
+        let text = format!("stacks skipped because their count rounds to zero: {lost}");
         profile.quality.warnings.push(text);
     }
-    // The thread of stacks without one is left out when there are none.
+    // Remove the thread of stacks without a thread if there are no such stacks.
     if profile.threads.len() > 1 && profile.samples.iter().all(|sample| sample.thread > 0) {
         profile.threads.remove(0);
         profile.samples.iter_mut().for_each(|sample| sample.thread -= 1);
@@ -86,7 +86,7 @@ pub(super) fn profile(parts: Vec<Part>, counts: Counts) -> Profile {
     profile
 }
 
-/// All parts in the tables of the first.
+/// Merges all parts into the first.
 fn joined(parts: Vec<Part>) -> Part {
     let mut parts = parts.into_iter();
     let mut all = parts.next().unwrap_or_default();
@@ -98,7 +98,7 @@ fn joined(parts: Vec<Part>) -> Part {
         let mut nodes: Vec<u32> = Vec::with_capacity(part.nodes.all.len());
         for ((parent, name), hash) in part.nodes.all.into_iter().zip(part.nodes.hashes) {
             let parent = if parent == ROOT { ROOT } else { nodes[parent as usize] };
-            // What a new node calls is new too.
+            // The children of a new node are new, too.
             let is_new = parent != ROOT && parent >= known;
             let found = if is_new { None } else { all.nodes.find(hash) };
             nodes.push(found.unwrap_or_else(|| all.nodes.add(parent, names[name as usize], hash)));
@@ -118,13 +118,13 @@ fn joined(parts: Vec<Part>) -> Part {
     all
 }
 
-/// What is no frame though it stands outermost.
+/// An outermost label that is not a frame.
 enum Root {
-    /// A process of py-spy: `process 12:"python app.py"`.
+    /// A process in py-spy output: `process 12:"python app.py"`.
     Process(u32, String),
-    /// A thread of py-spy: `thread (12): name`.
+    /// A thread in py-spy output: `thread (12): name`.
     Thread(u32, String),
-    /// A sample without frames, of our writer.
+    /// A sample without frames, as written by our writer.
     NoStack,
 }
 
@@ -138,7 +138,7 @@ impl Root {
         if let Some(rest) = text.strip_prefix("thread (") {
             let (number, name) = rest.split_once(')')?;
             let number = match number.strip_prefix("0x") {
-                // The number of a thread in its process, an address, has no room.
+                // A pthread id is an address, which does not fit: keep the low 32 bits.
                 Some(hex) => u64::from_str_radix(hex, 16).ok()? as u32,
                 None => number.parse().ok()?,
             };
@@ -151,7 +151,7 @@ impl Root {
     }
 }
 
-/// Stack and thread of each node, when outermost frames are threads and processes.
+/// Stack and thread of each node, if outermost frames are threads or processes.
 fn places(
     nodes: &[(u32, u32)],
     frames: &[u32],

@@ -1,13 +1,13 @@
-//! Collapsed stacks: a line a stack, its frames joined by `;`, then how often it was seen. What
-//! `stackcollapse-*`, inferno, `py-spy record -f raw` and our own writer write.
+//! Reads collapsed stacks: one line per stack, with frames joined by `;` and a count. Written by
+//! `stackcollapse-*`, inferno, `py-spy record -f raw` and laggard.
 //!
-//! You give a [`Source`], you get a [`Profile`] without times: one sample a distinct stack, which
-//! counts as often as the file says. Lines with two counts, which differential flame graphs are
-//! made from, give two events, `first` and `second`. The threads that py-spy writes as outermost
-//! frames are threads. Lines that are no stack are left out and counted.
+//! You give a [`Source`], you get a [`Profile`] without times: one sample per distinct stack, with
+//! the count of the file. Lines with two counts, the input of differential flame graphs, give two
+//! events, `first` and `second`. Threads that py-spy writes as outermost frames become threads.
+//! Lines without a stack are skipped and counted.
 //!
-//! Such files reach gigabytes, so lines are read by several threads, each of which keeps its own
-//! tree of names (`part`); equal stacks meet when the trees are joined (`join`).
+//! Files can have gigabytes, so several threads read lines and build their own trees of names
+//! (`part`), which are merged at the end (`join`).
 
 mod join;
 mod part;
@@ -20,22 +20,22 @@ use std::io::{self, Read};
 use std::sync::{Mutex, mpsc};
 use std::thread;
 
-/// Bytes between two tellings of progress, and of one block of a stream.
+/// Bytes between progress reports, and the block size of a stream.
 const BLOCK: usize = 8 << 20;
-/// Smaller files are not worth a second thread.
+/// Minimum number of bytes per thread.
 const WORTH_A_THREAD: usize = 1 << 20;
-/// Lines at the start that are looked at to tell what a file is.
+/// Lines used for format detection.
 const LINES_FOR_DETECTION: usize = 100;
 
-/// How many numbers stand behind each stack.
+/// Number of counts after each stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counts {
     One = 1,
     Two = 2,
 }
 
-/// Whether a file that starts like this has collapsed stacks: text whose lines end with a count,
-/// but for a few.
+/// Whether a file with this head contains collapsed stacks: text with a count at the end of nearly
+/// every line.
 pub fn is_collapsed(head: &[u8]) -> bool {
     let (mut stacks, mut others, mut deep) = (0, 0, 0);
     for line in lines_of(head) {
@@ -50,26 +50,26 @@ pub fn is_collapsed(head: &[u8]) -> bool {
             _ => others += 1,
         }
     }
-    // Without any `;` it could be a table of words and numbers: then all must fit.
+    // Without any `;` the file could be a table of words and numbers, so every line must match.
     stacks > 0 && others * 10 <= stacks && (deep > 0 || others == 0)
 }
 
-/// Whether what stands before a count can be a stack, and is no number itself, nor the beginning
-/// of a comment or of JSON.
+/// Whether the text before a count can be a stack: not a number, and not the start of a comment or
+/// of JSON.
 fn is_stack(stack: &[u8]) -> bool {
     let is_number = stack.iter().all(|byte| matches!(byte, b'0'..=b'9' | b' ' | b'+' | b'-'));
     !is_number && !matches!(stack.first(), Some(b'#' | b'{' | b'"' | b'\t')) && !is_key(stack)
 }
 
-/// Whether it is `key:`, as headers of other formats have it.
+/// Whether the text is `key:`, as in headers of other formats.
 fn is_key(stack: &[u8]) -> bool {
     stack.ends_with(b":") && !stack.contains(&b';')
 }
 
-/// The whole lines at the start of a file that are neither empty nor comments.
+/// Complete lines at the start of a file that are neither empty nor comments.
 fn lines_of(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     let is_all = head.len() < super::HEAD_FOR_DETECTION;
-    // A last line without its end may be cut, here or in the file.
+    // A last line without a line end can be truncated, here or in the file.
     let end = match memchr::memrchr(b'\n', head) {
         Some(end) if !is_all || !head.ends_with(b"\n") => end,
         _ => head.len(),
@@ -81,7 +81,7 @@ fn lines_of(head: &[u8]) -> impl Iterator<Item = &[u8]> {
         .take(LINES_FOR_DETECTION)
 }
 
-/// Two counts, if all lines at the start have them.
+/// Returns two counts if all lines at the start have two.
 fn counts_of(head: &[u8]) -> Counts {
     let mut lines = lines_of(&head[..head.len().min(super::HEAD_FOR_DETECTION)]).peekable();
     let has_two = |line: &[u8]| {
@@ -95,7 +95,7 @@ fn counts_of(head: &[u8]) -> Counts {
     }
 }
 
-/// Reads a file. `progress` is told of every few megabytes read.
+/// Reads a file. `progress` receives the number of bytes every few megabytes.
 pub fn read(source: Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Profile, Error> {
     let Source { path, bytes } = source;
     let (parts, counts, end) = match bytes {
@@ -116,32 +116,32 @@ pub fn read(source: Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Profile, 
         if let Err(why) = end {
             return Err(Error::io("read", path)(why));
         }
-        let what = "it has no line with a stack and a count".to_owned();
+        let what = "no line has a stack and a count".to_owned();
         return Err(Error::NotARecording { path, what });
     }
     let warnings = &mut profile.quality.warnings;
     if counts == Counts::Two {
         warnings.push(
-            "every line ends in two numbers: they are read as the events first and second"
+            "each line ends in two counts: they are read as events named first and second"
                 .to_owned(),
         );
     }
     match bad_lines {
         0 => {}
-        1 => warnings.push("1 line is no stack and was left out".to_owned()),
-        n => warnings.push(format!("{n} lines are no stack and were left out")),
+        1 => warnings.push("skipped 1 line without a stack".to_owned()),
+        n => warnings.push(format!("skipped {n} lines without a stack")),
     }
     match end {
-        Err(why) => warnings.push(format!("the file ends early: {why}")),
+        Err(why) => warnings.push(format!("the file could not be read to its end: {why}")),
         Ok(()) if is_cut => {
-            warnings.push("the file ends early: its last line has no count".to_owned());
+            warnings.push("the file is truncated: its last line has no count".to_owned());
         }
         Ok(()) => {}
     }
     Ok(profile)
 }
 
-/// Reads the parts of a text at the same time, each on a thread.
+/// Reads the parts of a text in parallel, one per thread.
 fn mapped(text: &[u8], counts: Counts, progress: &(dyn Fn(u64) + Sync)) -> Vec<Part> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.min(text.len() / WORTH_A_THREAD).max(1);
@@ -166,15 +166,15 @@ fn mapped(text: &[u8], counts: Counts, progress: &(dyn Fn(u64) + Sync)) -> Vec<P
     parts
 }
 
-/// A text up to the end of the line that so many bytes reach into, and the rest.
+/// Splits a text after the line that contains byte `length`.
 fn split_at_line(text: &[u8], length: usize) -> (&[u8], &[u8]) {
     let length = length.min(text.len());
     let end = memchr::memchr(b'\n', &text[length..]).map_or(text.len(), |at| length + at + 1);
     text.split_at(end)
 }
 
-/// Reads a stream: this thread takes it in blocks of whole lines, others read the lines. Says also
-/// how the stream ended.
+/// Reads a stream: this thread splits it into blocks of whole lines, other threads parse them. Also
+/// returns how the stream ended.
 fn streamed(
     mut stream: Box<dyn Read + Send>,
     progress: &(dyn Fn(u64) + Sync),
@@ -231,7 +231,7 @@ fn streamed(
             .map(|reader| reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect()
     });
-    // Only the last block can be cut, whoever read it.
+    // Only the last block can be truncated, and any thread can have read it.
     let is_cut = parts.iter().any(|part| part.is_cut);
     if let Some(last) = parts.last_mut() {
         last.is_cut = is_cut;
@@ -240,7 +240,7 @@ fn streamed(
     (parts, counts, end.map(|_| ()))
 }
 
-/// Reads until a block has so many bytes; whether there may be more.
+/// Reads until a block has `length` bytes. Returns whether there may be more.
 fn fill(stream: &mut dyn Read, block: &mut Vec<u8>, length: usize) -> io::Result<bool> {
     let wanted = length.saturating_sub(block.len()) as u64;
     let read = stream.take(wanted).read_to_end(block)?;

@@ -1,4 +1,4 @@
-//! One part of a file: its lines become a tree of names, and numbers at its nodes.
+//! Parses a part of a file into a tree of names with counts at its nodes.
 
 use super::Counts;
 use rustc_hash::FxHashMap;
@@ -6,40 +6,40 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Deeper stacks are no stacks; their lines are left out.
+/// Maximum depth of a stack. Lines with deeper stacks are skipped.
 const DEEPEST: usize = 1 << 14;
-/// So many nodes a part: beyond, a file is hostile, and its lines are left out.
+/// Maximum number of nodes of a part. Further lines are skipped, to limit memory on hostile files.
 const MOST_NODES: usize = 1 << 28;
-/// Longer lines are left out.
+/// Maximum length of a line. Longer lines are skipped.
 pub(super) const LONGEST_LINE: usize = 1 << 24;
-/// The caller of outermost frames.
+/// The parent of outermost frames.
 pub(super) const ROOT: u32 = u32::MAX;
 
-/// The lines of a part.
+/// The parsed lines of a part.
 #[derive(Default)]
 pub(super) struct Part {
     pub(super) names: Names,
     pub(super) nodes: Nodes,
-    /// Whole numbers at each node, of the first and the second count.
+    /// Integer counts of each node, for the first and the second count.
     pub(super) counts: [Vec<u64>; 2],
-    /// What fractions add up to, by node and count.
+    /// Sums of fractional counts, by node and count.
     pub(super) fractions: FxHashMap<(u32, usize), f64>,
-    /// Lines that are no stack.
+    /// Number of lines without a stack.
     pub(super) bad_lines: u64,
-    /// Whether the part ends in a line that is no stack and has no end.
+    /// Whether the part ends in a line without a stack and without a line end.
     pub(super) is_cut: bool,
-    /// Where the frames of the line before end, but for the last of them, and the hash of all up to
-    /// there.
+    /// End offsets of the frames in the previous line, except the last frame, with the hash of the
+    /// frames up to there.
     path: Vec<(usize, u64)>,
-    /// The same of the line at hand, as far as it differs, with where its names start.
+    /// The same for the part of the current line that differs, with the offsets of its names.
     rest: Vec<(usize, usize, u64)>,
 }
 
 impl Part {
-    /// A part of about so many bytes, with room for the nodes that these usually make.
+    /// Creates a part for about `bytes` bytes, with capacity for the usual number of nodes.
     pub(super) fn with_room_for(bytes: usize) -> Part {
         let slots = (bytes / 128).next_power_of_two().clamp(1 << 12, 1 << 23);
-        // Room that is not used costs nothing, and growing costs a copy.
+        // Unused capacity costs nothing, but growing costs a copy.
         let room = bytes / 256;
         let nodes = Nodes {
             all: Vec::with_capacity(room),
@@ -49,14 +49,14 @@ impl Part {
         Part { nodes, counts: [Vec::with_capacity(room), vec![]], ..Part::default() }
     }
 
-    /// Takes lines, the last of which may lack its end.
+    /// Parses lines. The last one may lack its line end.
     pub(super) fn take(&mut self, text: &[u8], counts: Counts) {
         let mut before: &[u8] = &[];
         self.path.clear();
         let mut start = 0;
         while start < text.len() {
-            // Lines of one part share their outermost frames more often than not, and often most
-            // of their frames: only what differs from the line before is looked at.
+            // Consecutive lines usually share their outermost frames, and often most of their
+            // frames. Only the part that differs from the previous line is parsed.
             let shared = shared_prefix(before, &text[start..]);
             let searched = start + shared;
             let found = memchr::memchr(b'\n', &text[searched..]);
@@ -80,7 +80,7 @@ impl Part {
         }
     }
 
-    /// Takes one line, of which so much is as in the last one taken.
+    /// Parses a line whose first `shared` bytes equal those of the previous line.
     #[inline]
     fn line(&mut self, line: &[u8], shared: usize, counts: Counts) -> Option<()> {
         let (stack, values) = stack_and_values(line, counts)?;
@@ -117,9 +117,9 @@ impl Part {
         Some(())
     }
 
-    /// The node of the line at hand, new or known. A node is known by the hash of all names up to it,
-    /// so that one look tells whether a whole beginning of the stack is known: of a hundred frames,
-    /// seven looks find the last that is.
+    /// Returns the node of the current line, existing or new. Nodes are found by the hash of all
+    /// names up to them, so a binary search finds the longest known prefix of the stack: seven
+    /// lookups for a hundred frames.
     fn node(&mut self, stack: &[u8], base: u64) -> Option<u32> {
         let known = self.rest.partition_point(|(.., hash)| self.nodes.find(*hash).is_some());
         let mut node = match known.checked_sub(1).map(|last| self.rest[last]) {
@@ -150,14 +150,14 @@ impl Part {
     }
 }
 
-/// A count.
+/// A count, possibly fractional.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value {
     Whole(u64),
     Fraction(f64),
 }
 
-/// The stack of a line and what stands behind it.
+/// Splits a line into its stack and its counts.
 #[inline]
 pub(super) fn stack_and_values(line: &[u8], counts: Counts) -> Option<(&[u8], [Value; 2])> {
     let (rest, last) = last_value(line)?;
@@ -170,7 +170,7 @@ pub(super) fn stack_and_values(line: &[u8], counts: Counts) -> Option<(&[u8], [V
     }
 }
 
-/// The number at the end of a line, and what is before it.
+/// Splits a line into the text before the last number, and the number.
 #[inline]
 fn last_value(line: &[u8]) -> Option<(&[u8], Value)> {
     let mut end = line.len();
@@ -187,7 +187,7 @@ fn last_value(line: &[u8]) -> Option<(&[u8], Value)> {
     let before = &line[..start - 1];
     if matches!(line[start - 1], b' ' | b'\t') && end > start {
         let digits = &line[start..end];
-        // So many digits always fit.
+        // This many digits always fit.
         let value = if digits.len() <= 19 {
             digits.iter().fold(0u64, |sum, byte| sum * 10 + u64::from(byte - b'0'))
         } else {
@@ -202,7 +202,7 @@ fn last_value(line: &[u8]) -> Option<(&[u8], Value)> {
 fn fraction(line: &[u8]) -> Option<(&[u8], Value)> {
     let space = line.iter().rposition(|byte| matches!(byte, b' ' | b'\t'))?;
     let word = &line[space + 1..];
-    // Not what else Rust takes for a number, such as `inf` and `nan`.
+    // Exclude other words that Rust parses as numbers, such as `inf` and `nan`.
     if !word.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-')) {
         return None;
     }
@@ -211,7 +211,7 @@ fn fraction(line: &[u8]) -> Option<(&[u8], Value)> {
     is_plausible.then(|| (line[..space].trim_ascii_end(), Value::Fraction(value)))
 }
 
-/// How many bytes two texts share at their start.
+/// Length of the common prefix of two texts.
 #[inline]
 fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
     let length = a.len().min(b.len());
@@ -228,12 +228,13 @@ fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
     at + a[at..].iter().zip(&b[at..]).take_while(|(a, b)| a == b).count()
 }
 
-/// Names by number, kept one behind the other.
+/// Names by number, stored contiguously.
 pub(super) struct Names {
     bytes: Vec<u8>,
-    /// Where each ends.
+    /// End offset of each name.
     ends: Vec<usize>,
-    /// Upper half of the hash, and number + 1; 0 is free. A power of two long, half full at most.
+    /// Upper half of the hash, and number + 1; 0 is free. The length is a power of two, at most
+    /// half is used.
     slots: Vec<(u32, u32)>,
 }
 
@@ -288,13 +289,14 @@ impl Names {
     }
 }
 
-/// A tree of names: nodes by the hash of all names up to them.
+/// A tree of names. Nodes are found by the hash of all names up to them.
 pub(super) struct Nodes {
-    /// Caller and name of each.
+    /// Parent and name of each node.
     pub(super) all: Vec<(u32, u32)>,
-    /// Hash of each.
+    /// Hash of each node.
     pub(super) hashes: Vec<u64>,
-    /// Upper half of the hash, and number + 1; 0 is free. A power of two long, half full at most.
+    /// Upper half of the hash, and number + 1; 0 is free. The length is a power of two, at most
+    /// half is used.
     slots: Vec<(u32, u32)>,
 }
 
@@ -305,7 +307,7 @@ impl Default for Nodes {
 }
 
 impl Nodes {
-    /// The node with this hash.
+    /// Finds the node with this hash.
     #[inline]
     pub(super) fn find(&self, hash: u64) -> Option<u32> {
         let mask = self.slots.len() - 1;
@@ -323,7 +325,7 @@ impl Nodes {
         }
     }
 
-    /// Adds a node that is not known yet.
+    /// Adds a node that does not exist yet.
     pub(super) fn add(&mut self, parent: u32, name: u32, hash: u64) -> u32 {
         self.all.push((parent, name));
         self.hashes.push(hash);
@@ -355,12 +357,12 @@ fn put<T>(slots: &mut [T], hash: u64, value: T, is_free: impl Fn(&T) -> bool) {
     slots[slot] = value;
 }
 
-/// Hash of no frames.
+/// Hash of an empty stack.
 const NO_FRAMES: u64 = 0;
 
-/// Hash of the frames up to a name, from that of the frames before it. Two beginnings of stacks that
-/// differ have one hash once in 2^64 pairs, which a file of ten million nodes meets once in 400,000
-/// files; a seed that differs from run to run keeps a file from being made for it.
+/// Hash of the frames up to a name, given the hash of the preceding frames. Two different prefixes
+/// have the same hash with a probability of 2^-64, so a file of ten million nodes has a collision
+/// once in 400,000 files. A random seed per run prevents files that collide on purpose.
 #[inline]
 fn prefix_hash(before: u64, name: &[u8]) -> u64 {
     let key = before.rotate_left(32) ^ name_hash(name);
@@ -368,7 +370,7 @@ fn prefix_hash(before: u64, name: &[u8]) -> u64 {
     ((wide >> 64) as u64 ^ wide as u64).max(NO_FRAMES + 1)
 }
 
-/// Hash of a name, with a seed of this run.
+/// Hash of a name with the seed of this run.
 #[inline]
 fn name_hash(name: &[u8]) -> u64 {
     static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
@@ -380,7 +382,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_word_is_the_count() {
+    fn parses_last_word_as_count() {
         let one = |line: &'static str| {
             let read = stack_and_values(line.as_bytes(), Counts::One);
             read.map(|(stack, values)| (std::str::from_utf8(stack).unwrap_or("?"), values[0]))
@@ -397,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_are_compared_to_the_byte() {
+    fn finds_common_prefix_to_the_byte() {
         for (a, b, shared) in
             [("", "a", 0), ("abc", "abd", 2), ("0123456789", "0123456789x", 10), ("a", "b", 0)]
         {
@@ -406,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_begin_alike_give_the_nodes_that_they_give_alone() {
+    fn shared_prefixes_do_not_change_nodes() {
         let lines = ["a;b;c 1", "a;b;c d 2", "a;b 3", "a;bb 4", "a;b;c 5", "bad", "a;b;c;d 6"];
         let mut all = Part::default();
         all.take(lines.join("\n").as_bytes(), Counts::One);

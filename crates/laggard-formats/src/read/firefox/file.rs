@@ -1,4 +1,4 @@
-//! What of a processed profile is read, named as the format names it.
+//! The fields of a processed profile that are read, with the names of the format.
 
 use crate::read::json::{Number, Row};
 use serde::Deserialize;
@@ -65,8 +65,8 @@ pub(super) struct OneThread {
     pub(super) tables: TablesOf,
 }
 
-/// A thread as it stands in the file, its tables among its other fields. Not flattened by serde,
-/// which would keep every number as a value of any kind first.
+/// A thread with its tables as direct fields. Not flattened by serde, which would first store every
+/// number as a generic value.
 #[derive(Deserialize)]
 struct Plain {
     #[serde(default)]
@@ -120,7 +120,7 @@ pub(super) struct Samples {
     pub(super) weight_type: Option<String>,
 }
 
-/// Tables of a thread or of all.
+/// Tables of one thread, or shared by all threads.
 #[derive(Default, Deserialize)]
 pub(super) struct TablesOf {
     #[serde(rename = "stackTable")]
@@ -166,7 +166,7 @@ pub(super) struct Functions {
     pub(super) resource: Vec<Row>,
     #[serde(default, rename = "fileName")]
     pub(super) file_name: Vec<Row>,
-    /// In newer versions in place of the name of the file.
+    /// Replaces the file name in newer versions.
     #[serde(default)]
     pub(super) source: Vec<Row>,
 }

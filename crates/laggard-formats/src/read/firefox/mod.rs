@@ -1,9 +1,10 @@
-//! Processed profiles of the Firefox Profiler, which samply, the Firefox Profiler itself and our
-//! own writer write: tables column by column, for each thread or shared by all.
+//! Reads processed profiles of the Firefox Profiler, also written by samply and laggard. Tables are
+//! stored by column, per thread or shared by all threads.
 //!
-//! You give a [`Source`], you get a [`Profile`]. samply leaves addresses without names; such
-//! frames have their module and address, so that `laggard_symbols::resolve` can name them where
-//! the module is still there. The raw profiles that Firefox records are another format.
+//! You give a [`Source`], you get a [`Profile`]. samply writes addresses without symbols. Such
+//! frames keep their module and address, so that `laggard_symbols::resolve` can symbolize them if
+//! the module still exists. Raw profiles recorded by Firefox are a different format and not
+//! supported.
 
 mod file;
 mod tables;
@@ -16,10 +17,10 @@ use laggard_core::model::NONE;
 use laggard_core::model::profile::{Event, Interner, Module, Profile, Sample, Thread, Unit, state};
 use tables::Tables;
 
-/// Versions before this one have tables of another shape.
+/// Oldest supported version. Earlier versions have different tables.
 const OLDEST: f64 = 20.0;
 
-/// Whether a file that starts like this is a processed profile of the Firefox Profiler.
+/// Whether a file with this head is a processed profile of the Firefox Profiler.
 pub fn is_firefox(head: &[u8]) -> bool {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
     let has = |text: &[u8]| memchr::memmem::find(head, text).is_some();
@@ -30,7 +31,7 @@ pub fn is_firefox(head: &[u8]) -> bool {
             || has(b"\"stackTable\"") && has(b"\"frameTable\""))
 }
 
-/// Reads a file. `progress` is told when it is in memory.
+/// Reads a file. `progress` is called when the file is in memory.
 pub fn read(source: Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Profile, Error> {
     let (path, file): (_, File) = json::read(source, progress)?;
     let mut reader = Reader::default();
@@ -48,7 +49,7 @@ pub fn read(source: Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Profile, 
         let stacks = match &shared_stacks {
             Some(shared) if thread.tables.stacks.is_none() => shared,
             _ => {
-                // Before version 41 each thread had its own libraries.
+                // Before version 41, each thread had its own libraries.
                 let libraries = match thread.libs.is_empty() {
                     true => libraries.clone(),
                     false => reader.modules(&thread.libs),
@@ -68,7 +69,7 @@ pub fn read(source: Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Profile, 
     reader.lost += shared_stacks.map_or(0, |stacks| stacks.lost);
     let mut profile = reader.finish();
     if profile.samples.is_empty() {
-        let what = "it has no samples of a processed profile".to_owned();
+        let what = "no samples in the processed profile format found".to_owned();
         return Err(Error::NotARecording { path, what });
     }
     about(&mut profile, &file.meta);
@@ -78,11 +79,11 @@ pub fn read(source: Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Profile, 
 fn about(profile: &mut Profile, meta: &Meta) {
     let version = meta.version.0;
     if version < OLDEST {
-        let text = format!("version {version} of the format is older than what is known here");
+        let text = format!("format version {version} is older than the supported versions");
         profile.quality.warnings.push(text);
     }
     let about = &mut profile.about;
-    about.method = "a profile of the Firefox Profiler".to_owned();
+    about.method = "Firefox Profiler profile".to_owned();
     about.tool.clone_from(&meta.imported_from);
     if meta.interval.0 > 0.0 {
         about.rate = 1e3 / meta.interval.0;
@@ -103,14 +104,14 @@ fn about(profile: &mut Profile, meta: &Meta) {
 struct Reader {
     profile: Profile,
     interner: Interner,
-    /// Numbers that point nowhere.
+    /// Number of invalid references.
     lost: u64,
-    /// Weights below zero, such as memory that was given back.
+    /// Number of negative weights, such as freed memory.
     negative: u64,
 }
 
 impl Reader {
-    /// Numbers of the modules that libraries are.
+    /// Module number of each library.
     fn modules(&mut self, libs: &[file::Lib]) -> Vec<u32> {
         let profile = &mut self.profile;
         libs.iter()
@@ -170,7 +171,7 @@ impl Reader {
                 thread,
                 stack,
                 event: event as u32,
-                // Ours has other things than samples that are counted.
+                // In our files, weights can count other things than samples.
                 count: if unit == Unit::Count && !is_ours { weight.max(1) } else { 1 },
                 weight,
                 state: if stack == NONE { state::CUT } else { 0 },
@@ -183,23 +184,23 @@ impl Reader {
         profile.samples.sort_by_key(|sample| sample.time_ns);
         let time = |sample: Option<&Sample>| sample.map_or(0, |sample| sample.time_ns);
         let (first, last) = (time(profile.samples.first()), time(profile.samples.last()));
-        // samply counts from the start of the machine, others from that of the run.
+        // samply counts from the boot of the machine, other tools from the start of the run.
         let origin = if first > last - first { first } else { 0 };
         profile.samples.iter_mut().for_each(|sample| sample.time_ns -= origin);
         profile.about.duration_ns = last - origin;
         for (lost, what) in [
-            (self.lost, "numbers point to rows that are not in the file"),
-            (self.negative, "samples weigh less than nothing and were left out"),
+            (self.lost, "references to missing rows"),
+            (self.negative, "samples skipped because of a negative weight"),
         ] {
             if lost > 0 {
-                profile.quality.warnings.push(format!("{lost} {what}"));
+                profile.quality.warnings.push(format!("{what}: {lost}"));
             }
         }
         profile
     }
 }
 
-/// When samples were taken, in milliseconds; newer files have the differences.
+/// Sample times in milliseconds. Newer files store differences.
 fn times(samples: &Samples) -> Vec<f64> {
     if let Some(times) = &samples.time {
         return times.iter().map(|time| time.0).collect();

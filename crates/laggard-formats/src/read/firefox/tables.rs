@@ -1,4 +1,4 @@
-//! From a thread's tables, or those that all share, to frames and stacks.
+//! Converts tables of a thread, or shared tables, to frames and stacks.
 
 use super::file::TablesOf;
 use crate::read::json::Row;
@@ -6,21 +6,21 @@ use crate::read::label;
 use laggard_core::model::NONE;
 use laggard_core::model::profile::{Frame, FrameKind, Interner, Profile};
 
-/// Deeper stacks are no stacks: what they call in the end is not read.
+/// Maximum depth of a stack. Innermost frames beyond it are skipped.
 const DEEPEST: u32 = 1 << 14;
 
-/// The tables of a thread, and those that stand in for what it lacks.
+/// The tables of a thread, and the shared tables as a fallback.
 pub(super) struct Tables<'a> {
     pub(super) own: &'a TablesOf,
     pub(super) shared: Option<&'a TablesOf>,
-    /// Names of the categories of frames.
+    /// Names of the frame categories.
     pub(super) categories: &'a [&'a str],
 }
 
-/// Nodes by the row of the table of stacks.
+/// Nodes by row of the stack table.
 pub(super) struct Stacks {
     pub(super) nodes: Vec<u32>,
-    /// Numbers that point nowhere.
+    /// Number of invalid references.
     pub(super) lost: u64,
 }
 
@@ -29,7 +29,7 @@ impl<'a> Tables<'a> {
         of(self.own).or_else(|| self.shared.and_then(of))
     }
 
-    /// All stacks. `libraries` are the numbers of modules by library.
+    /// Reads all stacks. `libraries` has the module number of each library.
     pub(super) fn stacks(
         &self,
         libraries: &[u32],
@@ -42,7 +42,7 @@ impl<'a> Tables<'a> {
         let mut depths: Vec<u32> = vec![];
         for (at, frame) in table.frame.iter().enumerate() {
             let row = value(&table.prefix, at);
-            // Callers stand before what they call.
+            // Callers precede their callees.
             let parent = stacks.nodes.get(row as usize).copied();
             stacks.lost += u64::from(parent.is_none() && row != NONE);
             let parent = parent.unwrap_or(NONE);
@@ -114,7 +114,7 @@ fn value(column: &[Row], at: usize) -> u32 {
     column.get(at).map_or(NONE, |row| row.0)
 }
 
-/// All that is said of a frame.
+/// The properties of a frame.
 struct Place<'a> {
     name: &'a str,
     file: &'a str,
@@ -135,7 +135,7 @@ impl Place<'_> {
             let kind = FrameKind::Python;
             return Frame { kind, module: NONE, address: 0, function, file, line };
         }
-        // Without a library, all that is known may be in the name.
+        // Without a library, the name can contain all information.
         if module == NONE && file.is_empty() {
             let mut frame = label::frame(name.as_bytes(), profile, interner);
             if self.category == "Kernel" {
@@ -153,7 +153,8 @@ impl Place<'_> {
         };
         let file = profile.texts.add(file);
         let mut frame = Frame { kind, module, address, function: 0, file, line };
-        // What has no name is called by its address: by samply as `0x12`, by us as `[libx.so+0x12]`.
+        // Frames without a symbol have an address as name: `0x12` in samply, `[libx.so+0x12]` in
+        // laggard.
         let hex = match name.strip_suffix(']') {
             Some(inner) if label::is_address(name) => inner.rsplit_once("+0x").map(|(_, hex)| hex),
             _ => name.strip_prefix("0x"),

@@ -1,18 +1,18 @@
-//! What a trace says about itself: the values beside the event array.
+//! Metadata of a trace: the top-level values besides the event array.
 
 use laggard_core::model::timeline::{About, Device};
 use serde_json::Value;
 
-/// Texts longer than this are no properties to show.
+/// Maximum length of a text property.
 const LONGEST_PROPERTY: usize = 200;
-/// Devices and ranks described at greater length than this are not read.
+/// Maximum size of the device and rank descriptions.
 const LONGEST_STRUCTURE: usize = 16 << 20;
-/// More are not kept.
+/// Maximum number of properties.
 const MOST_PROPERTIES: usize = 200;
 const MOST_DEVICES: usize = 256;
 
-/// Takes over one top-level value; false when it is not JSON. Only what is kept is parsed: other
-/// values may be as large as the file.
+/// Adds a top-level value. Returns false if it is not JSON. Only known values are parsed, because
+/// others can be as large as the file.
 pub(super) fn add(about: &mut About, key: &str, text: &[u8]) -> bool {
     let structured = matches!(key, "deviceProperties" | "distributedInfo");
     let longest = if structured { LONGEST_STRUCTURE } else { LONGEST_PROPERTY };

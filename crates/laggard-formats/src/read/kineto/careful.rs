@@ -1,4 +1,4 @@
-//! The careful path: one event by its tokens, with every oddity handled and counted.
+//! The careful path: parses one event by its tokens, handling and counting every anomaly.
 
 use super::event::{Form, Slot, Values, wanted_args};
 use super::json::{self, Budget, Quotes, Shape, Stop, Token};
@@ -7,16 +7,16 @@ use super::part::{Part, Stamp};
 use laggard_core::model::timeline::{LossReason, Table};
 use std::borrow::Cow;
 
-/// What became of an element of the event array.
+/// The result of reading an element of the event array.
 pub(super) enum Read {
-    /// It was kept, and its layout is fit to be learned.
+    /// The event was kept, and its layout can be learned.
     Kept(Stamp),
-    /// It was kept or dropped, and counted; nothing is to be learned from it.
+    /// The event was kept or dropped, and counted. Its layout is not learned.
     Odd,
 }
 
-/// Reads the element at `at` and returns the position behind it. `offset` is where the text
-/// starts in the file.
+/// Reads the element at `at` and returns the position after it. `offset` is the position of the
+/// text in the file.
 pub(super) fn element(
     b: &[u8],
     at: usize,
@@ -34,8 +34,8 @@ pub(super) fn element(
     match json::event(b, at, Quotes::Strict, tokens) {
         Ok(end) => Ok((end, keep(b, tokens, place, part, values))),
         Err(stop) => {
-            // Other damage may look like unescaped quotes, and so does a cut text: the repair
-            // must give an event, and no key that holds the start of another.
+            // Other damage and truncation can also look like unescaped quotes. The repair must give
+            // an event, and no key may contain the start of another event.
             let Ok(end) = json::event(b, at, Quotes::Lenient, tokens) else { return Err(stop) };
             let plausible = |t: &Token| !b[t.key.0..t.key.1].iter().any(|c| b"{}[]\n".contains(c));
             if !is_event(b, tokens) || !tokens.iter().all(plausible) {
@@ -48,8 +48,8 @@ pub(super) fn element(
     }
 }
 
-/// Where the event array goes on behind a broken element at `at`: the next position that holds
-/// a whole event, and how many broken ones lie before it; `None` when there is no whole one.
+/// Finds the next complete event after a broken element at `at`, and the number of broken events
+/// before it. `None` if there is no complete event.
 pub(super) fn next_event(b: &[u8], at: usize, tokens: &mut Vec<Token>) -> Option<(usize, u64)> {
     let mut budget = Budget::new(b, at);
     let (mut from, mut broken) = (at + 1, 1);
@@ -66,7 +66,7 @@ pub(super) fn next_event(b: &[u8], at: usize, tokens: &mut Vec<Token>) -> Option
             return Some((candidate, broken));
         }
         budget.spend(candidate, read);
-        // What is not whole but begins like an event is a broken one.
+        // An incomplete text that starts like an event is a broken event.
         broken += u64::from(read.is_err() && begins_like_one);
     }
     None
@@ -76,14 +76,14 @@ fn is_event(b: &[u8], tokens: &[Token]) -> bool {
     tokens.iter().any(|t| !t.in_args && &b[t.key.0..t.key.1] == b"ph")
 }
 
-/// A guess at an event's start, at or behind `at`: a `{` that follows a `}` and a comma. Whoever
-/// uses it must check it.
+/// Guesses the start of an event at or after `at`: a `{` after a `}` and a comma. The caller must
+/// verify it.
 pub(super) fn guess_start(b: &[u8], at: usize) -> Option<usize> {
     let mut braces = memchr::memchr_iter(b'{', b.get(at..)?).map(|i| at + i);
     braces.find(|&brace| is_behind_object(b, brace))
 }
 
-/// Whether a `}` and a comma stand before `at`.
+/// Whether a `}` and a comma precede `at`.
 fn is_behind_object(b: &[u8], at: usize) -> bool {
     let space = |c: &u8| matches!(c, b' ' | b'\n' | b'\r' | b'\t');
     let mut before = b[..at].iter().rev().skip_while(|c| space(c));
@@ -158,7 +158,7 @@ fn unquoted(string: &[u8]) -> &[u8] {
     &string[1..string.len() - 1]
 }
 
-/// A string's text, without its escapes.
+/// The text of a string, without its escapes.
 fn plain(string: &[u8]) -> Cow<'_, [u8]> {
     if string.contains(&b'\\') { json::unescape(string).into() } else { string.into() }
 }
@@ -171,7 +171,7 @@ fn intern(part: &mut Part, value: &[u8], shape: Shape, place: u64) -> u32 {
     }
 }
 
-/// Sets the slot; false when the value is of a form that the slot does not take.
+/// Sets the slot. Returns false if the slot does not accept the type of the value.
 fn set(
     slot: Slot,
     value: &[u8],

@@ -1,8 +1,8 @@
-//! One event's values, and where each comes from.
+//! The values of one event, and the keys they come from.
 
 use laggard_core::model::timeline::Table;
 
-/// A value of an event that some table keeps. The numbers are bits of [`Values::seen`].
+/// A value of an event that some table keeps. The discriminants are bits of [`Values::seen`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Slot {
@@ -43,16 +43,16 @@ use Slot::*;
 
 pub(super) const SLOTS: usize = 32;
 
-/// How a slot's value is kept.
+/// The storage format of a slot's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Microseconds, to nanoseconds.
+    /// Microseconds, stored as nanoseconds.
     Time,
-    /// An id: a number, or a text that stands for one.
+    /// An id: a number or a text.
     Id,
     /// A text.
     Text,
-    /// An array or object, as the text it is.
+    /// An array or object, stored as its text.
     Json,
 }
 
@@ -79,7 +79,7 @@ impl Slot {
         })
     }
 
-    /// The slot of a key of the event's `args`.
+    /// The slot of a key in the event's `args`.
     #[inline]
     pub(super) fn of_arg(key: &[u8]) -> Option<Slot> {
         Some(match key {
@@ -118,8 +118,8 @@ impl Slot {
     }
 }
 
-/// The slots that may stand in the args of this table's events. Once all of them were read, the
-/// rest of the args is not looked at, in any of the three paths.
+/// The slots that can occur in the args of this table's events. All three paths skip the rest of
+/// the args once all of these have been read.
 pub(super) fn wanted_args(table: Table) -> u32 {
     let collective = Collective.bit()
         | Dtype.bit()
@@ -159,17 +159,17 @@ pub(super) fn wanted_args(table: Table) -> u32 {
     }
 }
 
-/// Marks an id that is a text: the number of the text is in the low bits.
+/// Marks an id that is a text. The low bits are the number of the text.
 const TEXT_ID: i64 = 1 << 62;
 
-/// An id as it was read.
+/// An id as read from the file.
 pub(super) enum RawId {
     Number(i64),
     /// Number of a text.
     Text(u32),
 }
 
-/// The values of one event. Slots not seen are left as they were, so that nothing is cleared
+/// The values of one event. Unseen slots keep stale values, so that nothing has to be cleared
 /// between events.
 pub(super) struct Values {
     values: [i64; SLOTS],
@@ -205,7 +205,7 @@ impl Values {
         self.seen & slot.bit() != 0
     }
 
-    /// Whether all of these slots were seen.
+    /// Whether all of these slots have been seen.
     #[inline(always)]
     pub(super) fn has_all(&self, slots: u32) -> bool {
         self.seen & slots == slots

@@ -1,21 +1,22 @@
-//! Texts by number: every distinct text is kept once, in one arena.
+//! String table: stores every distinct text once, in one arena.
 
 use super::simd::{BLOCK, Simd, Text};
 
 /// A number that no text has.
 pub(super) const NO_TEXT: u32 = u32::MAX;
 
-/// An open-addressing table over an arena that ends with a block of zeros, so that a text can be
-/// compared with any entry block by block.
+/// A hash table with open addressing over an arena. The arena ends with a block of zeros, so that
+/// texts can be compared with any entry in blocks.
 pub(super) struct Interner {
     arena: Vec<u8>,
     /// Start and length of each text.
     spans: Vec<(usize, u32)>,
-    /// Upper half of the hash, and number + 1; 0 is free. A power of two long, half full at most.
+    /// Upper half of the hash, and number + 1; 0 is free. The length is a power of two, at most
+    /// half is used.
     slots: Vec<(u32, u32)>,
-    /// Where the first text that is not UTF-8 was met.
+    /// Position of the first text that is not UTF-8.
     pub(super) first_invalid: u64,
-    /// Where the first text with a control character was met.
+    /// Position of the first text with a control character.
     pub(super) first_control: u64,
 }
 
@@ -40,7 +41,7 @@ impl Interner {
         &self.arena[start..start + len as usize]
     }
 
-    /// Length of the text `id` if that is what stands at `at`, with its closing quote.
+    /// Length of text `id` if the input at `at` is that text and its closing quote.
     #[inline(always)]
     pub(super) fn string_at<S: Simd>(&self, text: Text, at: usize, id: u32) -> Option<usize> {
         let (start, len) = *self.spans.get(id as usize)?;
@@ -48,14 +49,15 @@ impl Interner {
         text.starts_with::<S>(at, &self.arena[start..], len + 1).then_some(len)
     }
 
-    /// Length of the text `id` if that is what stands at `at`. For texts that end themselves.
+    /// Length of text `id` if the input at `at` starts with it. For texts with their own end
+    /// delimiter.
     #[inline(always)]
     pub(super) fn text_at<S: Simd>(&self, text: Text, at: usize, id: u32) -> Option<usize> {
         let (start, len) = *self.spans.get(id as usize)?;
         text.starts_with::<S>(at, &self.arena[start..], len as usize).then_some(len as usize)
     }
 
-    /// The number of the text at `from..to`. `place` is where in the file it is met.
+    /// Interns the text at `from..to`. `place` is its position in the file.
     #[inline(always)]
     pub(super) fn intern_at<S: Simd>(
         &mut self,
@@ -88,7 +90,7 @@ impl Interner {
         }
     }
 
-    /// The number of any bytes.
+    /// Interns any bytes.
     pub(super) fn intern(&mut self, bytes: &[u8], place: u64) -> u32 {
         let hash = hash(bytes);
         let mask = self.slots.len() - 1;
@@ -105,13 +107,13 @@ impl Interner {
         }
     }
 
-    /// Takes over where odd texts of another interner were met.
+    /// Merges the positions of anomalous texts of another interner.
     pub(super) fn joined(&mut self, other: &Interner) {
         self.first_invalid = self.first_invalid.min(other.first_invalid);
         self.first_control = self.first_control.min(other.first_control);
     }
 
-    /// Forgets where control characters were met: they were white space between tokens.
+    /// Clears the position of control characters: they were white space between tokens.
     pub(super) fn forget_controls(&mut self) {
         self.first_control = u64::MAX;
     }
@@ -128,7 +130,7 @@ impl Interner {
         let start = self.arena.len().saturating_sub(BLOCK);
         self.arena.truncate(start);
         self.arena.extend_from_slice(bytes);
-        // A closing quote behind texts that stand in a file as they are: see `string_at`.
+        // Unescaped texts are stored with a closing quote: see `string_at`.
         let plain = memchr::memchr2(b'"', b'\\', bytes).is_none();
         self.arena.push(if plain { b'"' } else { 0 });
         self.arena.resize(self.arena.len() + BLOCK, 0);
@@ -167,7 +169,7 @@ mod tests {
     use crate::read::kineto::simd::{Portable, SLACK};
 
     #[test]
-    fn equal_texts_have_equal_numbers() {
+    fn interns_equal_texts_once() {
         let mut file: Vec<u8> =
             (0..20_000).flat_map(|i| format!("name {}\"", i % 7001).into_bytes()).collect();
         file.resize(file.len() + SLACK + 1, b' ');
@@ -187,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_with_quotes_is_never_taken_for_a_plain_one() {
+    fn distinguishes_texts_with_quotes() {
         let mut names = Interner::new();
         let id = names.intern(b"a\"b", 0);
         let mut file = b"a\"b\"".to_vec();

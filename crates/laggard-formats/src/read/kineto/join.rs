@@ -1,4 +1,4 @@
-//! Parts of several threads to one [`Timeline`].
+//! Merges the parts of several threads into one [`Timeline`].
 
 use super::event::Form;
 use super::intern::Interner;
@@ -17,7 +17,7 @@ use laggard_core::model::{Column, NONE};
 use rustc_hash::FxHashMap;
 use std::thread;
 
-/// Joins the parts, which are in file order.
+/// Merges parts, which are in file order.
 pub(super) fn timeline(parts: Vec<Part>, about: About, losses: &Losses, bytes: u64) -> Timeline {
     let mut parts = parts.into_iter();
     let mut all = parts.next().unwrap_or_else(Part::new);
@@ -133,7 +133,7 @@ fn column<T: arrow_buffer::ArrowNativeType>(mut values: Vec<T>) -> Column<T> {
     values.into()
 }
 
-/// Numbers of one part to numbers of another; the identity when nothing moves.
+/// Maps numbers of one part to numbers of another. The identity if nothing changes.
 struct Map(Option<Vec<u32>>);
 
 impl Map {
@@ -151,7 +151,7 @@ impl Map {
     }
 }
 
-/// From the numbers of a part to those of the whole.
+/// Maps from the numbers of a part to those of the whole.
 struct Maps {
     names: Map,
     jsons: Map,
@@ -161,7 +161,7 @@ struct Maps {
 }
 
 impl Maps {
-    /// Takes the part's names, ids, tracks and kinds over into the whole.
+    /// Adds the names, ids, tracks and kinds of the part to the whole.
     fn new(all: &mut Part, part: &Part) -> Maps {
         let texts = |to: &mut Interner, from: &Interner| {
             to.joined(from);
@@ -214,7 +214,7 @@ fn append(all: &mut Part, part: Part) {
     all.losses.join(&part.losses);
     all.events += part.events;
     all.with_phase += part.with_phase;
-    // Python functions are about as many as all other events.
+    // Python functions are about as numerous as all other events together.
     thread::scope(|scope| {
         scope.spawn(|| extend(&mut all.python, part.python, PYTHON, maps));
         extend(&mut all.gpu, part.gpu, GPU, maps);
@@ -228,7 +228,7 @@ fn append(all: &mut Part, part: Part) {
     });
 }
 
-/// Moves the rows over, column by column, so that little is held twice.
+/// Moves the rows column by column, to limit peak memory.
 fn extend<const N: usize>(to: &mut Columns<N>, from: Columns<N>, forms: [Form; N], maps: &Maps) {
     fn one<T: Copy>(to: &mut Vec<T>, from: Vec<T>, map: impl Fn(T) -> T) {
         to.reserve_exact(from.len());
@@ -253,7 +253,7 @@ fn extend<const N: usize>(to: &mut Columns<N>, from: Columns<N>, forms: [Form; N
     }
 }
 
-/// The columns whose numbers are of `Part::jsons`.
+/// The columns that refer to `Part::jsons`.
 fn json_columns(part: &mut Part) -> impl Iterator<Item = &mut [u32]> {
     let [_, _, _, _, grid, block, ..] = &mut part.gpu.more;
     let [_, dims, types, concrete, _] = &mut part.ops.more;
@@ -262,7 +262,7 @@ fn json_columns(part: &mut Part) -> impl Iterator<Item = &mut [u32]> {
         .map(Vec::as_mut_slice)
 }
 
-/// Moves the JSON texts to the names, without the white space that depends on the layout.
+/// Moves the JSON texts to the names, without insignificant white space.
 fn compact_jsons(all: &mut Part) -> Map {
     let mut jsons = std::mem::replace(&mut all.jsons, Interner::new());
     let texts: Vec<Vec<u8>> =
@@ -274,7 +274,7 @@ fn compact_jsons(all: &mut Part) -> Map {
     Map(Some(texts.iter().map(|text| all.names.intern(text, u64::MAX)).collect()))
 }
 
-/// Tracks with the names that metadata events give them.
+/// Tracks with their names from metadata events.
 fn tracks(all: &Part) -> Vec<Track> {
     let (mut processes, mut labels, mut threads) =
         (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
@@ -305,7 +305,7 @@ fn wide_id(wide: Wide, names: &Interner) -> WideId {
     }
 }
 
-/// The names as UTF-8; what is not is replaced and counted, and so are control characters.
+/// The names as UTF-8. Invalid UTF-8 and control characters are replaced and counted.
 fn strings(names: &Interner, losses: &mut Losses) -> Strings {
     let mut offsets = Vec::with_capacity(names.len() + 1);
     let mut bytes = Vec::new();

@@ -1,28 +1,28 @@
-//! A plain, bounds-checked walk over JSON text. It is the reference that the fast paths are
-//! tested against, handles whatever they refuse, and gives the tokens from which layouts are
-//! learned. Nesting is unbounded and costs no stack.
+//! A plain, bounds-checked JSON walk. It is the reference for tests of the fast paths, handles
+//! input that they reject, and produces the tokens from which layouts are learned. It does not
+//! recurse, so nesting is unlimited.
 //!
-//! More is accepted than JSON allows, as traces in the wild need it: any bytes in strings, and
-//! words such as `NaN` as values.
+//! It accepts more than JSON, because real traces need it: any bytes in strings, and words such as
+//! `NaN` as values.
 
 /// Why a walk stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// The text ends in the middle.
+    /// The text is truncated.
     Incomplete,
-    /// This is not JSON, from this position on.
+    /// The text is not JSON from this position on.
     Bad(usize),
 }
 
-/// How many bytes may be looked at in search of where damaged text goes on, so that no text
-/// takes more than a few times its length.
+/// Limits the number of bytes scanned to recover from damage, so that the total time stays linear
+/// in the length of the text.
 pub(super) struct Budget {
     text: usize,
     left: usize,
 }
 
 impl Budget {
-    /// For a search from `at` on.
+    /// A budget for a search from `at`.
     pub(super) fn new(b: &[u8], at: usize) -> Budget {
         Budget { text: b.len(), left: 8 * (b.len() - at) + (64 << 10) }
     }
@@ -31,7 +31,7 @@ impl Budget {
         self.left > 0
     }
 
-    /// Takes off what was read from `at` on.
+    /// Subtracts the bytes read from `at`.
     pub(super) fn spend(&mut self, at: usize, read: Result<usize, Stop>) {
         let end = match read {
             Ok(end) | Err(Stop::Bad(end)) => end,
@@ -44,13 +44,13 @@ impl Budget {
 /// How the end of a string is found.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quotes {
-    /// At the first quote that is not escaped.
+    /// At the first unescaped quote.
     Strict,
-    /// At the first quote behind which JSON can go on; repairs unescaped quotes in names.
+    /// At the first quote after which JSON can continue. Repairs unescaped quotes in names.
     Lenient,
 }
 
-/// What a value is.
+/// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     String,
@@ -65,7 +65,7 @@ pub(super) enum Shape {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token {
     pub(super) in_args: bool,
-    /// Between the quotes.
+    /// Without the quotes.
     pub(super) key: (usize, usize),
     /// With the quotes, for strings.
     pub(super) value: (usize, usize),
@@ -79,7 +79,7 @@ pub(super) fn skip_space(b: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Position behind the string whose opening quote is at `at`.
+/// Position after the string whose opening quote is at `at`.
 pub(super) fn string(b: &[u8], at: usize, quotes: Quotes) -> Result<usize, Stop> {
     let mut at = at + 1;
     loop {
@@ -95,7 +95,7 @@ pub(super) fn string(b: &[u8], at: usize, quotes: Quotes) -> Result<usize, Stop>
     }
 }
 
-/// Whether what stands at `at` could follow a string.
+/// Whether the text at `at` can follow a string.
 fn json_goes_on(b: &[u8], at: usize) -> bool {
     let at = skip_space(b, at);
     match b.get(at) {
@@ -123,7 +123,7 @@ fn scalar(b: &[u8], at: usize) -> Result<(usize, Shape), Stop> {
     Ok((at + len, if number { Shape::Number } else { Shape::Word }))
 }
 
-/// Position behind the value at `at`, and what it is.
+/// Position after the value at `at`, and its type.
 pub(super) fn value(b: &[u8], at: usize, quotes: Quotes) -> Result<(usize, Shape), Stop> {
     match b.get(at).ok_or(Stop::Incomplete)? {
         b'"' => Ok((string(b, at, quotes)?, Shape::String)),
@@ -133,7 +133,7 @@ pub(super) fn value(b: &[u8], at: usize, quotes: Quotes) -> Result<(usize, Shape
     }
 }
 
-/// Position behind the array or object at `at`.
+/// Position after the array or object at `at`.
 fn nested(b: &[u8], mut at: usize, quotes: Quotes) -> Result<usize, Stop> {
     let mut open: Vec<u8> = Vec::new();
     loop {
@@ -155,7 +155,7 @@ fn nested(b: &[u8], mut at: usize, quotes: Quotes) -> Result<usize, Stop> {
             b'"' => at = string(b, at, quotes)?,
             _ => at = scalar(b, at)?.0,
         }
-        // behind a value
+        // after a value
         loop {
             let Some(&close) = open.last() else { return Ok(at) };
             at = skip_space(b, at);
@@ -177,7 +177,7 @@ fn nested(b: &[u8], mut at: usize, quotes: Quotes) -> Result<usize, Stop> {
     }
 }
 
-/// The key at `at`, between its quotes, and the position of its value.
+/// The key at `at`, without its quotes, and the position of its value.
 pub(super) fn key(b: &[u8], at: usize, quotes: Quotes) -> Result<((usize, usize), usize), Stop> {
     if *b.get(at).ok_or(Stop::Incomplete)? != b'"' {
         return Err(Stop::Bad(at));
@@ -190,7 +190,7 @@ pub(super) fn key(b: &[u8], at: usize, quotes: Quotes) -> Result<((usize, usize)
     Ok(((at + 1, end - 1), skip_space(b, colon + 1)))
 }
 
-/// Fills `tokens` with the event at `at`; returns the position behind its `}`.
+/// Fills `tokens` with the event at `at`. Returns the position after its `}`.
 pub(super) fn event(
     b: &[u8],
     at: usize,
@@ -236,8 +236,7 @@ fn object(
     }
 }
 
-/// The text that a JSON string without its quotes stands for. What is no valid escape is kept
-/// as it is.
+/// Decodes a JSON string without its quotes. Invalid escapes are kept.
 pub(super) fn unescape(s: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(s.len());
     let mut i = 0;
@@ -272,7 +271,8 @@ pub(super) fn unescape(s: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The character of a `\uXXXX` escape, or of a pair of them, and the length of the escape.
+/// Decodes a `\uXXXX` escape or a surrogate pair. Returns the character and the length of the
+/// escape.
 fn unicode(s: &[u8]) -> (char, usize) {
     let unit = |at: usize| {
         let digits = std::str::from_utf8(s.get(at..at + 4)?).ok()?;
@@ -291,7 +291,7 @@ fn unicode(s: &[u8]) -> (char, usize) {
     (char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), 6)
 }
 
-/// The JSON text without the white space between its tokens.
+/// The JSON text without white space between tokens.
 pub(super) fn compact(b: &[u8]) -> Vec<u8> {
     let (mut out, mut at) = (Vec::with_capacity(b.len()), 0);
     while at < b.len() {
@@ -318,7 +318,7 @@ mod tests {
     const BAD: Option<Stop> = Some(Stop::Bad(0));
     const CUT: Option<Stop> = Some(Stop::Incomplete);
 
-    /// Checks where an event ends or, where it does not, why.
+    /// Checks where an event ends, or why parsing it stops.
     fn check(text: &str, end: usize, why: Option<Stop>) {
         let found = event(text.as_bytes(), 0, Quotes::Strict, &mut Vec::new());
         let (found_end, found_why) = match found {
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn events_end_where_they_end() {
+    fn finds_end_of_events() {
         check("{} ", 2, None);
         check(r#"{"a": 1, "args": {"b": [{"c": "}"}, []], "d": NaN}} "#, 51, None);
         check(r#"{"a": "x\"y"}"#, 13, None);
@@ -344,13 +344,13 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_costs_no_stack() {
+    fn deep_nesting_does_not_overflow_the_stack() {
         let text = format!("{{\"a\": {}{}}}", "[".repeat(100_000), "]".repeat(100_000));
         check(&text, text.len(), None);
     }
 
     #[test]
-    fn unescaped_quotes_can_be_read_over() {
+    fn repairs_unescaped_quotes() {
         let text = br#"{"name": "op "quoted", end", "pid": 1}"#;
         let mut tokens = Vec::new();
         assert_eq!(event(text, 0, Quotes::Lenient, &mut tokens), Ok(text.len()));
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes() {
+    fn decodes_escapes() {
         assert_eq!(
             unescape(br#"a\n\"\\\/\u00e9\ud83d\ude00\q\ud800"#),
             "a\n\"\\/é😀\\q\u{fffd}".as_bytes()

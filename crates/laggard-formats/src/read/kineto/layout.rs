@@ -1,14 +1,14 @@
 //! The fast path: learned layouts.
 //!
-//! Every event layout met so far is a path of steps, a literal and a hole each: the literal's
-//! bytes are compared, the hole is parsed. If all literals of a path match and all holes parse,
-//! the bytes are that event and nothing else has to be looked at. Category and phase letter are
-//! in the literals, process and thread too while they are few. Paths share their beginnings
-//! through a trie: where a literal differs, a sibling that matches leads to another path. What
-//! no path fits is read carefully and learned.
+//! Every known event layout is a path of steps, each a literal and a hole. The bytes of the literal
+//! are compared, the hole is parsed. If all literals of a path match and all holes parse, the event
+//! is fully recognized. Category and phase letter are part of the literals, and so are process and
+//! thread while there are few of them. Paths share their prefixes in a trie: if a literal differs,
+//! a matching sibling leads to another path. An event that matches no path is read by the careful
+//! path and learned.
 //!
-//! Three tables of history guess which path, which name and which JSON text come next. A guess is
-//! always verified against the bytes; it only saves time.
+//! Three history tables predict the next path, name and JSON text. A prediction is always verified
+//! against the bytes and only saves time.
 
 use super::event::{Form, Slot, Values, wanted_args};
 use super::intern::NO_TEXT;
@@ -20,22 +20,22 @@ use laggard_core::model::timeline::Table;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Hole {
-    /// The literal goes on in the next step.
+    /// The literal continues in the next step.
     None,
-    /// The event's name; the number is a place in `Layouts::history`.
+    /// The event's name. The number is an index into `Layouts::history`.
     Name(u8),
     Time(Slot),
     Id(Slot),
-    /// A text that stands for an id.
+    /// A text that is an id.
     TextId(Slot),
     String(Slot),
     Json(Slot),
     SkipNumber,
     SkipString,
     SkipNested,
-    /// All that is wanted was read: on to the `}` of the args.
+    /// All wanted args have been read: skip to the `}` of the args.
     RestOfArgs,
-    /// The event ends. Without a track, it is looked up from the values.
+    /// End of the event. Without a track, it is looked up from the values.
     End(Stamp, TrackIs),
 }
 
@@ -48,7 +48,7 @@ enum TrackIs {
 #[derive(Clone)]
 struct Step {
     literal: Literal,
-    /// Length of the hole last time.
+    /// Previous length of the hole.
     guess: u32,
     hole: Hole,
     node: u32,
@@ -56,29 +56,29 @@ struct Step {
 
 struct Node {
     parent: u32,
-    /// Index into `steps` of this node's step on some path.
+    /// Index into `steps` of this node's step on one of its paths.
     step: u32,
     kids: Vec<u32>,
 }
 
-/// The layouts learned so far.
+/// The learned layouts.
 pub(super) struct Layouts {
     nodes: Vec<Node>,
-    /// All paths, one behind the other; each ends with a `Hole::End`.
+    /// All paths, stored consecutively. Each ends with a `Hole::End`.
     steps: Vec<Step>,
-    /// The paths taken last, folded, to the first step of the next.
+    /// Maps the hash of the previous paths to the first step of the next.
     next_path: Box<[u32; PATHS]>,
-    /// The names seen last to the next.
+    /// Maps the previous names to the next.
     next_name: Box<[u32; NAMES]>,
-    /// A name and a slot to the JSON text that stood there last.
+    /// Maps a name and a slot to the previous JSON text there.
     next_json: Box<[u32; JSONS]>,
-    /// The two names seen last, per `Hole::Name`.
+    /// The two previous names, per `Hole::Name`.
     history: Box<[(u32, u32); 256]>,
     histories: usize,
     recent_paths: usize,
 }
 
-/// Events with more keys than this are not worth learning.
+/// Maximum number of keys of an event that is learned.
 const MAX_TOKENS: usize = 128;
 const MAX_NODES: usize = 1 << 14;
 const MAX_STEPS: usize = 1 << 16;
@@ -88,7 +88,7 @@ const NAMES: usize = 1 << 16;
 const JSONS: usize = 1 << 14;
 
 fn table<const N: usize>(value: u32) -> Box<[u32; N]> {
-    vec![value; N].try_into().unwrap_or_else(|_| unreachable!("the vector is N long"))
+    vec![value; N].try_into().unwrap_or_else(|_| unreachable!("the vector has N elements"))
 }
 
 impl Layouts {
@@ -105,8 +105,8 @@ impl Layouts {
         }
     }
 
-    /// Reads the event at `at` into the part and returns where the next one starts; `None` when
-    /// no layout fits.
+    /// Reads the event at `at` into the part and returns the start of the next one. `None` if no
+    /// layout matches.
     #[inline(always)]
     pub(super) fn read<S: Simd>(
         &mut self,
@@ -212,7 +212,7 @@ impl Layouts {
         }
     }
 
-    /// Remembers the path that ends before `behind`.
+    /// Records the path that ends before `behind`.
     #[inline(always)]
     fn took(&mut self, mut path: u32, behind: usize) {
         if path == u32::MAX {
@@ -229,7 +229,7 @@ impl Layouts {
         before.map_or(0, |end| end as u32 + 1)
     }
 
-    /// Another step behind the same beginning whose literal stands at `at`.
+    /// Another step after the same prefix whose literal matches at `at`.
     #[inline(never)]
     fn sibling(&self, step: usize, text: Text, at: usize) -> Option<usize> {
         let rest = text.bytes().get(at..)?;
@@ -241,7 +241,7 @@ impl Layouts {
         Some(self.nodes[*kid as usize].step as usize)
     }
 
-    /// Learns the layout of the event whose tokens these are, which ended before `end`.
+    /// Learns the layout of the event with these tokens, which ended before `end`.
     #[cold]
     #[inline(never)]
     pub(super) fn learn(
@@ -260,7 +260,7 @@ impl Layouts {
         {
             return;
         }
-        // Metadata has a track of its own in nearly every event: keep it out of the literals.
+        // Nearly every metadata event has its own track: keep it out of the literals.
         let track = if tracks > MAX_TRACKS_IN_LITERALS || stamp.table == Table::Meta {
             TrackIs::InValues
         } else {
@@ -297,7 +297,7 @@ impl Layouts {
         self.next_path[self.recent_paths & (PATHS - 1)] = first as u32;
     }
 
-    /// Appends a step behind node `at` to the path being built; returns its node.
+    /// Appends a step after node `at` to the path under construction. Returns its node.
     fn step_into(&mut self, at: usize, literal: &[u8], mut hole: Hole) -> usize {
         let alike = |a: Hole, b: Hole| a == b || matches!((a, b), (Hole::Name(_), Hole::Name(_)));
         let old = self.nodes[at].kids.iter().copied().find(|&kid| {
@@ -317,7 +317,7 @@ impl Layouts {
         let step = Step { literal: Literal::new(literal), guess: 0, hole, node };
         self.nodes.push(Node { parent: at as u32, step: self.steps.len() as u32, kids: vec![] });
         self.steps.push(step);
-        // Longer literals first: a literal must not hide a longer one that it begins.
+        // Longer literals first: a literal must not hide a longer one that starts with it.
         let mut kids = std::mem::take(&mut self.nodes[at].kids);
         kids.push(node);
         kids.sort_by_key(|&kid| {
@@ -328,7 +328,7 @@ impl Layouts {
     }
 }
 
-/// White space and commas between events.
+/// Skips white space and commas between events.
 pub(super) fn gap_end(b: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\n' | b'\r' | b'\t' | b',') = b.get(at) {
         at += 1;
@@ -336,8 +336,8 @@ pub(super) fn gap_end(b: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The literals (from, to) and holes of an event, and an open last literal; `None` if the event
-/// is not fit to be learned.
+/// The literals (from, to) and holes of an event, and an open last literal. `None` if the event
+/// cannot be learned.
 fn path_of(
     b: &[u8],
     start: usize,
@@ -357,7 +357,7 @@ fn path_of(
         let (mut low, mut high) = token.value;
         if !token.in_args {
             if top_keys.contains(&key) {
-                return None; // the last of equal keys counts: left to the careful path
+                return None; // the last of equal keys is used: left to the careful path
             }
             top_keys.push(key);
         }
@@ -375,7 +375,7 @@ fn path_of(
         };
         if let Some(slot) = slot {
             if slots & (1 << slot as u32) != 0 {
-                return None; // and so are keys that mean the same
+                return None; // so are different keys of the same slot
             }
             slots |= 1 << slot as u32;
         }
@@ -389,7 +389,7 @@ fn path_of(
                 if more_args {
                     args_end = high;
                 }
-                continue; // empty ones are literals
+                continue; // empty strings are literals
             }
             (false, b"ph" | b"cat" | b"name" | b"args", _, _) => return None,
             (false, b"pid" | b"tid", _, _) if track == TrackIs::InLiterals => continue,
@@ -419,10 +419,10 @@ fn path_of(
                 left &= !(1 << slot as u32);
             }
             let rest = tokens[i + 1..].iter().take_while(|t| t.in_args);
-            // A number or two are quicker read over than searched for their end.
+            // Skipping one or two numbers is faster than searching for the end of the args.
             let short = rest.clone().count() <= 2 && rest.clone().all(|t| t.shape == Shape::Number);
             if left == 0 && more_args && !short {
-                path.push((from, from + 1, Hole::RestOfArgs)); // the comma or blank tells it from `}`
+                path.push((from, from + 1, Hole::RestOfArgs)); // the comma or blank distinguishes it from `}`
                 from = args_end - 1;
                 resting = true;
             }

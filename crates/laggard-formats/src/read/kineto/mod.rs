@@ -1,9 +1,9 @@
-//! PyTorch profiler traces: Kineto's Chrome-trace JSON, plain or compressed.
+//! Reads PyTorch profiler traces: Kineto's Chrome trace JSON, plain or compressed.
 //!
-//! The scanner fills columns directly; there is no tree of JSON values. Three paths read events,
-//! each the fallback of the one before: learned layouts ([`layout`]), a structural walk
-//! ([`walk`]), and a careful parser ([`careful`]). They give equal rows. A mapped file is read by
-//! several threads ([`scan`]), a stream is decompressed by one and read by another ([`stream`]).
+//! The scanner fills columns directly, without a tree of JSON values. Three paths read events, each
+//! the fallback of the previous one: learned layouts ([`layout`]), a structural walk ([`walk`]) and
+//! a careful parser ([`careful`]). They produce equal rows. A mapped file is read by several
+//! threads ([`scan`]). A stream is decompressed by one thread and scanned by another ([`stream`]).
 
 mod about;
 mod careful;
@@ -32,16 +32,16 @@ use scan::{End, Scanned, Scanner};
 use std::path::Path;
 use top::{Item, Top};
 
-/// How to read.
+/// Options of the reader.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Threads for a mapped file.
+    /// Number of threads for a mapped file.
     pub threads: usize,
     /// Instruction set.
     pub isa: Isa,
-    /// Which paths may be taken.
+    /// Allowed paths.
     pub paths: Paths,
-    /// Chunks smaller than this are not worth a thread.
+    /// Minimum size of a chunk per thread.
     pub smallest_chunk: usize,
 }
 
@@ -52,7 +52,7 @@ impl Default for Options {
     }
 }
 
-/// Reads a trace. `progress` is told of every few megabytes read.
+/// Reads a trace. `progress` receives the number of bytes every few megabytes.
 ///
 /// The columns that linking fills are left empty: see [`laggard_core::trace::link`].
 pub fn read(
@@ -77,10 +77,10 @@ pub fn read(
     }
 }
 
-/// Top-level keys that are remembered to say what a file looks like.
+/// Maximum number of top-level keys kept for error messages.
 const KEYS_FOR_DETECTION: usize = 100;
 
-/// What was read of a file, whatever it is.
+/// The content of a file of any kind.
 struct Trace {
     parts: Vec<Part>,
     about: About,
@@ -89,9 +89,9 @@ struct Trace {
     has_events: bool,
     /// Top-level keys other than `traceEvents`.
     keys: Vec<String>,
-    /// Events with no whole one behind them.
+    /// Broken events without a complete event after them.
     broken_last: u64,
-    /// Whether the file is an array and no object with one in it.
+    /// Whether the top level is an array instead of an object.
     is_bare_array: bool,
 }
 
@@ -118,7 +118,7 @@ impl Trace {
         }
     }
 
-    /// Where the events start when the metadata before them is damaged or cut.
+    /// Finds the start of the events if the metadata before them is damaged or truncated.
     fn damaged_top(&mut self, b: &[u8], at: usize, place: u64, stop: Stop) -> Option<usize> {
         if self.has_events {
             let cut = stop == Stop::Incomplete;
@@ -133,7 +133,7 @@ impl Trace {
         events
     }
 
-    /// Where the top level goes on behind the events, which ended at `at`.
+    /// Finds where the top level continues after the events, which ended at `at`.
     fn behind_events(&mut self, b: &[u8], at: usize, place: u64, end: End) -> Option<usize> {
         match end {
             End::Array => Some(at + 1),
@@ -187,7 +187,7 @@ fn read_text(b: &[u8], options: &Options, progress: &(dyn Fn(u64) + Sync)) -> Tr
             },
         };
         trace.is_bare_array |= top.is_bare_array();
-        // Threads are for the first array; there is no second one but in made-up files.
+        // Threads are used for the first array only. Only synthetic files have a second one.
         let scanned = if trace.has_events {
             let (at, end) = rest.scan(b, 0, start, usize::MAX, true);
             Scanned { parts: vec![], at, end }

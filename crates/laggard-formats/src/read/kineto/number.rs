@@ -1,23 +1,23 @@
-//! Decimal numbers, eight digits at a time, exact.
+//! Exact parsing of decimal numbers, eight digits at a time.
 
 use super::simd::BLOCK;
 
 const POWERS: [u64; 9] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
-/// Value and count (0 to 8) of the digits at `at`.
+/// Value and number (0 to 8) of the digits at `at`.
 #[inline(always)]
 fn digits8(block: &[u8; BLOCK], at: usize) -> Option<(u64, usize)> {
     let eight: [u8; 8] = block.get(at..at + 8)?.try_into().ok()?;
     let t = u64::from_le_bytes(eight) ^ 0x3030_3030_3030_3030;
     let not_digit = (t.wrapping_add(0x7676_7676_7676_7676) | t) & 0x8080_8080_8080_8080;
     let n = not_digit.trailing_zeros() as usize / 8;
-    let s = t << (8 * (8 - n as u32)).min(63); // with no digit the value is not used
+    let s = t << (8 * (8 - n as u32)).min(63); // without digits the value is not used
     let s = s.wrapping_mul(10).wrapping_add(s >> 8) & 0x00ff_00ff_00ff_00ff;
     let s = s.wrapping_mul(100).wrapping_add(s >> 16) & 0x0000_ffff_0000_ffff;
     Some((s.wrapping_mul(10_000).wrapping_add(s >> 32) & 0xffff_ffff, n))
 }
 
-/// A run of 1 to 18 digits.
+/// Parses 1 to 18 digits.
 #[inline(always)]
 fn unsigned(block: &[u8; BLOCK], at: usize) -> Option<(u64, usize)> {
     let (v, n) = digits8(block, at)?;
@@ -37,7 +37,7 @@ fn unsigned(block: &[u8; BLOCK], at: usize) -> Option<(u64, usize)> {
     }
 }
 
-/// The integer at the start of the block and its length. The caller checks what follows.
+/// The integer at the start of the block and its length. The caller checks the next byte.
 #[inline(always)]
 pub(super) fn integer(block: &[u8; BLOCK]) -> Option<(i64, usize)> {
     #[cold]
@@ -66,7 +66,7 @@ pub(super) fn micros(block: &[u8; BLOCK]) -> Option<(i64, usize)> {
     unsigned_micros(block, 0)
 }
 
-/// [`micros`] without a sign, from `at` on; the length counts from the start of the block.
+/// [`micros`] without a sign, starting at `at`. The length counts from the start of the block.
 #[inline(always)]
 fn unsigned_micros(block: &[u8; BLOCK], at: usize) -> Option<(i64, usize)> {
     let (v, n) = unsigned(block, at)?;
@@ -88,8 +88,8 @@ fn unsigned_micros(block: &[u8; BLOCK], at: usize) -> Option<(i64, usize)> {
     Some(((v + fraction * scale) as i64, n + 1 + k))
 }
 
-/// Any JSON number of microseconds as nanoseconds, exact, rounded half away from zero where it
-/// has more than three decimals. `None` when it is no number or does not fit.
+/// Any JSON number of microseconds as nanoseconds, exact. Rounded half away from zero if it has
+/// more than three decimals. `None` if it is not a number or does not fit.
 pub(super) fn micros_token(token: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(token).ok()?;
     let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
@@ -108,7 +108,7 @@ pub(super) fn micros_token(token: &[u8]) -> Option<i64> {
     let mut scale = scale;
     for digit in digits {
         if value > i128::MAX / 100 {
-            scale += 1; // beyond 36 digits a further one cannot matter
+            scale += 1; // digits after the 36th do not matter
         } else {
             value = value * 10 + digit;
         }
@@ -124,7 +124,7 @@ pub(super) fn micros_token(token: &[u8]) -> Option<i64> {
         scale += 1;
     }
     if scale < 0 {
-        half = 0; // nothing is left before the last place
+        half = 0; // the value is below the last place
     }
     value += i128::from(half >= 5);
     i64::try_from(if negative { -value } else { value }).ok()
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_exact() {
+    fn parses_times_exactly() {
         check("0", Some(0));
         check("7.5", Some(7_500));
         check("1712195495520871.0", Some(1_712_195_495_520_871_000));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_of_every_length() {
+    fn parses_integers_of_every_length() {
         for n in 1..=20usize {
             let token = "9876543210123456789012"[..n].to_string();
             for sign in ["", "-"] {

@@ -1,4 +1,4 @@
-//! What one thread has read: columns with ids, names and tracks of their own.
+//! The output of one thread: columns with their own ids, names and tracks.
 
 use super::event::{Form, RawId, Slot, Values};
 use super::intern::Interner;
@@ -6,7 +6,7 @@ use laggard_core::model::NONE;
 use laggard_core::model::timeline::{Collective, FIRST_WIDE_ID, Kind, Loss, LossReason, Table};
 use rustc_hash::FxHashMap;
 
-/// The columns that all tables have, and `N` more.
+/// The columns common to all tables, and `N` more.
 pub(super) struct Columns<const N: usize> {
     pub(super) ts: Vec<i64>,
     pub(super) dur: Vec<i64>,
@@ -29,7 +29,7 @@ impl<const N: usize> Default for Columns<N> {
     }
 }
 
-/// What the further columns of each table hold.
+/// Formats of the additional columns of each table.
 pub(super) const GPU: [Form; 9] = [ID, ID, ID, ID, JSON, JSON, ID, ID, ID];
 pub(super) const RUNTIME: [Form; 2] = [ID, ID];
 pub(super) const OPS: [Form; 5] = [ID, JSON, JSON, JSON, Form::Text];
@@ -42,7 +42,7 @@ pub(super) const OTHERS: [Form; 3] = [ID, ID, ID];
 const ID: Form = Form::Id;
 const JSON: Form = Form::Json;
 
-/// What an event is, apart from its values.
+/// Kind, table and track of an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stamp {
     pub(super) kind: u8,
@@ -72,14 +72,14 @@ pub(super) struct MetaRow {
     pub(super) text: u32,
 }
 
-/// An id that is no small number; texts by their number in `Part::names`.
+/// An id that is not a small number. Texts are stored by their number in `Part::names`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Wide {
     Number(i64),
     Text(u32),
 }
 
-/// Ids that are no small numbers.
+/// Ids that are not small numbers.
 #[derive(Default)]
 pub(super) struct WideIds {
     pub(super) values: Vec<Wide>,
@@ -94,7 +94,8 @@ impl WideIds {
             return n as u32;
         }
         *self.codes.entry(id).or_insert_with(|| {
-            // Codes end before NONE; beyond 268 million odd ids the last ones share a code.
+            // Codes must stay below NONE: with more than 268 million wide ids, the last ones share
+            // a code.
             let code = (FIRST_WIDE_ID as usize + self.values.len()).min(NONE as usize - 1) as u32;
             self.values.push(id);
             code
@@ -102,7 +103,7 @@ impl WideIds {
     }
 }
 
-/// Counts by reason, each with its first place.
+/// Counts by reason, each with the position of its first occurrence.
 #[derive(Default)]
 pub(super) struct Losses([(u64, u64); LossReason::ALL.len()]);
 
@@ -136,16 +137,16 @@ impl Losses {
     }
 }
 
-/// Kinds beyond this many share a number, unless they are of spans that some table wants, of
-/// which there are few.
+/// Maximum number of kinds. Further kinds share a number, except span kinds that some table needs,
+/// of which there are few.
 const MAX_ODD_KINDS: usize = 200;
 /// Category of the kinds that share a number.
 const SHARED_KIND: &str = "?";
 
-/// Everything one thread has read.
+/// All data read by one thread.
 pub(super) struct Part {
     pub(super) names: Interner,
-    /// Arrays and objects, as they stand in the file.
+    /// Arrays and objects, as in the file.
     pub(super) jsons: Interner,
     pub(super) ids: WideIds,
     pub(super) kinds: Vec<Kind>,
@@ -164,9 +165,9 @@ pub(super) struct Part {
     pub(super) metas: Vec<MetaRow>,
     pub(super) collectives: Vec<Collective>,
     pub(super) losses: Losses,
-    /// Objects in the event array.
+    /// Number of objects in the event array.
     pub(super) events: u64,
-    /// Those that have a `ph`.
+    /// Number of these objects with a `ph`.
     pub(super) with_phase: u64,
 }
 
@@ -197,9 +198,9 @@ impl Part {
         }
     }
 
-    /// The number and table of a kind, and whether it has a number of its own. Kinds of spans
-    /// that some table wants always have one; of the others, those beyond [`MAX_ODD_KINDS`] share
-    /// one a table.
+    /// The number and table of a kind, and whether the number is its own. Span kinds that some
+    /// table needs always have their own number. Beyond [`MAX_ODD_KINDS`], the other kinds of a
+    /// table share one.
     pub(super) fn kind(&mut self, phase: &[u8], category: &[u8]) -> (u8, Table, bool) {
         let (phase, category) = (String::from_utf8_lossy(phase), String::from_utf8_lossy(category));
         let find = |kinds: &[Kind], phase: &str, category: &str| {
@@ -232,7 +233,7 @@ impl Part {
         (self.kinds.len() as u8 - 1, table, !shared)
     }
 
-    /// The track of these codes of a process and a thread.
+    /// The track with these process and thread codes.
     #[inline]
     pub(super) fn track(&mut self, pid: u32, tid: u32) -> u32 {
         if let Some(&(p, t)) = self.tracks.last()
@@ -273,7 +274,7 @@ impl Part {
         }
     }
 
-    /// Appends the event to its table. `at` is where it stands in the text.
+    /// Appends the event to its table. `at` is its position in the text.
     #[inline(always)]
     pub(super) fn push(&mut self, stamp: Stamp, name: u32, values: &Values, at: u64) {
         self.events += 1;

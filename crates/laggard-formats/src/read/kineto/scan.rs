@@ -1,4 +1,4 @@
-//! Events to columns: which path reads which event, and the text cut into chunks for threads.
+//! Scans events into columns: selects the path for each event and splits the text for threads.
 
 use super::Options;
 use super::careful::{self, Read};
@@ -11,33 +11,33 @@ use super::walk;
 use laggard_core::model::timeline::LossReason;
 use std::thread;
 
-/// Which of the three paths may be taken. All but `Any` are for tests.
+/// The allowed paths. All but `Any` are for tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paths {
-    /// The fastest that works, event by event.
+    /// The fastest path that works for each event.
     Any,
-    /// The structural walk, else the careful path.
+    /// The structural walk, then the careful path.
     Walk,
-    /// The careful path alone.
+    /// Only the careful path.
     Careful,
 }
 
-/// Where a scan stopped.
+/// Why a scan stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// At an event at or behind the limit.
+    /// At an event at or after the limit.
     Limit,
     /// At the `]` of the event array.
     Array,
-    /// Before an event that the text does not hold to its end.
+    /// Before an event that is incomplete in the text.
     Window,
-    /// The text ended, in the middle of an event or of the array.
+    /// At the end of the text, within an event or the array.
     Text,
-    /// At something that is no event, with no event behind it.
+    /// At something that is not an event, with no event after it.
     Garbage,
 }
 
-/// Reads events, and remembers what it has learned from one text to the next.
+/// Reads events. Keeps learned layouts between texts.
 pub(super) struct Scanner {
     pub(super) part: Part,
     layouts: Layouts,
@@ -46,13 +46,13 @@ pub(super) struct Scanner {
     isa: Isa,
     paths: Paths,
     learned: u64,
-    /// Rises with every event that no layout fits, sinks with every one that one does.
+    /// Increases with every event that no layout matches, decreases with every match.
     distrust: u32,
 }
 
-/// Distrust at which layouts are only tried now and then.
+/// Distrust above which layouts are only tried occasionally.
 const UNSETTLED: u32 = 1 << 13;
-/// How far ahead of the event being read memory is asked for.
+/// Prefetch distance.
 const AHEAD: usize = 2048;
 
 impl Scanner {
@@ -69,9 +69,9 @@ impl Scanner {
         }
     }
 
-    /// Reads events from `at` (at one, or in the gap before it) until one starts at or behind
-    /// `limit`. Unless the text is the `last`, stops before its end is in sight. `offset` is
-    /// where the text starts in the file. Returns where it stopped and why.
+    /// Reads events from `at` (an event or the gap before it) until one starts at or after `limit`.
+    /// Unless this is the `last` text, stops before its end is reached. `offset` is the position of
+    /// the text in the file. Returns where and why it stopped.
     pub(super) fn scan(
         &mut self,
         bytes: &[u8],
@@ -147,7 +147,7 @@ impl Task for Scan<'_> {
                         at = next;
                         continue;
                     }
-                    // Layouts that keep changing are not worth learning.
+                    // Layouts that keep changing are not learned.
                     learn = scanner.distrust < UNSETTLED
                         && scanner.learned * 32 < scanner.part.events + 2048;
                 }
@@ -191,12 +191,12 @@ pub(super) struct Scanned {
     pub(super) end: End,
 }
 
-/// Bytes between two reports of progress.
+/// Bytes between progress reports.
 const REPORT_EVERY: usize = 16 << 20;
 
-/// Reads the events of an array from `start` on, on several threads. The text is cut where
-/// events seem to start; a part counts only if the one before it ended exactly there, and is
-/// read again otherwise.
+/// Reads the events of an array from `start` on several threads. The text is split where events
+/// seem to start. A part is used only if the previous one ended exactly there, and is read again
+/// otherwise.
 pub(super) fn scan_all(
     b: &[u8],
     start: usize,

@@ -1,17 +1,17 @@
-//! Block primitives of the trace scanner, and the only unsafe code in it.
+//! Block primitives of the trace scanner, and its only unsafe code.
 //!
-//! [`Text`] is a buffer of which every position before [`Text::safe`] has at least [`SLACK`]
-//! readable bytes. Each primitive checks that once and may then read ahead without asking again;
-//! so its callers are safe code. The two instruction sets do the same work; [`run`] picks one at
+//! [`Text`] is a buffer in which every position before [`Text::safe`] has at least [`SLACK`]
+//! readable bytes. Each primitive checks this once and can then read ahead without further checks,
+//! so callers are safe code. Both instruction sets give the same results. [`run`] selects one at
 //! run time and compiles the whole task for it.
 #![allow(unsafe_code)]
 
-/// Bytes that may be read from a safe position on.
+/// Number of bytes that can be read from a safe position.
 pub(super) const SLACK: usize = 256;
-/// Bytes compared, searched or classified at a time.
+/// Bytes compared, searched or classified at once.
 pub(super) const BLOCK: usize = 64;
 
-/// The instruction set to scan with.
+/// The instruction set of the scanner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isa {
     /// AVX2 with carry-less multiplication.
@@ -21,7 +21,7 @@ pub enum Isa {
 }
 
 impl Isa {
-    /// The best one this machine has.
+    /// The best instruction set of this machine.
     pub fn detect() -> Isa {
         #[cfg(target_arch = "x86_64")]
         if avx2_is_available() {
@@ -41,14 +41,14 @@ fn avx2_is_available() -> bool {
         && is_x86_feature_detected!("pclmulqdq")
 }
 
-/// Work to be compiled once per instruction set. Implementations must be `#[inline(always)]`
+/// A task that is compiled once per instruction set. Implementations must be `#[inline(always)]`
 /// down to the primitives.
 pub(super) trait Task {
     type Out;
     fn run<S: Simd>(self) -> Self::Out;
 }
 
-/// Runs the task with this instruction set, or portably where it is missing.
+/// Runs the task with this instruction set, or the portable one if it is missing.
 pub(super) fn run<T: Task>(isa: Isa, task: T) -> T::Out {
     #[cfg(target_arch = "x86_64")]
     {
@@ -97,8 +97,8 @@ impl<'a> Text<'a> {
         Some(unsafe { &*self.bytes.as_ptr().add(at).cast::<[u8; BLOCK]>() })
     }
 
-    /// Whether the text at `at` begins with the first `len` bytes of `of`, which must be padded
-    /// to a whole number of blocks. False too where the text is not safe to read.
+    /// Whether the text at `at` starts with the first `len` bytes of `of`, which must be padded to
+    /// whole blocks. Also false if the position is not safe.
     #[inline(always)]
     pub(super) fn starts_with<S: Simd>(self, at: usize, of: &[u8], len: usize) -> bool {
         if at + len >= self.safe || of.len() < len.next_multiple_of(BLOCK) {
@@ -121,15 +121,15 @@ impl<'a> Text<'a> {
         true
     }
 
-    /// The block behind the literal, if that stands at `at`.
+    /// The block after the literal, if the literal matches at `at`.
     #[inline(always)]
     pub(super) fn behind<S: Simd>(self, at: usize, literal: &Literal) -> Option<&'a [u8; BLOCK]> {
         const { assert!(2 * BLOCK <= SLACK) };
         if at >= self.safe {
             return None;
         }
-        // SAFETY: `at` is safe, and the literal is a whole block; the block behind it starts at
-        // most a block further on, within the slack.
+        // SAFETY: `at` is safe, and the literal is a whole block. The block after it starts at most
+        // one block later, within the slack.
         unsafe {
             let here = self.bytes.as_ptr().add(at);
             S::same_block(here, literal.block.as_ptr(), literal.mask)
@@ -169,7 +169,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Position just behind the bracket that brings `depth` to 0; `at` is outside any string.
+    /// Position after the bracket that closes `depth` levels. `at` must be outside strings.
     #[inline(always)]
     pub(super) fn close<S: Simd>(self, mut at: usize, mut depth: u32) -> Option<usize> {
         let (mut inside, mut carry) = (0u64, 0u64);
@@ -197,13 +197,13 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Asks the memory for what is read soon.
+    /// Prefetches data that is read soon.
     #[inline(always)]
     pub(super) fn prefetch(self, at: usize, lines: usize) {
         #[cfg(target_arch = "x86_64")]
         for i in 0..lines {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            // SAFETY: a prefetch reads nothing; any address will do.
+            // SAFETY: a prefetch does not access memory, so any address is valid.
             unsafe {
                 _mm_prefetch::<_MM_HINT_T0>(self.bytes.as_ptr().wrapping_add(at + 64 * i).cast())
             };
@@ -213,7 +213,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// At most one block of text to compare with.
+/// A literal of at most one block.
 #[derive(Clone)]
 #[repr(align(64))]
 pub(super) struct Literal {
@@ -223,7 +223,7 @@ pub(super) struct Literal {
 }
 
 impl Literal {
-    /// The literal of these bytes, cut to a block.
+    /// Creates a literal, truncated to one block.
     pub(super) fn new(text: &[u8]) -> Literal {
         let len = text.len().min(BLOCK);
         let mut block = [0; BLOCK];
@@ -241,14 +241,14 @@ impl Literal {
     }
 }
 
-/// The mask of the first `len` bytes of a block.
+/// Mask of the first `len` bytes of a block.
 #[inline(always)]
 fn first_bytes(len: usize) -> u64 {
     if len >= BLOCK { !0 } else { (1u64 << len) - 1 }
 }
 
-/// `at + len`, where `len` was guessed: when the guess is right, the next read hangs on a
-/// predicted branch and not on the arithmetic that gave `len`.
+/// `at + len`, where `len` was predicted. If the prediction is correct, the next read depends on a
+/// predicted branch instead of the arithmetic that computed `len`.
 #[inline(always)]
 pub(super) fn advance(at: usize, len: usize, guess: &mut u32) -> usize {
     #[cold]
@@ -256,7 +256,7 @@ pub(super) fn advance(at: usize, len: usize, guess: &mut u32) -> usize {
     fn wrong() {}
     let mut guessed = *guess as usize;
     if len == guessed {
-        // SAFETY: emits no instruction; it hides from the compiler that `guessed` equals `len`.
+        // SAFETY: emits no instruction. It hides from the compiler that `guessed` equals `len`.
         #[cfg(target_arch = "x86_64")]
         unsafe {
             std::arch::asm!("/* {0} */", inout(reg) guessed, options(pure, nomem, nostack, preserves_flags));
@@ -269,7 +269,7 @@ pub(super) fn advance(at: usize, len: usize, guess: &mut u32) -> usize {
     }
 }
 
-/// Bit `i` speaks of byte `i` of a block.
+/// Bit `i` refers to byte `i` of a block.
 #[derive(Clone, Copy)]
 pub(super) struct Marks {
     quote: u64,
@@ -278,7 +278,7 @@ pub(super) struct Marks {
     close: u64,
 }
 
-/// Bits of the characters that a backslash escapes. `carry`: the block starts escaped.
+/// Mask of escaped characters. `carry`: the block starts with an escaped character.
 #[inline(always)]
 fn escaped(backslash: u64, carry: &mut u64) -> u64 {
     if backslash == 0 {
@@ -299,20 +299,20 @@ fn escaped(backslash: u64, carry: &mut u64) -> u64 {
     bits
 }
 
-/// What an instruction set must do.
+/// The operations of an instruction set.
 pub(super) trait Simd: Copy {
-    /// Quotes, backslashes, `{[` and `}]`.
+    /// Masks of quotes, backslashes, `{[` and `}]`.
     fn marks(block: &[u8; BLOCK]) -> Marks;
-    /// Quotes and backslashes; only the lowest bit need be right.
+    /// Mask of quotes and backslashes. Only the lowest bit must be correct.
     fn quotes_and_backslashes(block: &[u8; BLOCK]) -> u64;
-    /// Length of the run of number characters, 32 if it is longer than 31.
+    /// Length of the run of number characters; 32 if it exceeds 31.
     fn number_len(block: &[u8; BLOCK]) -> usize;
     /// Compares the bytes of two blocks whose bits are set in the mask.
     ///
     /// # Safety
     /// Both blocks must be readable.
     unsafe fn same_block(a: *const u8, b: *const u8, mask: u64) -> bool;
-    /// Running xor from bit 0 upwards: quotes become an inside-string mask.
+    /// Prefix xor from bit 0 upwards: turns quotes into a mask of string contents.
     fn prefix_xor(bits: u64) -> u64;
 }
 
@@ -342,14 +342,14 @@ mod x86 {
         }
     }
 
-    // SAFETY of every block below: `Avx2` is used only by `run`, which has checked the features.
+    // SAFETY of all blocks below: `Avx2` is used only by `run`, which has checked the features.
     impl Simd for Avx2 {
         #[inline(always)]
         fn marks(block: &[u8; BLOCK]) -> Marks {
             // SAFETY: see above.
             unsafe {
                 let (a, b) = halves(block);
-                let bit = _mm256_set1_epi8(0x20); // makes `[` and `]` look like `{` and `}`
+                let bit = _mm256_set1_epi8(0x20); // maps `[` and `]` to `{` and `}`
                 let (c, d) = (_mm256_or_si256(a, bit), _mm256_or_si256(b, bit));
                 Marks {
                     quote: equal(a, b, b'"'),
@@ -375,7 +375,7 @@ mod x86 {
             unsafe {
                 let (x, _) = halves(block);
                 let is = |byte: u8| _mm256_cmpeq_epi8(x, _mm256_set1_epi8(byte as i8));
-                // `+ , - . / 0..9` are consecutive; take out the comma and the slash.
+                // `+ , - . / 0..9` are consecutive. Exclude the comma and the slash.
                 let from_plus = _mm256_sub_epi8(x, _mm256_set1_epi8(b'+' as i8));
                 let run =
                     _mm256_cmpeq_epi8(_mm256_min_epu8(from_plus, _mm256_set1_epi8(14)), from_plus);
@@ -391,7 +391,7 @@ mod x86 {
 
         #[inline(always)]
         unsafe fn same_block(a: *const u8, b: *const u8, mask: u64) -> bool {
-            // SAFETY: readable blocks, by the caller's promise.
+            // SAFETY: the caller guarantees readable blocks.
             unsafe {
                 let differ = |i: usize| {
                     let (x, y) =
@@ -476,9 +476,9 @@ impl Simd for Portable {
 
     #[inline(always)]
     unsafe fn same_block(a: *const u8, b: *const u8, mask: u64) -> bool {
-        // Masks are of the first bytes of a block.
+        // Masks always cover the first bytes of a block.
         let len = mask.trailing_ones() as usize;
-        // SAFETY: words of readable blocks, by the caller's promise.
+        // SAFETY: words of readable blocks, guaranteed by the caller.
         let differ = |i: usize| unsafe {
             a.add(i).cast::<u64>().read_unaligned() ^ b.add(i).cast::<u64>().read_unaligned()
         };
@@ -526,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn both_instruction_sets_agree_on_every_position() {
+    fn instruction_sets_agree_at_every_position() {
         let mut seed = 1u64;
         let alphabet = br#""\{}[],:0123456789.+-eE/ax"#;
         let text: Vec<u8> = (0..4000)
@@ -541,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn brackets_in_strings_do_not_close() {
+    fn ignores_brackets_in_strings() {
         let mut text = br#"{"a": "}\"}", "b": [{}, "]"]} rest"#.to_vec();
         text.resize(text.len() + SLACK, b' ');
         let end = Text::new(&text).close::<Portable>(1, 1);

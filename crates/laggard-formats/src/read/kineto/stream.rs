@@ -1,4 +1,4 @@
-//! Streams: one thread reads and decompresses, the other scans.
+//! Reads streams: one thread reads and decompresses, another scans.
 
 use super::scan::{End, Scanner};
 use super::top::{Item, Top};
@@ -10,14 +10,14 @@ use std::io::{self, Read};
 use std::sync::mpsc;
 use std::thread;
 
-/// Bytes handed over at a time.
+/// Size of a piece.
 const PIECE: usize = 1 << 20;
-/// Room before a piece, for what the one before it left over.
+/// Free space before a piece, for the unread rest of the previous one.
 const ROOM: usize = 1 << 16;
-/// Pieces under way.
+/// Number of pieces in flight.
 const PIECES: usize = 4;
 
-/// Reads a whole stream; returns what was read, the size of the text and its first bytes.
+/// Reads a whole stream. Returns the content, the size of the text and its first bytes.
 pub(super) fn read(
     stream: Box<dyn Read + Send>,
     options: &Options,
@@ -48,7 +48,7 @@ pub(super) fn read(
         let cut = |error: &io::Error| error.kind() == io::ErrorKind::UnexpectedEof;
         match failure {
             Some(error) if size == 0 => return Err(error),
-            // A text that ends in the middle of its events has said so already.
+            // A text that is truncated within its events is already reported.
             Some(error) if cut(&error) && trace.losses.has(LossReason::Truncated) => {}
             Some(error) if cut(&error) => trace.losses.add(LossReason::Truncated, size),
             Some(_) => trace.losses.add(LossReason::DamagedCompression, size),
@@ -58,7 +58,7 @@ pub(super) fn read(
     })
 }
 
-/// A piece of the stream behind [`ROOM`] free bytes, its length, and why it is the last.
+/// A piece of the stream after [`ROOM`] free bytes, its length, and why it is the last.
 type Piece = (Vec<u8>, usize, Option<io::Result<()>>);
 
 fn fill(
@@ -84,15 +84,15 @@ fn fill(
     }
 }
 
-/// The part of the stream in sight.
+/// The buffered part of the stream.
 struct Window<'a> {
     pieces: mpsc::Receiver<Piece>,
     empty: mpsc::Sender<Vec<u8>>,
     buffer: Vec<u8>,
-    /// What is not yet read lies in `buffer[at..end]`.
+    /// The unread bytes are `buffer[at..end]`.
     at: usize,
     end: usize,
-    /// Where `buffer[0]` would stand in the text.
+    /// Position of `buffer[0]` in the text.
     offset: u64,
     last: bool,
     failure: Option<io::Error>,
@@ -108,8 +108,8 @@ impl Window<'_> {
         self.offset.wrapping_add(self.at as u64)
     }
 
-    /// Brings more into sight, at least as much again as is left, so that something long is not
-    /// looked at over and over.
+    /// Buffers more data, at least as much as is unread, so that a long element is not scanned
+    /// repeatedly.
     fn more(&mut self) {
         let wanted = self.end - self.at;
         let mut gained = 0;
@@ -145,7 +145,7 @@ impl Window<'_> {
             piece
         };
         self.offset = place.wrapping_sub(self.at as u64);
-        // A piece goes back to be filled again; the first buffer is none.
+        // Pieces are returned to be filled again. The first buffer is not a piece.
         let mut old = old;
         old.resize(ROOM + PIECE, 0);
         let _ = self.empty.send(old);
@@ -204,7 +204,7 @@ fn consume(window: &mut Window, options: &Options) -> (Trace, Vec<u8>) {
             break;
         }
     }
-    // What is behind the top level still has to be decompressed for the size to be right.
+    // The rest of the stream must be decompressed to get the correct size.
     while !window.last {
         window.at = window.end;
         window.more();

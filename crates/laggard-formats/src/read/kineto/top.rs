@@ -1,9 +1,9 @@
-//! The top level of a trace file: an object with `traceEvents` somewhere in it, or a bare array.
+//! The top level of a trace file: an object that contains `traceEvents`, or a bare array.
 
 use super::json::{self, Budget, Quotes, Stop};
 use memchr::memmem;
 
-/// Walks the top level. Positions are relative to the text given with each call.
+/// Walks the top level. Positions are relative to the text of each call.
 #[derive(Debug, Default)]
 pub(super) struct Top {
     state: State,
@@ -17,10 +17,10 @@ enum State {
     BareArray,
 }
 
-/// What comes next at the top level.
+/// The next item of the top level.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Item {
-    /// The event array; its first element, or the gap before it, is at this position.
+    /// The event array. The position is at its first element or the gap before it.
     Events(usize),
     /// Any other key and value.
     Value { key: (usize, usize), value: (usize, usize) },
@@ -29,7 +29,7 @@ pub(super) enum Item {
 }
 
 impl Top {
-    /// The item at `at`, which is at the start of the file or behind the last item.
+    /// The item at `at`, which is the start of the file or the end of the previous item.
     pub(super) fn next(&mut self, b: &[u8], at: usize) -> Result<Item, Stop> {
         let mut at = at;
         if self.state == State::Start {
@@ -68,7 +68,7 @@ impl Top {
         self.state == State::BareArray
     }
 
-    /// Goes on behind damaged metadata: where the event array starts, by its key.
+    /// Recovers from damaged metadata: finds the start of the event array by its key.
     pub(super) fn find_events(b: &[u8], at: usize) -> Option<usize> {
         let mut from = at;
         loop {
@@ -84,7 +84,7 @@ impl Top {
         }
     }
 
-    /// Goes on behind a broken last event: the `]` behind which the rest of the file is whole.
+    /// Recovers from a broken last event: finds the `]` after which the rest of the file is valid.
     pub(super) fn find_array_end(b: &[u8], at: usize) -> Option<usize> {
         let mut budget = Budget::new(b, at);
         let mut brackets = memchr::memchr_iter(b']', &b[at..]).map(|i| at + i);

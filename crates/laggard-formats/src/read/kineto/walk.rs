@@ -1,5 +1,5 @@
-//! The middle path: a structural walk over one event, block by block, that needs no learned
-//! layout. It serves traces whose layout never settles, and gives up on whatever is odd.
+//! The middle path: a structural walk over one event, block by block, without learned layouts. Used
+//! for traces whose layouts keep changing. It rejects any anomaly.
 
 use super::event::{Form, Slot, Values, wanted_args};
 use super::json;
@@ -8,8 +8,8 @@ use super::part::{Part, Stamp};
 use super::simd::{Simd, Text};
 use laggard_core::model::timeline::Table;
 
-/// Reads the event at `at` into the part and returns the position behind it; `None`, with no row
-/// added, when the careful path must read it.
+/// Reads the event at `at` into the part and returns the position after it. Returns `None` without
+/// adding a row if the careful path must read it.
 #[inline(always)]
 pub(super) fn event<S: Simd>(
     text: Text,
@@ -94,13 +94,13 @@ fn args<S: Simd>(
     }
 }
 
-/// Position of the first key or of the `}` behind the `{` at `at`.
+/// Position of the first key, or of the `}`, after the `{` at `at`.
 #[inline(always)]
 fn open(b: &[u8], at: usize) -> Option<usize> {
     (b[at] == b'{').then(|| json::skip_space(b, at + 1))
 }
 
-/// The key at `at` and the position of its value; at a `}`, `None` and `at` moves behind it.
+/// The key at `at` and the position of its value. At a `}`, returns `None` and moves `at` after it.
 #[inline(always)]
 fn key<'a, S: Simd>(text: Text<'a>, at: &mut usize) -> Option<Option<(&'a [u8], usize)>> {
     let b = text.bytes();
@@ -122,7 +122,7 @@ fn key<'a, S: Simd>(text: Text<'a>, at: &mut usize) -> Option<Option<(&'a [u8], 
     }
 }
 
-/// Position of the next key or of the closing bracket, behind a value.
+/// Position of the next key, or of the closing bracket, after a value.
 #[inline(always)]
 fn behind_value(b: &[u8], at: usize) -> Option<usize> {
     let at = json::skip_space(b, at);
@@ -143,7 +143,7 @@ fn plain<'a, S: Simd>(text: Text<'a>, quote: usize, behind: &mut usize) -> Optio
     Some(&text.bytes()[quote + 1..end])
 }
 
-/// Reads the value at `at` into its slot, if it has one; returns the position behind it.
+/// Reads the value at `at` into its slot, if it has one. Returns the position after it.
 #[inline(always)]
 fn slot_value<S: Simd>(
     text: Text,

@@ -1,9 +1,9 @@
-//! `Attr`: what the kernel was asked for one event, and so how its samples are laid out.
+//! `Attr`: the attributes of an event, which define the layout of its samples.
 
 use super::bytes::{Rest, u64_at};
 use laggard_core::model::profile::Unit;
 
-/// `PERF_SAMPLE_*`: what a sample has.
+/// `PERF_SAMPLE_*`: the fields of a sample.
 pub(super) mod has {
     pub(in super::super) const IP: u64 = 1 << 0;
     pub(in super::super) const TID: u64 = 1 << 1;
@@ -25,15 +25,15 @@ pub(super) mod has {
 const FREQUENCY: u64 = 1 << 10;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
-/// `PERF_SAMPLE_BRANCH_CALL_STACK`: branch records are kept as a stack of calls.
+/// `PERF_SAMPLE_BRANCH_CALL_STACK`: branch records form a call stack.
 const BRANCH_CALL_STACK: u64 = 1 << 11;
-/// Smallest `perf_event_attr` there ever was.
+/// Size of the first version of `perf_event_attr`.
 const SMALLEST: usize = 64;
 
-/// An event as it was opened.
+/// The attributes of an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Attr {
-    /// The kernel's type of it, and its number in that type.
+    /// Kernel type and config.
     pub(super) kind: u32,
     pub(super) config: u64,
     /// Samples per second, or events per sample.
@@ -45,14 +45,14 @@ pub(super) struct Attr {
     pub(super) branches: u64,
     pub(super) registers: u64,
     pub(super) stack_size: u32,
-    /// What perf calls it; empty when the file does not say.
+    /// Name from perf; empty if not in the file.
     pub(super) name: String,
-    /// Numbers that its records carry.
+    /// Ids in the records of this event.
     pub(super) ids: Vec<u64>,
 }
 
 impl Attr {
-    /// Reads a `perf_event_attr`, of which old kernels wrote only the beginning.
+    /// Parses a `perf_event_attr`. Old kernels wrote only its first fields.
     pub(super) fn read(bytes: &[u8]) -> Option<Attr> {
         if bytes.len() < SMALLEST {
             return None;
@@ -77,12 +77,12 @@ impl Attr {
         self.sample & what != 0
     }
 
-    /// Samples per second, if it was asked for by that.
+    /// Samples per second, if the event has a frequency.
     pub(super) fn rate(&self) -> Option<u64> {
         (self.flags & FREQUENCY != 0).then_some(self.rate_or_period)
     }
 
-    /// Events between two samples, if it was asked for by that.
+    /// Events per sample, if the event has a period.
     pub(super) fn period(&self) -> Option<u64> {
         (self.flags & FREQUENCY == 0 && self.rate_or_period > 0).then_some(self.rate_or_period)
     }
@@ -91,35 +91,35 @@ impl Attr {
         self.flags & EXCLUDE_KERNEL != 0
     }
 
-    /// Whether its branch records are a stack of calls.
+    /// Whether branch records form a call stack.
     pub(super) fn is_call_stack(&self) -> bool {
         self.samples(has::BRANCH_STACK) && self.branches & BRANCH_CALL_STACK != 0
     }
 
-    /// Whether it samples registers and a piece of the stack.
+    /// Whether samples have registers and a copy of the stack.
     pub(super) fn copies_stack(&self) -> bool {
         self.samples(has::REGS_USER) && self.samples(has::STACK_USER)
     }
 
-    /// What it counts: the two clocks of the kernel count nanoseconds.
+    /// The unit of weights: nanoseconds for the two clocks of the kernel.
     pub(super) fn unit(&self) -> Unit {
         if self.kind == 1 && self.config < 2 { Unit::Nanos } else { Unit::Count }
     }
 
-    /// Where the time of a sample is.
+    /// The time of a sample.
     pub(super) fn time_of_sample(&self, body: &[u8]) -> Option<u64> {
         let before = has::IDENTIFIER | has::IP | has::TID;
         self.samples(has::TIME).then(|| u64_at(body, self.words_of(before)))?
     }
 
-    /// Where the time of another record is: counted from its end.
+    /// The time of another record, whose position is relative to its end.
     pub(super) fn time_of_other(&self, body: &[u8]) -> Option<u64> {
         let after = has::TIME | has::ID | has::STREAM_ID | has::CPU | has::IDENTIFIER;
         let is_there = self.flags & SAMPLE_ID_ALL != 0 && self.samples(has::TIME);
         is_there.then(|| u64_at(body, body.len().checked_sub(self.words_of(after))?))?
     }
 
-    /// The number of the event that a sample belongs to.
+    /// The event id of a sample.
     pub(super) fn id_of_sample(&self, body: &[u8]) -> Option<u64> {
         if self.samples(has::IDENTIFIER) {
             return u64_at(body, 0);
@@ -128,13 +128,12 @@ impl Attr {
         self.samples(has::ID).then(|| u64_at(body, self.words_of(before)))?
     }
 
-    /// Bytes of those of these fields that are there: each has eight.
+    /// Size of the present fields among these, eight bytes each.
     fn words_of(&self, fields: u64) -> usize {
         (self.sample & fields).count_ones() as usize * 8
     }
 
-    /// What people call the event: without the modifiers that say whom it counts, and without the
-    /// kind of core it counts on.
+    /// The common name of the event, without modifiers and without the core type.
     pub(super) fn plain_name(&self) -> String {
         let name = match self.name.rsplit_once(':') {
             Some((name, flags)) if is_modifier(flags) => name,
@@ -170,7 +169,7 @@ impl Attr {
     }
 }
 
-/// Whether these letters follow the name of an event to say whom it counts and how exactly.
+/// Whether these letters are event modifiers (privilege level, precision).
 fn is_modifier(flags: &str) -> bool {
     flags.bytes().all(|flag| b"ukhGHpPSDWIeb".contains(&flag))
 }
@@ -180,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_called_what_people_call_them() {
+    fn events_have_common_names() {
         let check = |name: &str, expected: &str| {
             let attr = Attr { name: name.into(), kind: 1, ..Attr::default() };
             assert_eq!(attr.plain_name(), expected, "{name}");

@@ -1,6 +1,6 @@
-//! Little-endian numbers and texts out of bytes that may end anywhere.
+//! Reads little-endian numbers and texts from bytes that can end anywhere.
 
-/// The rest of some bytes.
+/// The unread bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rest<'a>(pub(super) &'a [u8]);
 
@@ -19,17 +19,17 @@ impl<'a> Rest<'a> {
         Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
     }
 
-    /// The number in front, if `present`.
+    /// Reads a number if `present`.
     pub(super) fn u64_if(&mut self, present: bool) -> Option<Option<u64>> {
         if present { self.u64().map(Some) } else { Some(None) }
     }
 
-    /// A text up to its zero byte, or up to the end.
+    /// The text up to its zero byte, or up to the end.
     pub(super) fn text(&self) -> &'a [u8] {
         self.0.split(|byte| *byte == 0).next().unwrap_or_default()
     }
 
-    /// A text of perf's headers: its length with padding, then its bytes.
+    /// Reads a text of perf's headers: padded length, then bytes.
     pub(super) fn header_text(&mut self) -> Option<String> {
         let length = self.u32()?;
         let bytes = self.take(u64::from(length))?;
@@ -42,7 +42,7 @@ pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Rest(bytes.get(at..)?).u64()
 }
 
-/// The words of a table.
+/// The 64-bit words of a table.
 pub(super) fn words(bytes: &[u8]) -> impl DoubleEndedIterator<Item = u64> + '_ {
     bytes.chunks_exact(8).filter_map(|word| Some(u64::from_le_bytes(word.try_into().ok()?)))
 }

@@ -1,4 +1,4 @@
-//! From a sample to frames, innermost first.
+//! Converts a sample to frames, innermost first.
 
 use super::attr::Attr;
 use super::bytes::words;
@@ -10,24 +10,24 @@ use laggard_symbols::{
 /// A frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Link {
-    /// Code of the program: its module, its address there, and where it ran.
+    /// User code: module, address in the module, and address in the process.
     Native { module: Option<ModuleIndex>, svma: u64, pc: u64 },
-    /// Code of the kernel.
+    /// Kernel code.
     Kernel(u64),
 }
 
-/// How a chain ended.
+/// How a stack ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// With the program's first frame; for copied stacks, where on the stack that was.
+    /// At the outermost frame; for copied stacks, with its stack address.
     Complete(Option<u64>),
-    /// Before it: in which module and why.
+    /// Truncated: the last module and the reason.
     Cut(Option<ModuleIndex>, &'static str),
-    /// Before it, because the copy of the stack was too short.
+    /// Truncated because the stack copy is too short.
     Short(Option<ModuleIndex>),
 }
 
-/// Marks in a chain: what follows is code of the kernel, of the program, or none that we know.
+/// Markers in a chain: kernel code, user code or an unknown context follows.
 const MARKS: u64 = -4095i64 as u64;
 const IN_KERNEL: u64 = -128i64 as u64;
 const IN_USER: u64 = -512i64 as u64;
@@ -49,7 +49,7 @@ impl Context {
     }
 }
 
-/// Scratch space, kept between samples. Each thread has its own.
+/// Scratch buffers, reused between samples. One per thread.
 #[derive(Default)]
 pub(super) struct Chains {
     user: Vec<u64>,
@@ -58,7 +58,7 @@ pub(super) struct Chains {
 }
 
 impl Chains {
-    /// Writes the frames of a sample to `links`, which is emptied before.
+    /// Writes the frames of a sample to `links`, which is cleared first.
     pub(super) fn read(
         &mut self,
         sample: &Sample<'_>,
@@ -83,7 +83,7 @@ impl Chains {
                 continue;
             }
             match context {
-                // A return address may belong to the next function already.
+                // A return address can already belong to the next function.
                 Context::Kernel => {
                     links.push(Link::Kernel(word.wrapping_sub(u64::from(!is_first))))
                 }
@@ -104,10 +104,10 @@ impl Chains {
                 }));
                 return self.end(ending);
             }
-            // A thread of the kernel has no other frames.
+            // A kernel thread has no user frames.
             return match self.user.is_empty() {
                 true => End::Complete(None),
-                false => self.follow(space, modules, links, "the program is not 64-bit code"),
+                false => self.follow(space, modules, links, "not a 64-bit program"),
             };
         }
         if attr.is_call_stack() {
@@ -119,11 +119,11 @@ impl Chains {
                     self.user.extend(branches);
                 }
             }
-            return self.follow(space, modules, links, "the branch records end here");
+            return self.follow(space, modules, links, "end of the branch records");
         }
         let why = match sample.chain.is_empty() {
             true => "recorded without call graph",
-            false => "frame pointers lead no further",
+            false => "end of the frame pointer chain",
         };
         self.follow(space, modules, links, why)
     }
@@ -139,7 +139,7 @@ impl Chains {
         }
     }
 
-    /// Takes addresses as they are, up to the first that is no code.
+    /// Adds addresses up to the first one outside known code.
     fn follow(
         &self,
         space: &AddressSpace,
@@ -157,17 +157,18 @@ impl Chains {
                     links.push(Link::Native { module: place.module, svma: place.svma, pc });
                 }
                 None if number == 0 => links.push(Link::Native { module: None, svma: pc, pc }),
-                None => return End::Cut(last, "an address that is no known code"),
+                None => return End::Cut(last, "address outside known code"),
             }
         }
-        // Libraries without frame pointers hide what called `main`, which is nothing to look for.
+        // Callers of `main` are often missing in libraries without frame pointers. They are not
+        // needed.
         let ends = links[start..].iter().rev().take(2);
         let is_whole = self.user.is_empty() || ends.into_iter().any(|link| is_start(link, modules));
         if is_whole { End::Complete(None) } else { End::Cut(last, why) }
     }
 }
 
-/// Whether a frame is one that a program or a thread begins with.
+/// Whether a frame is the start of a program or thread.
 fn is_start(link: &Link, modules: &Modules) -> bool {
     const STARTS: [&str; 10] = [
         "_start",

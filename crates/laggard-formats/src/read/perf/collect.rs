@@ -1,4 +1,4 @@
-//! From records to a profile.
+//! Converts records to a profile.
 
 use super::attr::Attr;
 use super::bytes::Rest;
@@ -19,13 +19,13 @@ use laggard_symbols::ModuleIndex;
 use rustc_hash::FxHashMap;
 use std::path::Path;
 
-/// Bytes between two calls of `progress`.
+/// Bytes between progress reports.
 const PROGRESS: usize = 4 << 20;
-/// Samples whose stacks are found together, in parallel.
+/// Number of samples whose stacks are unwound together, in parallel.
 const BATCH: usize = 1024;
-/// Fewer than this are not worth a second thread.
+/// Minimum number of samples per thread.
 const SMALL_BATCH: usize = 128;
-/// Largest copy of the stack that perf makes.
+/// Maximum size of a stack copy in perf.
 const LARGEST_COPY: u64 = 65_528;
 
 /// Reads a whole recording.
@@ -49,45 +49,45 @@ pub(super) fn profile(
     collector.flush();
     progress(bytes.len().saturating_sub(told) as u64);
     if let Some(damage) = &records.damage {
-        collector.profile.quality.warnings.push(format!("the recording is damaged: {damage}"));
+        collector.profile.quality.warnings.push(format!("the file is damaged: {damage}"));
     }
     Ok(collector.finish())
 }
 
 struct Collector<'a> {
     header: &'a Header,
-    /// Samples that wait for their stacks. Nothing that they depend on changes meanwhile.
+    /// Samples that wait for unwinding. Mappings and names must not change in the meantime.
     batch: Vec<Record<'a>>,
     profile: Profile,
     interner: Interner,
     processes: Processes,
     kernel: LazyKernel,
-    /// Number of the profile's event, of each of the file's.
+    /// Event number in the profile, by event number in the file.
     events: Vec<u32>,
     threads: FxHashMap<(u32, u32), u32>,
-    /// How far stacks reach, by thread.
+    /// Extent of the stacks of each thread.
     reaches: FxHashMap<u32, Reach>,
     module_numbers: FxHashMap<ModuleIndex, u32>,
     places: FxHashMap<(Option<ModuleIndex>, u64), u32>,
     kernel_frames: FxHashMap<u64, u32>,
     cut: FxHashMap<(u32, &'static str), u64>,
-    /// One a thread.
+    /// One per worker thread.
     chains: Vec<Chains>,
     origin_ns: Option<u64>,
     last_ns: u64,
     stitches: Stitches,
     throttled: u64,
-    /// Whether Python ran through trampolines that perf can see.
+    /// Whether Python ran with perf trampolines.
     has_trampolines: bool,
     broken: u64,
 }
 
-/// What copies of a thread's stack say about the size they need.
+/// Extent of the stacks of a thread, used to compute the required copy size.
 #[derive(Default)]
 struct Reach {
-    /// Where complete ones end.
+    /// Highest end of a complete stack.
     top: u64,
-    /// Stack pointer of the deepest that was cut.
+    /// Lowest stack pointer of a truncated stack.
     deepest_cut: Option<u64>,
 }
 
@@ -97,7 +97,7 @@ impl<'a> Collector<'a> {
         let mut events = vec![];
         for attr in &header.attrs {
             let event = Event { name: attr.plain_name(), unit: attr.unit() };
-            // One event that is counted on two kinds of cores is one event.
+            // The same event on two core types is one event.
             let known = profile.events.iter().position(|known| *known == event);
             events.push(known.unwrap_or_else(|| {
                 profile.events.push(event);
@@ -129,7 +129,7 @@ impl<'a> Collector<'a> {
     }
 
     fn take(&mut self, record: Record<'a>) {
-        // Records that perf makes up at the start have no time.
+        // Records that perf synthesizes at the start have no time.
         if record.time > 0 {
             self.origin_ns.get_or_insert(record.time);
             self.last_ns = self.last_ns.max(record.time);
@@ -145,7 +145,7 @@ impl<'a> Collector<'a> {
         self.note(&record);
     }
 
-    /// Takes a record that is no sample.
+    /// Handles a record that is not a sample.
     fn note(&mut self, record: &Record<'_>) {
         let mut rest = Rest(&record.body);
         let taken = match record.kind {
@@ -157,11 +157,11 @@ impl<'a> Collector<'a> {
             }
             kind::EXIT => (|| {
                 let (pid, _, tid) = (rest.u32()?, rest.u32()?, rest.u32()?);
-                // A number is used again by a later thread.
+                // Thread ids are reused by later threads.
                 self.threads.remove(&(pid, tid));
                 Some(())
             })(),
-            // Newer versions of perf tell of the kernel by the longer record.
+            // Newer versions of perf describe the kernel with the longer record.
             kind::MMAP | kind::MMAP2 => {
                 self.check_kernel(rest, record.kind == kind::MMAP2);
                 self.processes.take(record)
@@ -180,7 +180,7 @@ impl<'a> Collector<'a> {
         Some(())
     }
 
-    /// Forgets the kernel's names when the recording is of another boot.
+    /// Drops the kernel symbols if the recording is from another boot.
     fn check_kernel(&mut self, mut rest: Rest<'_>, is_long: bool) {
         let at = (|| {
             let pid = rest.u32()?;
@@ -194,7 +194,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// A thread that is known already has another name from now on.
+    /// Changes the name of a known thread.
     fn rename(&mut self, mut rest: Rest<'_>) {
         let (Some(pid), Some(tid)) = (rest.u32(), rest.u32()) else { return };
         let Some(&number) = self.threads.get(&(pid, tid)) else { return };
@@ -206,7 +206,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Finds the stacks of the samples that wait, and takes them in their order.
+    /// Unwinds the waiting samples and adds them in order.
     fn flush(&mut self) {
         let batch = std::mem::take(&mut self.batch);
         if batch.is_empty() {
@@ -277,7 +277,7 @@ impl<'a> Collector<'a> {
         Some(())
     }
 
-    /// Counts stacks that end early, and learns how large a copy would have been enough.
+    /// Counts truncated stacks and tracks the required copy size.
     fn note_end(&mut self, end: End, sample: &Sample<'_>, thread: u32) -> bool {
         let sp = sample.registers.as_ref().map_or(0, laggard_symbols::Registers::sp);
         let (module, reason) = match end {
@@ -292,7 +292,7 @@ impl<'a> Collector<'a> {
             End::Short(module) => {
                 let deepest = &mut self.reaches.entry(thread).or_default().deepest_cut;
                 *deepest = Some(deepest.map_or(sp, |known| known.min(sp)));
-                (module, "the copy of the stack is too short")
+                (module, "stack copy too short")
             }
         };
         let module = module.map_or(NONE, |module| self.module(module));
@@ -315,7 +315,7 @@ impl<'a> Collector<'a> {
         frame
     }
 
-    /// Code that no file has: the program itself may have said what it is.
+    /// The frame of code without a file. The process may have described it in a map.
     fn made_up_frame(&mut self, pid: u32, pc: u64) -> u32 {
         let process = self.processes.get(pid);
         let texts = &mut self.profile.texts;
@@ -392,29 +392,26 @@ impl<'a> Collector<'a> {
         quality.warnings.extend(short);
         quality.warnings.extend(self.header.losses.iter().cloned());
         if self.broken > 0 {
-            quality.warnings.push(format!(
-                "{} records do not hold what they say and were left out",
-                self.broken
-            ));
+            quality.warnings.push(format!("malformed records skipped: {}", self.broken));
         }
         if self.stitches.count > 0 {
             quality.warnings.push(format!(
-                "{} stacks are longer than the processor keeps: their outer callers are those of \
-                 the sample before",
+                "stacks deeper than the branch records: {}; their outer callers are copied from \
+                 the previous sample",
                 self.stitches.count
             ));
         }
         if self.has_trampolines {
             quality.warnings.push(
-                "Python told perf its functions (-X perf), which makes calls of Python functions up \
-                 to 1.9 times slower: `laggard record` sees them without"
+                "Python ran with -X perf, which makes calls of Python functions up to 1.9 times \
+                 slower; `laggard record` shows Python functions without it"
                     .into(),
             );
         }
         if self.throttled > 0 {
             quality.warnings.push(format!(
-                "the kernel held the sampling back {} times: there are fewer samples than asked \
-                 for; ask for fewer per second",
+                "the kernel throttled sampling (events: {}): there are fewer samples than \
+                 requested; use a lower sampling rate",
                 self.throttled
             ));
         }
@@ -458,10 +455,10 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Says how large a copy of the stack would have been enough, where stacks of the same thread
-    /// tell how far they reach.
+    /// Warns about stack copies that are too short, with the required size if complete stacks of
+    /// the same thread reveal it.
     fn short_copies(&self, cut: &[((u32, &'static str), u64)]) -> Option<String> {
-        let is_short = |reason: &str| reason == "the copy of the stack is too short";
+        let is_short = |reason: &str| reason == "stack copy too short";
         let count: u64 =
             cut.iter().filter(|((_, reason), _)| is_short(reason)).map(|(_, count)| count).sum();
         let size = self.header.attrs.iter().map(|attr| attr.stack_size).max().unwrap_or(0);
@@ -473,23 +470,23 @@ impl<'a> Collector<'a> {
             .filter_map(|reach| reach.top.checked_sub(reach.deepest_cut?))
             .filter(|needed| *needed < 1 << 24)
             .max();
-        let stacks = format!("{count} stacks are longer than the {size} bytes copied of them");
+        let stacks = format!("stacks larger than the {size} bytes copied: {count}");
         Some(match needed.map(|needed| needed.next_multiple_of(4096)) {
             Some(needed) if needed < LARGEST_COPY => {
-                format!("{stacks}: {needed} would have been enough")
+                format!("{stacks}; record with --call-graph dwarf,{needed}")
             }
             Some(needed) => {
-                format!("{stacks}: they need {needed}, more than perf can copy ({LARGEST_COPY})")
+                format!("{stacks}; they need {needed}, more than perf can copy ({LARGEST_COPY})")
             }
             None if u64::from(size) < LARGEST_COPY => {
-                format!("{stacks}: copy more, up to {LARGEST_COPY}")
+                format!("{stacks}; record with --call-graph dwarf,{LARGEST_COPY}")
             }
             None => stacks,
         })
     }
 }
 
-/// How many threads to find stacks with.
+/// Worker threads for unwinding.
 fn threads() -> std::ops::Range<usize> {
     0..std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -498,13 +495,13 @@ fn frame(kind: FrameKind) -> Frame {
     Frame { kind, module: NONE, address: 0, function: 0, file: 0, line: 0 }
 }
 
-/// How stacks were recorded, in words.
+/// Describes how stacks were recorded.
 fn call_graph(attr: &Attr) -> String {
     use super::attr::has;
     if attr.copies_stack() {
-        format!("copies of the stack ({} bytes)", attr.stack_size)
+        format!("stack copies ({} bytes)", attr.stack_size)
     } else if attr.is_call_stack() {
-        "branch records of the processor".into()
+        "branch records (LBR)".into()
     } else if attr.samples(has::CALLCHAIN) {
         "frame pointers".into()
     } else {
@@ -512,9 +509,10 @@ fn call_graph(attr: &Attr) -> String {
     }
 }
 
-/// The program of perf's command line, without perf's own flags; all of it when there is none.
+/// The program in perf's command line, without perf's options. The whole command line if none is
+/// found.
 fn program_of(command: &[String]) -> Vec<String> {
-    /// Flags whose value is the next word.
+    /// Options whose value is the next word.
     const WITH_VALUE: [&str; 25] = [
         "-e",
         "-F",

@@ -1,20 +1,20 @@
-//! What stands around the records of a recording: its events, where it was made, and by what.
+//! Reads the metadata of a recording: events, machine and command.
 
 use super::attr::Attr;
 use super::bytes::Rest;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// First bytes of a recording of a little-endian machine.
+/// Magic of little-endian recordings.
 pub(super) const MAGIC: &[u8] = b"PERFILE2";
-/// Those of a big-endian one.
+/// Magic of big-endian recordings.
 pub(super) const MAGIC_OF_OTHERS: &[u8] = b"2ELIFREP";
 
-/// Size of the header of a stream, which has no sections.
+/// Size of a pipe-mode header, which has no sections.
 const PIPE_HEADER: u64 = 16;
 const RECORD_HEADER: usize = 8;
 
-/// Numbers of the sections that follow the records.
+/// Numbers of the feature sections after the records.
 mod feature {
     pub(super) const BUILD_ID: u64 = 2;
     pub(super) const HOSTNAME: u64 = 3;
@@ -27,7 +27,7 @@ mod feature {
     pub(super) const LAST: u64 = 255;
 }
 
-/// Records of a stream that stand in for sections.
+/// Records that replace sections in pipe mode.
 mod kind {
     pub(super) const ATTR: u32 = 64;
     pub(super) const TRACING: u32 = 66;
@@ -36,39 +36,39 @@ mod kind {
     pub(super) const FEATURE: u32 = 80;
 }
 
-/// All but the records.
+/// The metadata of a recording.
 #[derive(Debug, Default)]
 pub(super) struct Header {
     pub(super) attrs: Vec<Attr>,
-    /// Where the records are.
+    /// Range of the records.
     pub(super) records: Range<usize>,
     pub(super) host: String,
     pub(super) kernel: String,
     pub(super) perf: String,
     pub(super) architecture: String,
     pub(super) cpu: String,
-    /// perf's own command line.
+    /// perf's command line.
     pub(super) command: Vec<String>,
-    /// Build ids by path.
+    /// Build IDs by path.
     pub(super) build_ids: FxHashMap<Vec<u8>, String>,
-    /// What is missing.
+    /// Losses.
     pub(super) losses: Vec<String>,
 }
 
 impl Header {
-    /// Reads the header of a file or of a stream; the error says what is wrong.
+    /// Reads the header of a file or of a stream. The error is the reason.
     pub(super) fn read(bytes: &[u8]) -> Result<Header, String> {
         if bytes.starts_with(MAGIC_OF_OTHERS) {
-            return Err("it was recorded on a big-endian machine".into());
+            return Err("recordings from big-endian machines are not supported".into());
         }
-        let mut rest = Rest(bytes.strip_prefix(MAGIC).ok_or("it does not start with PERFILE2")?);
-        let size = rest.u64().ok_or("it ends in its header")?;
+        let mut rest = Rest(bytes.strip_prefix(MAGIC).ok_or("the PERFILE2 magic is missing")?);
+        let size = rest.u64().ok_or("the header is truncated")?;
         let header = match size {
             PIPE_HEADER => Header::of_stream(bytes),
-            _ => Header::of_file(bytes, rest).ok_or("it ends in its header")?,
+            _ => Header::of_file(bytes, rest).ok_or("the header is truncated")?,
         };
         match header.attrs.is_empty() {
-            true => Err("it names no event".into()),
+            true => Err("the header lists no events".into()),
             false => Ok(header),
         }
     }
@@ -82,23 +82,23 @@ impl Header {
         let mut header = Header::default();
         let end = bytes.len() as u64;
         let data_end = match data_size {
-            // perf writes the size when it ends. If it never did, all the rest are records.
+            // perf writes the size at exit. If it is missing, the rest of the file is records.
             0 => {
-                header
-                    .losses
-                    .push("perf did not end this recording: what it writes last is missing".into());
+                header.losses.push(
+                    "perf did not finish this recording: the data it writes last is missing".into(),
+                );
                 end
             }
             size => data_at.saturating_add(size),
         };
         if data_end > end {
             header.losses.push(format!(
-                "the file is cut short: {} of {data_size} bytes of records are there",
+                "the file is truncated: it has {} of {data_size} bytes of records",
                 end.saturating_sub(data_at)
             ));
         }
         header.records = data_at.min(end) as usize..data_end.min(end) as usize;
-        // Sections follow the records, in order of their numbers.
+        // Sections follow the records, ordered by number.
         let mut table = Rest(bytes.get(data_end as usize..).unwrap_or_default());
         for number in 0..=feature::LAST {
             if features[number as usize / 64] >> (number % 64) & 1 == 0 || data_size == 0 {
@@ -118,8 +118,8 @@ impl Header {
         Some(header)
     }
 
-    /// A stream has the same as records. They are looked for ahead, so that build ids, which come
-    /// last, are known from the start.
+    /// A stream has the metadata as records. They are read first, because build IDs come last but
+    /// are needed from the start.
     fn of_stream(bytes: &[u8]) -> Header {
         let mut header = Header { records: PIPE_HEADER as usize..bytes.len(), ..Header::default() };
         let mut at = PIPE_HEADER as usize;
@@ -162,7 +162,7 @@ impl Header {
             }
             feature::EVENTS => {
                 let described = described_attrs(rest);
-                // A stream has told of its events before, without names.
+                // A stream has already described its events, without names.
                 if self.attrs.is_empty() {
                     self.attrs = described;
                 } else {
@@ -183,7 +183,7 @@ impl Header {
         }
     }
 
-    /// Process, id with its size, path.
+    /// Parses process, build ID with its size, and path.
     fn build_id(&mut self, body: &[u8], misc: u16) {
         const HAS_SIZE: u16 = 1 << 15;
         let mut rest = Rest(body);
@@ -200,12 +200,12 @@ impl Header {
     }
 }
 
-/// Digits of an id.
+/// An id in hexadecimal.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Kind and body of the record at an offset, and where the next one is.
+/// Kind and body of the record at an offset, and the offset of the next one.
 fn record_at(bytes: &[u8], at: usize) -> Option<(u32, &[u8], usize)> {
     let mut rest = Rest(bytes.get(at..)?);
     let kind = rest.u32()?;
@@ -214,7 +214,7 @@ fn record_at(bytes: &[u8], at: usize) -> Option<(u32, &[u8], usize)> {
     Some((kind, body, at.checked_add(size)?.checked_add(extra(kind, body))?))
 }
 
-/// Bytes that follow a record without being counted in its size.
+/// Bytes after a record that its size does not include.
 pub(super) fn extra(kind: u32, body: &[u8]) -> usize {
     let mut rest = Rest(body);
     let size = match kind {
@@ -225,7 +225,7 @@ pub(super) fn extra(kind: u32, body: &[u8]) -> usize {
     usize::try_from(size.unwrap_or(0)).unwrap_or(usize::MAX)
 }
 
-/// Events with names and numbers.
+/// Parses events with names and ids.
 fn described_attrs(mut rest: Rest<'_>) -> Vec<Attr> {
     let mut attrs = vec![];
     let (Some(count), Some(size)) = (rest.u32(), rest.u32()) else { return attrs };
@@ -245,7 +245,7 @@ fn described_attrs(mut rest: Rest<'_>) -> Vec<Attr> {
     attrs
 }
 
-/// Events without names, each with the place of its numbers.
+/// Parses events without names, each with the location of its ids.
 fn plain_attrs(bytes: &[u8], attr_size: u64, at: u64, size: u64) -> Vec<Attr> {
     let mut attrs = vec![];
     let Ok(at) = usize::try_from(at) else { return attrs };

@@ -1,16 +1,16 @@
-//! `jit-PID.dump`: what a program that makes code says about it, in the format that perf defined.
+//! Reads `jit-PID.dump`: JIT-compiled functions in perf's jitdump format.
 //!
-//! Names are taken, and where a function was moved to. Two functions may have been at one address
-//! at different times; their times are of a clock that the recording need not have used, so the
-//! later one counts.
+//! Only names, and moves of functions, are read. Two functions can have the same address at
+//! different times. Their timestamps may use another clock than the recording, so the later
+//! function is used.
 
 use super::bytes::Rest;
 use rustc_hash::FxHashMap;
 use std::path::Path;
 
-/// First bytes of a file of a little-endian machine.
+/// Magic of little-endian files.
 const MAGIC: u32 = 0x4a69_5444;
-/// Larger files are not read.
+/// Maximum size of a file.
 const LARGEST: u64 = 1 << 30;
 
 /// Kinds of records.
@@ -19,7 +19,7 @@ mod kind {
     pub(super) const MOVE: u32 = 1;
 }
 
-/// Whether a mapped file is such a dump, by its name.
+/// Whether a mapped file is a jitdump, by its name.
 pub(super) fn is_jitdump(path: &[u8]) -> bool {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     name.strip_prefix(b"jit-")
@@ -27,13 +27,13 @@ pub(super) fn is_jitdump(path: &[u8]) -> bool {
         .is_some_and(|pid| !pid.is_empty() && pid.iter().all(u8::is_ascii_digit))
 }
 
-/// Functions of a dump: start, end and name, in the order of the file. Nothing when it cannot be
-/// read; of a damaged one, what comes before the damage.
+/// Functions of a dump: start, end and name, in file order. Empty if unreadable; a damaged file is
+/// read up to the damage.
 pub(super) fn functions(path: &Path) -> Vec<(u64, u64, String)> {
     parse(&whole(path))
 }
 
-/// What a file has that a program may have left: nothing where it is none, or too large.
+/// Content of a file written by a process. Empty if it is missing or too large.
 pub(super) fn whole(path: &Path) -> Vec<u8> {
     let is_readable = path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= LARGEST);
     if is_readable { std::fs::read(path).unwrap_or_default() } else { vec![] }
@@ -41,7 +41,7 @@ pub(super) fn whole(path: &Path) -> Vec<u8> {
 
 fn parse(bytes: &[u8]) -> Vec<(u64, u64, String)> {
     let mut functions = vec![];
-    // The last function that began at an address.
+    // The last function that started at each address.
     let mut latest: FxHashMap<u64, usize> = FxHashMap::default();
     let mut rest = Rest(bytes);
     let header = (|| {
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_are_loaded_and_moved() {
+    fn reads_loaded_and_moved_functions() {
         let mut dump = [MAGIC, 1, 40].map(u32::to_le_bytes).concat();
         dump.resize(40, 0);
         dump.extend(record(0, &[7, 0x1000, 0x1000, 16, 0], "py::f:/a.py\0code"));

@@ -1,21 +1,21 @@
-//! Names of the kernel's functions, when it is this machine's kernel that was recorded.
+//! Kernel symbols, if the recording is from the running kernel.
 
 use super::header::Header;
 
-/// Addresses and names of the running kernel.
+/// Symbols of the running kernel.
 #[derive(Debug, Default)]
 pub(super) struct Kernel {
-    /// By address.
+    /// Sorted by address.
     symbols: Vec<(u64, String)>,
-    /// Where its code begins.
+    /// Start of the kernel text.
     text: u64,
 }
 
-/// The running kernel's symbols, read when the first frame of it is seen: the kernel takes longer to
-/// write them than a small recording takes to read.
+/// Symbols of the running kernel, loaded for the first kernel frame: generating them takes the
+/// kernel longer than reading a small recording.
 #[derive(Debug, Default)]
 pub(super) struct LazyKernel {
-    /// Where the recorded kernel begins, when the recording says.
+    /// Start of the recorded kernel's text, if known.
     pub(super) begins_at: Option<u64>,
     kernel: Option<Option<Kernel>>,
 }
@@ -23,14 +23,14 @@ pub(super) struct LazyKernel {
 impl LazyKernel {
     pub(super) fn get(&mut self, header: &Header) -> Option<&Kernel> {
         let begins_at = self.begins_at;
-        // Of another boot, addresses mean something else.
+        // After another boot, addresses differ.
         let is_this_boot = |kernel: &Kernel| begins_at.is_none_or(|at| kernel.text == at);
         self.kernel.get_or_insert_with(|| Kernel::of(header).filter(is_this_boot)).as_ref()
     }
 }
 
 impl Kernel {
-    /// The running kernel's symbols, if the recording is of this machine and they may be read.
+    /// Symbols of the running kernel, if the recording is from this machine and they are readable.
     fn of(header: &Header) -> Option<Kernel> {
         let is = |path: &str, text: &str| {
             !text.is_empty() && std::fs::read_to_string(path).is_ok_and(|own| own.trim() == text)
@@ -61,7 +61,7 @@ impl Kernel {
             }
         }
         kernel.symbols.sort_by_key(|(address, _)| *address);
-        // Those who may not see addresses get zeros.
+        // Unprivileged users see zeros instead of addresses.
         (!kernel.symbols.is_empty()).then_some(kernel)
     }
 
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_named_and_hidden_ones_are_not() {
+    fn symbolizes_addresses_unless_hidden() {
         let text = "ffff1000 T _text\nffff2000 t read\nffff3000 D table\nffff4000 T write [mod]\n";
         let kernel = Kernel::parse(text).expect("symbols");
         assert_eq!(kernel.text, 0xffff_1000);

@@ -1,22 +1,21 @@
-//! perf.data: the recordings of Linux perf, from a file or from a pipe (`perf record -o -`).
+//! Reads perf.data: recordings of Linux perf, from a file or a pipe (`perf record -o -`).
 //!
 //! You give a [`Source`], you get a [`Profile`] whose native frames are addresses in modules
-//! (`laggard_symbols::resolve` names them later) and whose quality says what was lost. Call graphs
-//! of all three kinds are read: frame pointers, copies of the stack, which are unwound here, and
-//! the processor's branch records. Of a damaged file what comes before the damage is kept; only a
-//! file without any event is refused.
+//! (`laggard_symbols::resolve` symbolizes them later) and whose quality includes all losses. All
+//! three kinds of call graphs are supported: frame pointers, stack copies, which are unwound here,
+//! and branch records (LBR). A damaged file is read up to the damage. A file without any event is
+//! an error.
 //!
-//! The container is read here and not by a crate: a recording that was cut short has to give what
-//! it has, no byte of it may cause a panic, and branch records have to be kept. Recordings of
-//! little-endian machines only.
+//! The parser is our own: it must read truncated recordings as far as possible, never panic, and
+//! keep branch records. Only recordings of little-endian machines are supported.
 //!
-//! - [`header`](self): what stands around the records: events, machine, command, build ids
-//! - `records`: the records one by one, decompressed and in order of time
-//! - `sample`: one sample, as its event laid it out
-//! - `process`: names and mappings of processes, as they change
-//! - `chain`: from a sample to frames; `stitch`: more of them where the processor keeps few
-//! - `kernel`, `perf_map`, `jitdump`: names of code that no library has
-//! - `collect`: the profile
+//! - [`header`](self): metadata: events, machine, command, build IDs
+//! - `records`: single records, decompressed and ordered by time
+//! - `sample`: one sample in the layout of its event
+//! - `process`: names and mappings of processes over time
+//! - `chain`: converts a sample to frames; `stitch`: extends stacks of branch records
+//! - `kernel`, `perf_map`, `jitdump`: symbols of code without a file
+//! - `collect`: builds the profile
 
 mod attr;
 mod bytes;
@@ -38,20 +37,20 @@ use laggard_core::model::profile::Profile;
 use std::io::Read;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Bytes before the place of reading that stay in memory, for records that are held back.
+/// Bytes before the read position that stay in memory, for delayed records.
 const KEPT: u64 = 16 << 20;
 
-/// Whether a file that starts with these bytes is a perf.data.
+/// Whether a file with this head is a perf.data file.
 pub fn is_perf(head: &[u8]) -> bool {
     head.starts_with(header::MAGIC) || head.starts_with(header::MAGIC_OF_OTHERS)
 }
 
-/// Reads a recording. `progress` is told of every few megabytes read.
+/// Reads a recording. `progress` receives the number of bytes every few megabytes.
 pub fn read(source: Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Profile, Error> {
     let path = source.path;
     match source.bytes {
         Bytes::Mapped(map) => {
-            // What has been read is not needed again: only the pages in work stay in memory.
+            // Data already read is not needed again, so its pages are released.
             let done = AtomicU64::new(0);
             let profile = collect::profile(&map, &path, &|bytes| {
                 let read = done.fetch_add(bytes, Relaxed) + bytes;
@@ -68,7 +67,10 @@ pub fn read(source: Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Profile, 
             let end = stream.read_to_end(&mut bytes);
             let mut profile = collect::profile(&bytes, &path, progress)?;
             if let Err(why) = end {
-                profile.quality.warnings.push(format!("the recording ends early: {why}"));
+                profile
+                    .quality
+                    .warnings
+                    .push(format!("the file could not be read to its end: {why}"));
             }
             Ok(profile)
         }

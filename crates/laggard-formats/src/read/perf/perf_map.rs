@@ -1,4 +1,4 @@
-//! Names of code that a program made while it ran: `/tmp/perf-PID.map`, and what a jitdump adds.
+//! Symbols of JIT-compiled code: `/tmp/perf-PID.map` and jitdump files.
 
 use super::jitdump;
 use std::path::Path;
@@ -6,22 +6,22 @@ use std::path::Path;
 /// Functions of one process.
 #[derive(Debug, Default)]
 pub(super) struct PerfMap {
-    /// Start, end and name, by start.
+    /// Start, end and name, sorted by start.
     functions: Vec<(u64, u64, String)>,
 }
 
-/// What a name of a map stands for.
+/// The meaning of a name in a map.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Named<'a> {
     /// A Python function and its file.
     Python { function: &'a str, file: &'a str },
-    /// Anything else.
+    /// Any other function.
     Other(&'a str),
 }
 
 impl PerfMap {
-    /// The map that a process left, if any. An older one of the same number is no use, and told
-    /// only by what it has for an address.
+    /// Loads the map of a process, if any. A stale map of an earlier process with the same id
+    /// cannot be detected.
     pub(super) fn of(pid: u32, jitdump: Option<&Path>) -> PerfMap {
         let text = jitdump::whole(Path::new(&format!("/tmp/perf-{pid}.map")));
         let dumped = jitdump.map(jitdump::functions).unwrap_or_default();
@@ -38,7 +38,7 @@ impl PerfMap {
             Some((start, start.saturating_add(number(size)?), name.trim_end().to_owned()))
         };
         let mut functions: Vec<_> = text.lines().filter_map(line).chain(dumped).collect();
-        // Of several at one address the last one counts, which a look-up finds first.
+        // The last of several functions at one address is used. Lookups find it first.
         functions.sort_by_key(|(start, ..)| *start);
         PerfMap { functions }
     }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn python_functions_are_told_from_others() {
+    fn distinguishes_python_functions() {
         let map = PerfMap::parse(
             "1000 b py::work:/a b/c.py\nrubbish\n0x2000 10 LazyCompile:*f\n",
             vec![],

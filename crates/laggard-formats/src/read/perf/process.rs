@@ -1,4 +1,4 @@
-//! Processes as they change: their names, and what is mapped where.
+//! Names and mappings of processes over time.
 
 use super::bytes::Rest;
 use super::header::{Header, hex};
@@ -18,7 +18,7 @@ const MMAP_DATA: u16 = 1 << 13;
 const MMAP_BUILD_ID: u16 = 1 << 14;
 const PROT_EXEC: u32 = 4;
 
-/// All processes seen.
+/// All processes.
 pub(super) struct Processes {
     all: FxHashMap<u32, Process>,
     pub(super) modules: Modules,
@@ -30,14 +30,14 @@ pub(super) struct Processes {
 #[derive(Default)]
 pub(super) struct Process {
     pub(super) space: AddressSpace,
-    /// Names of its threads; that of its first one is its own.
+    /// Names of its threads. The name of the main thread is that of the process.
     names: FxHashMap<u32, String>,
     map: Option<PerfMap>,
-    /// The dump that it wrote about code it made.
+    /// The jitdump of the process.
     jitdump: Option<PathBuf>,
 }
 
-/// Ids of the files that ran, by path.
+/// Build IDs of the recorded files, by path.
 type BuildIds = Arc<Mutex<FxHashMap<PathBuf, String>>>;
 
 impl Processes {
@@ -53,17 +53,17 @@ impl Processes {
         self.all.entry(pid).or_default()
     }
 
-    /// What is mapped where in a process; nothing in one that nothing is known of.
+    /// The address space of a process; empty if the process is unknown.
     pub(super) fn space(&self, pid: u32) -> &AddressSpace {
         self.all.get(&pid).map_or(&self.nowhere, |process| &process.space)
     }
 
-    /// The id of the file that ran, if the recording says.
+    /// The build ID of the recorded file, if known.
     pub(super) fn build_id(&self, path: &Path) -> Option<String> {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned()
     }
 
-    /// Takes a record about processes; none when it does not hold what it should.
+    /// Handles a record about processes. `None` if it is malformed.
     pub(super) fn take(&mut self, record: &Record<'_>) -> Option<()> {
         let mut rest = Rest(&record.body);
         match record.kind {
@@ -106,7 +106,7 @@ impl Processes {
         Some(())
     }
 
-    /// Maps what a record says; `file` is what the longer kind says about the file.
+    /// Adds a mapping. `file` has the file identity of the longer record.
     fn map(
         &mut self,
         mut rest: Rest<'_>,
@@ -115,7 +115,7 @@ impl Processes {
     ) -> Option<()> {
         let (pid, _tid) = (rest.u32()?, rest.u32()?);
         let (start, size, offset) = (rest.u64()?, rest.u64()?, rest.u64()?);
-        // The kernel itself is told of as a process without number.
+        // The kernel is mapped in a process with id -1.
         if pid == u32::MAX {
             return Some(());
         }
@@ -137,14 +137,14 @@ impl Processes {
             Some(path) => (path, true),
             None => (path, false),
         };
-        // A program maps its dump for perf to see it; it runs nothing there.
+        // A process maps its jitdump only to announce it to perf.
         if jitdump::is_jitdump(path) {
             let process = self.all.entry(pid).or_default();
             process.jitdump = Some(PathBuf::from(OsStr::from_bytes(path)));
             process.map = None;
             return Some(());
         }
-        // Memory without a file has names that are none.
+        // Memory without a file has pseudo names.
         let is_file =
             !["//anon", "/memfd:", "anon_inode", "[heap]", "[stack", "[anon", "/dev/zero"]
                 .iter()
@@ -162,19 +162,19 @@ impl Processes {
 }
 
 impl Process {
-    /// The name of a thread, or that of the process.
+    /// The name of a thread, or of the process.
     pub(super) fn name(&self, tid: u32) -> &str {
         self.names.get(&tid).map_or("", String::as_str)
     }
 
-    /// What the program itself said about code that it made.
+    /// The JIT symbols of the process.
     pub(super) fn perf_map(&mut self, pid: u32) -> &PerfMap {
         let jitdump = self.jitdump.as_deref();
         self.map.get_or_insert_with(|| PerfMap::of(pid, jitdump))
     }
 }
 
-/// The files of this machine, where they are those that ran.
+/// The files of this machine, if they are the recorded ones.
 struct Recorded {
     ids: BuildIds,
 }

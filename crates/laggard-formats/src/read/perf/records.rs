@@ -1,8 +1,8 @@
-//! The records one by one: decompressed, and in order of time.
+//! Iterates over records, decompressed and ordered by time.
 //!
-//! perf copies the buffers of all processors in turns and marks the end of each turn. What was
-//! written in a turn may be older than what the turn before wrote last, but not older than what
-//! the one before that did: two turns are held back and sorted.
+//! perf copies the buffers of all CPUs in rounds and marks the end of each round. A record can be
+//! older than the last one of the previous round, but not older than the last one of the round
+//! before that. Two rounds are therefore buffered and sorted.
 
 use super::attr::Attr;
 use super::bytes::Rest;
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
-/// Kinds of records that are understood.
+/// Supported kinds of records.
 pub(super) mod kind {
     pub(in super::super) const MMAP: u32 = 1;
     pub(in super::super) const LOST: u32 = 2;
@@ -39,23 +39,23 @@ pub(super) struct Record<'a> {
     pub(super) body: Cow<'a, [u8]>,
 }
 
-/// Hands out records.
+/// Iterator over records.
 pub(super) struct Records<'a> {
     bytes: &'a [u8],
     at: usize,
     attrs: &'a [Attr],
     by_id: FxHashMap<u64, usize>,
-    /// Records of the last turns.
+    /// Records of the last rounds.
     held: Vec<Record<'a>>,
-    /// Those that may go, last first.
+    /// Records ready to return, last first.
     ready: Vec<Record<'a>>,
-    /// Latest time of the turn before, and of all.
+    /// Latest time of the previous round, and of all records.
     round_before: u64,
     latest: u64,
     decoder: Option<Decoder<'static>>,
-    /// Decompressed bytes that are no whole record yet.
+    /// Decompressed bytes of an incomplete record.
     pending: Vec<u8>,
-    /// What was wrong with the rest, if anything.
+    /// Damage that ended the iteration, if any.
     pub(super) damage: Option<String>,
 }
 
@@ -77,17 +77,17 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Bytes read so far.
+    /// Number of bytes read.
     pub(super) fn position(&self) -> usize {
         self.at
     }
 
-    /// The next record; none at the end.
+    /// Returns the next record; `None` at the end.
     pub(super) fn next(&mut self) -> Option<Record<'a>> {
         while self.ready.is_empty() {
             if self.at >= self.bytes.len() || self.damage.is_some() {
                 if !self.pending.is_empty() && self.damage.is_none() {
-                    self.damage = Some("its last record is cut short".into());
+                    self.damage = Some("the last record is truncated".into());
                 }
                 self.release(u64::MAX);
                 return self.ready.pop();
@@ -102,7 +102,7 @@ impl<'a> Records<'a> {
         let start = self.at;
         let Some((kind, misc, body)) = split(&self.bytes[start..]) else {
             self.damage = Some(format!(
-                "{} bytes from offset {start} of its records on cannot be read",
+                "{} bytes at offset {start} of the records cannot be read",
                 self.bytes.len() - start
             ));
             return;
@@ -118,7 +118,7 @@ impl<'a> Records<'a> {
                 let mut rest = Rest(body);
                 match rest.u64().and_then(|size| rest.take(size)) {
                     Some(body) => self.decompress(body),
-                    None => self.damage = Some("a compressed record is cut short".into()),
+                    None => self.damage = Some("a compressed record is truncated".into()),
                 }
             }
             kind::FIRST_OF_PERF.. => {}
@@ -143,7 +143,7 @@ impl<'a> Records<'a> {
         self.held.push(Record { kind, misc, time, attr, body });
     }
 
-    /// Makes everything up to a time ready.
+    /// Makes all records up to a time ready.
     fn release(&mut self, until: u64) {
         let mut ready = vec![];
         let mut held = vec![];
@@ -189,7 +189,7 @@ impl<'a> Records<'a> {
     }
 }
 
-/// Kind, flags and body of the record in front.
+/// Kind, flags and body of the first record.
 fn split(bytes: &[u8]) -> Option<(u32, u16, &[u8])> {
     let mut rest = Rest(bytes);
     let kind = rest.u32()?;

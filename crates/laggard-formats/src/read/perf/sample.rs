@@ -1,23 +1,23 @@
-//! `Sample`: one sample, taken apart as its event laid it out.
+//! `Sample`: one sample, parsed by the layout of its event.
 
 use super::attr::{Attr, has};
 use super::bytes::{Rest, words};
 use laggard_symbols::Registers;
 
-/// What a sample has of what is understood.
+/// The supported fields of a sample.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample<'a> {
     pub(super) ip: Option<u64>,
     pub(super) pid: u32,
     pub(super) tid: u32,
     pub(super) period: Option<u64>,
-    /// Words of the call chain, innermost first, with marks of where it leads through.
+    /// Addresses of the call chain, innermost first, with context markers.
     pub(super) chain: &'a [u8],
     /// Branch records, latest first: from, to, flags.
     branches: &'a [u8],
-    /// Registers of the program, when it was 64-bit code.
+    /// User registers, if the program is 64-bit.
     pub(super) registers: Option<Registers>,
-    /// Bytes above the stack pointer.
+    /// Stack bytes above the stack pointer.
     pub(super) stack: &'a [u8],
 }
 
@@ -29,15 +29,15 @@ mod read {
     pub(super) const LOST: u64 = 16;
 }
 
-/// Branch records have a number of the hardware's ring before them.
+/// Branch records are preceded by a hardware index.
 const BRANCH_HW_INDEX: u64 = 1 << 17;
-/// Bytes of a branch record.
+/// Size of a branch record.
 const BRANCH: u64 = 24;
 /// `PERF_SAMPLE_REGS_ABI_64`.
 const ABI_64: u64 = 2;
 
 impl<'a> Sample<'a> {
-    /// None when it does not hold what its event says.
+    /// Parses a sample. `None` if it does not match its event.
     pub(super) fn read(body: &'a [u8], attr: &Attr) -> Option<Sample<'a>> {
         let mut sample = Sample::default();
         let mut rest = Rest(body);
@@ -83,15 +83,15 @@ impl<'a> Sample<'a> {
             let size = rest.u64()?;
             let stack = rest.take(size)?;
             if size != 0 {
-                // Of the room only this much was there to copy.
+                // Number of bytes that were actually copied.
                 sample.stack = Rest(stack).take(rest.u64()?.min(size))?;
             }
         }
         Some(sample)
     }
 
-    /// Call chain of the branch records, innermost first: where the last call went to, then where
-    /// each came from.
+    /// Call chain from the branch records, innermost first: the target of the last call, then the
+    /// source of each call.
     pub(super) fn branch_chain(&self) -> impl Iterator<Item = u64> {
         let records = self.branches.chunks_exact(BRANCH as usize);
         let first = words(self.branches).nth(1);
@@ -99,10 +99,10 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// Registers by DWARF's numbers, from those that the kernel's mask has. None when one that every
-/// step needs is not there.
+/// Registers by DWARF number, from the registers in the kernel's mask. `None` if a register
+/// required for unwinding is missing.
 fn registers(mask: u64, values: &[u8]) -> Option<Registers> {
-    /// DWARF's number of each of the kernel's; 17 for what DWARF does not follow.
+    /// DWARF number of each kernel register; 17 if DWARF unwinding does not use it.
     const NUMBERS: [usize; 24] =
         [0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 17, 17, 17, 17, 17, 17, 8, 9, 10, 11, 12, 13, 14, 15];
     let mut registers = Registers::default();
@@ -125,15 +125,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn registers_get_the_numbers_of_dwarf() {
-        // perf asks for these: all general ones, without the segments ds to gs.
+    fn maps_registers_to_dwarf_numbers() {
+        // The default mask of perf: all general registers without the segments ds to gs.
         let mask = 0xff_0fff_u64;
         let values: Vec<u8> = (100..120u64).flat_map(u64::to_le_bytes).collect();
         let Registers(by_dwarf) = registers(mask, &values).expect("registers");
         let expected =
             [100, 103, 102, 101, 104, 105, 106, 107, 112, 113, 114, 115, 116, 117, 118, 119, 108];
         assert_eq!(by_dwarf, expected);
-        assert!(registers(mask, &values[..8]).is_none(), "cut short");
+        assert!(registers(mask, &values[..8]).is_none(), "truncated");
         assert!(registers(1, &values).is_none(), "no stack pointer");
     }
 }

@@ -1,26 +1,26 @@
-//! Stacks of branch records, lengthened by the stack before.
+//! Extends stacks of branch records with the callers of the previous sample.
 //!
-//! The processor keeps the last 16 or 32 calls. Where a thread is deeper than that, the outer calls
-//! are still those that an earlier sample of the thread saw: if the oldest calls of a full stack stand
-//! one after the other in the stack before, what lies beyond them there lies beyond them here.
+//! The CPU keeps the last 16 or 32 calls. The outer calls of a deeper stack are missing, but an
+//! earlier sample of the thread may have recorded them. If the oldest calls of a full stack appear
+//! consecutively in the previous stack, the callers beyond them are the same.
 
 use super::chain::Link;
 use rustc_hash::FxHashMap;
 
-/// Calls that have to agree.
+/// Number of calls that must match.
 const AGREEING: usize = 4;
-/// No processor keeps fewer.
+/// Minimum number of calls that a CPU keeps.
 const SHALLOWEST: usize = 8;
-/// Frames of a stack that are kept.
+/// Maximum number of frames kept per stack.
 const DEEPEST: usize = 2000;
 
 /// The last stack of each thread.
 #[derive(Default)]
 pub(super) struct Stitches {
     last: FxHashMap<u32, Last>,
-    /// Most calls that any stack had: those with as many are full.
+    /// Maximum number of calls in any stack. Stacks of this size are full.
     most: usize,
-    /// Stacks that were lengthened.
+    /// Number of extended stacks.
     pub(super) count: u64,
 }
 
@@ -31,7 +31,7 @@ struct Last {
 }
 
 impl Stitches {
-    /// Lengthens a stack, innermost frame first, and says whether it is whole now.
+    /// Extends a stack, innermost frame first. Returns whether it is complete.
     pub(super) fn add(&mut self, thread: u32, links: &mut Vec<Link>, is_whole: bool) -> bool {
         let calls = links.iter().filter(|link| matches!(link, Link::Native { .. })).count();
         self.most = self.most.max(calls);
@@ -52,12 +52,13 @@ impl Stitches {
     }
 }
 
-/// What lies beyond the oldest calls of a stack in the one before; none where they do not agree.
+/// The frames of the previous stack beyond the oldest calls of this one. `None` if they do not
+/// match.
 fn beyond<'a>(links: &[Link], before: &'a [Link]) -> Option<&'a [Link]> {
     let oldest = &links[links.len().checked_sub(AGREEING)?..];
     let mut places = before.windows(AGREEING).enumerate().filter(|(_, calls)| *calls == oldest);
     let (at, _) = places.next()?;
-    // Where calls repeat, as in recursion, nobody can tell which of them they are.
+    // With repeated calls, as in recursion, the match is ambiguous.
     if places.next().is_some() {
         return None;
     }
@@ -73,11 +74,11 @@ mod tests {
     }
 
     #[test]
-    fn a_full_stack_goes_on_where_the_last_one_did() {
+    fn extends_full_stack_with_previous_callers() {
         let mut stitches = Stitches::default();
         let mut shallow = stack(10..18);
         assert!(stitches.add(1, &mut shallow, true));
-        // Two calls deeper: the two outermost calls have fallen out.
+        // Two calls deeper: the two outermost calls are missing.
         let mut deep = stack(8..16);
         assert!(stitches.add(1, &mut deep, false));
         assert_eq!(deep, stack(8..18));
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn others_stay_as_they_are() {
+    fn keeps_other_stacks() {
         let mut stitches = Stitches::default();
         stitches.add(1, &mut stack(10..18), true);
         let unchanged = |stitches: &mut Stitches, thread: u32, links: Vec<Link>| {
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn recursion_does_not_grow() {
+    fn does_not_extend_recursion() {
         let mut stitches = Stitches::default();
         let same = || stack(std::iter::repeat_n(7, 32));
         for _ in 0..10 {

@@ -1,4 +1,4 @@
-//! Recordings made by hand: what no machine at hand can record, and damage.
+//! Tests with hand-made recordings: features that the test machine cannot record, and damage.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use super::attr::has;
@@ -20,7 +20,7 @@ fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
     [&kind.to_le_bytes()[..], &sizes.to_le_bytes(), body].concat()
 }
 
-/// An event: its type and number, what it samples, its branches.
+/// An event: type, config, sample fields, branch flags.
 fn attr(kind: u32, config: u64, sample: u64, branches: u64) -> Vec<u8> {
     let mut attr = vec![0; 112];
     attr[..4].copy_from_slice(&kind.to_le_bytes());
@@ -33,7 +33,7 @@ fn attr(kind: u32, config: u64, sample: u64, branches: u64) -> Vec<u8> {
     attr
 }
 
-/// A file with these events (name, attr; the id is the number) and records.
+/// A file with these events (name and attr; the id is the index) and records.
 fn file(events: &[(&str, Vec<u8>)], records: &[Vec<u8>]) -> Vec<u8> {
     const HEADER: u64 = 104;
     let data = records.concat();
@@ -57,7 +57,7 @@ fn file(events: &[(&str, Vec<u8>)], records: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// A sample of process and thread 7, with more after the chain.
+/// A sample of process and thread 7, with additional words after the chain.
 fn sample(event: u64, time: u64, chain: &[u64], more: &[u64]) -> Vec<u8> {
     let mut body = words(&[event, 0x1000, 7 | 7 << 32, time, 5, chain.len() as u64]);
     body.extend(words(chain));
@@ -65,11 +65,11 @@ fn sample(event: u64, time: u64, chain: &[u64], more: &[u64]) -> Vec<u8> {
     record(9, 2, &body)
 }
 
-/// Code without a name at 0x1000, in process 7.
+/// An anonymous mapping at 0x1000 in process 7.
 fn mapping() -> Vec<u8> {
     let mut body = words(&[7 | 7 << 32, 0x1000, 0x9000, 0]);
     body.extend(b"//anon\0\0");
-    // Process, time, period's place is not among these: pid, time, identifier.
+    // Records other than samples have no period: pid, time, identifier.
     body.extend(words(&[0, 0, 0]));
     record(1, 0, &body)
 }
@@ -85,7 +85,7 @@ fn addresses(profile: &Profile, sample: usize) -> Vec<(FrameKind, u64)> {
 }
 
 #[test]
-fn marks_tell_the_kernel_from_the_program() {
+fn context_markers_separate_kernel_and_user_frames() {
     let chain = [IN_KERNEL, 0xffff_8000, 0xffff_9000, IN_USER, 0x1100, 0x1200];
     let events = [("cpu-clock", attr(1, 0, COMMON, 0))];
     let profile = profile(&file(&events, &[mapping(), sample(0, 10, &chain, &[])]));
@@ -97,7 +97,7 @@ fn marks_tell_the_kernel_from_the_program() {
 }
 
 #[test]
-fn without_a_call_graph_there_is_the_instruction() {
+fn keeps_instruction_without_call_graph() {
     let plain = COMMON & !has::CALLCHAIN;
     let events = [("cpu-clock", attr(1, 0, plain, 0))];
     let body = words(&[0, 0x1234, 7 | 7 << 32, 10, 5]);
@@ -106,7 +106,7 @@ fn without_a_call_graph_there_is_the_instruction() {
 }
 
 #[test]
-fn branch_records_stand_in_for_the_program_s_chain() {
+fn branch_records_replace_user_chain() {
     const CALL_STACK: u64 = 1 << 11;
     let events = [("cycles:u", attr(0, 0, COMMON | has::BRANCH_STACK, CALL_STACK))];
     let branches = [2, 0x1300, 0x1110, 0, 0x1400, 0x1310, 0];
@@ -114,13 +114,13 @@ fn branch_records_stand_in_for_the_program_s_chain() {
     let profile = profile(&file(&events, &records));
     let expected = [0x1110, 0x1300, 0x1400].map(|address| (FrameKind::Native, address));
     assert_eq!(addresses(&profile, 0), expected);
-    assert_eq!(profile.about.method, "perf, branch records of the processor");
+    assert_eq!(profile.about.method, "perf, branch records (LBR)");
     let reason = profile.texts.get(profile.quality.cut[0].2);
-    assert_eq!(reason, "the branch records end here");
+    assert_eq!(reason, "end of the branch records");
 }
 
 #[test]
-fn a_stack_deeper_than_the_processor_keeps_is_stitched() {
+fn extends_stack_deeper_than_branch_records() {
     const CALL_STACK: u64 = 1 << 11;
     let events = [("cycles:u", attr(0, 0, COMMON | has::BRANCH_STACK, CALL_STACK))];
     let branches = |calls: std::ops::Range<u64>| {
@@ -135,14 +135,14 @@ fn a_stack_deeper_than_the_processor_keeps_is_stitched() {
     ];
     let profile = profile(&file(&events, &records));
     assert_eq!(addresses(&profile, 0).len(), 17);
-    assert_eq!(addresses(&profile, 1).len(), 17 + 4, "the four that fell out");
+    assert_eq!(addresses(&profile, 1).len(), 17 + 4, "the four dropped frames");
     assert_eq!(addresses(&profile, 1).last(), addresses(&profile, 0).last());
     let warnings = profile.quality.warnings.join("\n");
-    assert!(warnings.contains("1 stacks are longer than the processor keeps"), "{warnings}");
+    assert!(warnings.contains("stacks deeper than the branch records: 1"), "{warnings}");
 }
 
 #[test]
-fn two_kinds_of_cores_count_one_event_and_two_events_are_two() {
+fn merges_event_of_two_core_types_but_not_two_events() {
     let cycles = attr(0, 0, COMMON, 0);
     let events = [
         ("cpu_core/cycles/", cycles.clone()),
@@ -158,7 +158,7 @@ fn two_kinds_of_cores_count_one_event_and_two_events_are_two() {
 }
 
 #[test]
-fn records_are_put_in_order_of_time_and_losses_are_counted() {
+fn orders_records_by_time_and_counts_losses() {
     let events = [("cpu-clock", attr(1, 0, COMMON, 0))];
     let round = record(68, 0, &[]);
     let lost = record(2, 0, &words(&[0, 41, 0, 35, 0]));
@@ -180,21 +180,21 @@ fn records_are_put_in_order_of_time_and_losses_are_counted() {
     assert_eq!(times, [0, 10, 20, 30]);
     assert_eq!(profile.quality.lost, 41);
     let warnings = profile.quality.warnings.join("\n");
-    assert!(warnings.contains("held the sampling back 1 times"), "{warnings}");
-    assert!(warnings.contains("1 records do not hold what they say"), "{warnings}");
+    assert!(warnings.contains("throttled sampling (events: 1)"), "{warnings}");
+    assert!(warnings.contains("malformed records skipped: 1"), "{warnings}");
 }
 
 #[test]
-fn what_is_no_recording_is_refused_with_its_reason() {
+fn rejects_other_files_with_reason() {
     let why =
         |bytes: &[u8]| collect::profile(bytes, Path::new("x"), &|_| ()).unwrap_err().to_string();
-    assert!(why(b"PERFILE2").contains("ends in its header"));
+    assert!(why(b"PERFILE2").contains("the header is truncated"));
     assert!(why(b"2ELIFREP\0\0").contains("big-endian"));
-    assert!(why(&file(&[], &[])).contains("names no event"));
+    assert!(why(&file(&[], &[])).contains("the header lists no events"));
     assert!(is_perf(b"PERFILE2....") && !is_perf(b"PERF"));
 }
 
-/// A recording with one of everything.
+/// A recording with one record of each kind.
 fn everything() -> Vec<u8> {
     let events = [
         ("cycles", attr(0, 0, COMMON | has::BRANCH_STACK, 1 << 11)),
@@ -220,7 +220,7 @@ fn everything() -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn no_damage_makes_it_panic(
+    fn damage_does_not_panic(
         at in prop::collection::vec((0usize..1400, any::<u8>()), 1..6),
         end in 0usize..1500,
     ) {
@@ -235,7 +235,7 @@ proptest! {
     }
 
     #[test]
-    fn a_stream_of_anything_does_not_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn arbitrary_stream_does_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let mut stream = header::MAGIC.to_vec();
         stream.extend(16u64.to_le_bytes());
         stream.extend(record(64, 0, &attr(1, 0, COMMON, 0)));

@@ -1,6 +1,6 @@
-//! The lines of `perf script`, one by one.
+//! Parses single lines of `perf script`.
 
-/// A line about a sample: `comm pid/tid [cpu] time: period event: code`, of which much may lack.
+/// A header line: `comm pid/tid [cpu] time: period event: code`. Most fields are optional.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Head<'a> {
     pub(super) comm: &'a [u8],
@@ -9,13 +9,13 @@ pub(super) struct Head<'a> {
     pub(super) time_ns: Option<u64>,
     pub(super) period: Option<u64>,
     pub(super) event: &'a [u8],
-    /// The code that was running, when stacks are not printed.
+    /// The instruction, if stacks are not printed.
     pub(super) code: Option<Code<'a>>,
-    /// Whether it is a sample, and not a mapping, a fork or the like.
+    /// Whether it is a sample, and not a mapping, a fork or another record.
     pub(super) is_sample: bool,
 }
 
-/// A place in code: `address name+0xoffset (module)`.
+/// A location in code: `address name+0xoffset (module)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Code<'a> {
     pub(super) address: u64,
@@ -24,7 +24,7 @@ pub(super) struct Code<'a> {
     pub(super) is_inlined: bool,
 }
 
-/// Where the half of the address space begins that is the kernel's.
+/// Start of the kernel half of the address space.
 const KERNEL: u64 = 0xffff_8000_0000_0000;
 
 impl Code<'_> {
@@ -33,7 +33,7 @@ impl Code<'_> {
     }
 }
 
-/// What a line says about a sample; none when it is no such line.
+/// Parses a header line. `None` if it is not one.
 pub(super) fn head_of(line: &[u8]) -> Option<Head<'_>> {
     let words = words_of(line);
     let text = |at: usize| words.get(at).map(|(start, end)| &line[*start..*end]);
@@ -41,8 +41,8 @@ pub(super) fn head_of(line: &[u8]) -> Option<Head<'_>> {
     let ids = |at: usize| text(at).and_then(ids);
     let is_cpu = |at: usize| text(at).is_some_and(is_cpu);
     let is_event = |at: usize| text(at).is_some_and(is_event);
-    // The name of a thread may have spaces and numbers in it. What follows it: its number, perhaps
-    // a processor, and the time or an event.
+    // A thread name can contain spaces and numbers. It is followed by the thread id, an optional
+    // CPU, and the time or an event.
     let (at, next) = (1..words.len()).find_map(|at| {
         ids(at)?;
         let next = at + 1 + usize::from(is_cpu(at + 1));
@@ -74,7 +74,7 @@ pub(super) fn head_of(line: &[u8]) -> Option<Head<'_>> {
     Some(head)
 }
 
-/// Start and end of the words of a line, as many as any line about a sample needs.
+/// Start and end of the words in a line, up to the maximum that a header line needs.
 fn words_of(line: &[u8]) -> Vec<(usize, usize)> {
     const MOST: usize = 32;
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t');
@@ -90,7 +90,7 @@ fn words_of(line: &[u8]) -> Vec<(usize, usize)> {
     words
 }
 
-/// The place in code that a line says; none when it is no such line.
+/// Parses a frame line. `None` if it is not one.
 pub(super) fn code_of(line: &[u8]) -> Option<Code<'_>> {
     let line = line.trim_ascii();
     let space = line.iter().position(|byte| *byte == b' ')?;
@@ -113,7 +113,7 @@ pub(super) fn code_of(line: &[u8]) -> Option<Code<'_>> {
     Some(Code { address, name: without_offset(name), module, is_inlined })
 }
 
-/// A name without how far into the function the address is.
+/// A name without the offset in the function.
 fn without_offset(name: &[u8]) -> &[u8] {
     let Some(plus) = memchr::memmem::rfind(name, b"+0x") else { return name };
     match hexadecimal(&name[plus + 3..]) {
@@ -122,7 +122,7 @@ fn without_offset(name: &[u8]) -> &[u8] {
     }
 }
 
-/// `  file.c:12`.
+/// Parses `  file.c:12`.
 pub(super) fn place_of(line: &[u8]) -> Option<(&[u8], u32)> {
     let line = line.strip_prefix(b"  ")?;
     if matches!(line.first(), None | Some(b' ' | b'\t')) {
@@ -135,9 +135,9 @@ pub(super) fn place_of(line: &[u8]) -> Option<(&[u8], u32)> {
     (!file.is_empty() && !file.ends_with(b":")).then_some((file, number))
 }
 
-/// `pid/tid`, or only the latter.
+/// Parses `pid/tid`, or only the latter.
 fn ids(word: &[u8]) -> Option<(Option<u32>, u32)> {
-    // perf prints -1 where it does not know.
+    // perf prints -1 if an id is unknown.
     let id = |digits: &[u8]| match digits {
         b"-1" => Some(0),
         _ => number(digits).and_then(|id| u32::try_from(id).ok()),
@@ -148,19 +148,19 @@ fn ids(word: &[u8]) -> Option<(Option<u32>, u32)> {
     }
 }
 
-/// `[001]`.
+/// Whether a word is a CPU: `[001]`.
 fn is_cpu(word: &[u8]) -> bool {
     let inner = word.strip_prefix(b"[").and_then(|word| word.strip_suffix(b"]"));
     inner.and_then(number).is_some()
 }
 
-/// `cycles:`, `cpu-clock:u:`, `sched:sched_switch:`.
+/// Whether a word is an event: `cycles:`, `cpu-clock:u:`, `sched:sched_switch:`.
 fn is_event(word: &[u8]) -> bool {
     let name = word.strip_suffix(b":").unwrap_or_default();
     name.first().is_some_and(u8::is_ascii_alphabetic)
 }
 
-/// Seconds with a fraction, as nanoseconds.
+/// Parses seconds with a fraction as nanoseconds.
 fn nanos(word: &[u8]) -> Option<u64> {
     let dot = word.iter().position(|byte| *byte == b'.')?;
     let (seconds, fraction) = (number(&word[..dot])?, &word[dot + 1..]);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_about_samples() {
+    fn parses_header_lines() {
         let time = Some(1_612_922_866_000);
         check("burn  1505  1612.922866:    5000000 cpu-clock: ", {
             ("burn", None, 1505, time, Some(5_000_000), "cpu-clock")
@@ -228,14 +228,14 @@ mod tests {
     }
 
     #[test]
-    fn code_behind_a_sample() {
+    fn parses_code_in_header_line() {
         let line = b"            burn  1505  1612.922866:    5000000 cpu-clock:      55fcc570114d leaf+0x14 (/tmp/stk/burn)";
         let code = head_of(line).and_then(|head| head.code).unwrap_or_default();
         assert_eq!((code.name, code.module), (&b"leaf"[..], &b"/tmp/stk/burn"[..]));
     }
 
     #[test]
-    fn what_is_no_sample() {
+    fn rejects_other_records() {
         let line = b"burn  1505  1612.917902: PERF_RECORD_MMAP2 1505/1505: [0x55fcc5701000(0x1000) @ 0x1000 fe:00 10027046 3684725408]: r-xp /tmp/stk/burn";
         assert_eq!(head_of(line).map(|head| head.is_sample), Some(false));
         for line in ["", "plain text", "a 12", "12 13", "a;b 12", "time: 12"] {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn frames() {
+    fn parses_frames() {
         let check = |line: &str, address: u64, name: &str, module: &str, is_inlined: bool| {
             let expected =
                 Code { address, name: name.as_bytes(), module: module.as_bytes(), is_inlined };

@@ -1,10 +1,10 @@
-//! What `perf script` prints: a line about each sample, then its frames, innermost first.
+//! Reads output of `perf script`: a header line per sample, then its frames, innermost first.
 //!
 //! You give a [`Source`], you get a [`Profile`] with times, threads and events as far as they were
-//! printed (`-F`). Names are those that perf found, lines too (`-F +srcline`). Addresses in user
-//! code are those of the module's own tables; perf prints where a call returns to for frame
-//! pointers and where it is made for DWARF, and they are left as they are. What is no sample, such
-//! as lines about mappings, is passed over; lines that are nothing known are counted.
+//! printed (`-F`). Symbols and source lines (`-F +srcline`) are those found by perf. Addresses in
+//! user code are relative to the module. perf prints the return address for frame pointers and the
+//! call address for DWARF; both are kept. Other records, such as mappings, are ignored;
+//! unrecognized lines are counted.
 
 mod line;
 
@@ -19,17 +19,17 @@ use line::{Code, Head, code_of, head_of, place_of};
 use rustc_hash::FxHashMap;
 use std::io::{self, BufRead, BufReader};
 
-/// Longer lines are cut: no name is as long.
+/// Maximum length of a line. Longer lines are truncated.
 const LONGEST_LINE: usize = 1 << 20;
-/// Deeper stacks are cut; perf itself stops long before.
+/// Maximum depth of a stack, far above that of perf. Deeper stacks are truncated.
 const DEEPEST: usize = 1 << 14;
-/// Bytes between two tellings of progress.
+/// Bytes between progress reports.
 const STEP: u64 = 4 << 20;
-/// Lines at the start that are looked at to tell what a file is.
+/// Lines used for format detection.
 const LINES_FOR_DETECTION: usize = 400;
 
-/// Whether a file that starts like this is text of `perf script`: the first line about a sample is
-/// followed by a frame, or has one itself.
+/// Whether a file with this head is `perf script` output: the first header line is followed by a
+/// frame or contains one.
 pub fn is_perf_script(head: &[u8]) -> bool {
     let mut lines = head
         .split(|byte| *byte == b'\n')
@@ -49,7 +49,7 @@ pub fn is_perf_script(head: &[u8]) -> bool {
     false
 }
 
-/// Reads a file. `progress` is told of every few megabytes read.
+/// Reads a file. `progress` receives the number of bytes every few megabytes.
 pub fn read(source: Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Profile, Error> {
     let Source { path, bytes } = source;
     let mut reader = Reader::default();
@@ -85,16 +85,16 @@ pub fn read(source: Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Profile, 
         if let Err(why) = end {
             return Err(Error::io("read", path)(why));
         }
-        let what = "it has no sample as perf script prints them".to_owned();
+        let what = "no perf script samples found".to_owned();
         return Err(Error::NotARecording { path, what });
     }
     if let Err(why) = end {
-        profile.quality.warnings.push(format!("the file ends early: {why}"));
+        profile.quality.warnings.push(format!("the file could not be read to its end: {why}"));
     }
     Ok(profile)
 }
 
-/// Gives each line, cut to the longest, and how many bytes it took.
+/// Calls `take` with each line, truncated to the maximum, and its size in bytes.
 fn each_line(mut text: impl BufRead, mut take: impl FnMut(&[u8], usize)) -> io::Result<()> {
     let mut line = vec![];
     let mut length = 0;
@@ -126,7 +126,7 @@ fn each_line(mut text: impl BufRead, mut take: impl FnMut(&[u8], usize)) -> io::
 struct Reader {
     profile: Profile,
     interner: Interner,
-    /// Frames by the lines they were read from, which repeat.
+    /// Cache of frames by the text of their line, because lines repeat.
     frames: FxHashMap<Box<[u8]>, u32>,
     threads: FxHashMap<(u32, u32, u32), u32>,
     events: FxHashMap<String, u32>,
@@ -134,7 +134,7 @@ struct Reader {
     sample: Option<Sample>,
     /// Its frames, innermost first.
     stack: Vec<u32>,
-    /// Whether frames that follow are of something that is no sample.
+    /// Whether the following frames belong to a record that is not a sample.
     is_other: bool,
     bad_lines: u64,
 }
@@ -160,7 +160,7 @@ impl Reader {
         }
     }
 
-    /// A line about a sample, or about something else.
+    /// Handles a header line.
     fn head(&mut self, head: &Head) {
         self.end_sample();
         self.is_other = !head.is_sample;
@@ -184,7 +184,7 @@ impl Reader {
         self.sample =
             Some(Sample { time_ns, thread, stack: NONE, event, count: 1, weight, state: 0 });
         if let Some(code) = &head.code {
-            // Behind the sample perf prints the address in the process, which no table has.
+            // In a header line perf prints a process address, which is not in any symbol table.
             let frame = self.made(&Code { address: 0, ..*code });
             self.stack.push(frame);
         }
@@ -202,7 +202,7 @@ impl Reader {
         number
     }
 
-    /// A frame, if the line is one.
+    /// Handles a frame line. Returns whether the line is one.
     fn frame(&mut self, line: &[u8]) -> bool {
         if let Some(&known) = self.frames.get(line) {
             self.push(known);
@@ -219,7 +219,7 @@ impl Reader {
         if self.is_other {
             return;
         }
-        // With `-F ip,sym` nothing is said about samples but their frames.
+        // With `-F ip,sym`, samples have no header lines.
         if self.sample.is_none() {
             self.head(&Head { is_sample: true, ..Head::default() });
         }
@@ -260,7 +260,7 @@ impl Reader {
         self.interner.frame(&mut self.profile, frame)
     }
 
-    /// The place in the source of the frame before, if the line is one.
+    /// Handles a source location of the previous frame. Returns whether the line is one.
     fn source_line(&mut self, line: &[u8]) -> bool {
         let Some((file, number)) = place_of(line) else { return false };
         if self.is_other {
@@ -289,8 +289,9 @@ impl Reader {
         self.profile.samples.push(sample);
     }
 
-    /// Gives inlined functions the module of the function at the same address, into which they were
-    /// put. perf leaves that one out at times; then it is that of the frame before.
+    /// Sets the module of inlined functions to that of the function at the same address, which
+    /// contains them. perf sometimes omits that function; then the module of the previous frame is
+    /// used.
     fn place_inlined(&mut self) {
         let mut outer = None;
         for at in (0..self.stack.len()).rev() {
@@ -308,7 +309,7 @@ impl Reader {
         }
     }
 
-    /// What `perf script --header` says about the recording.
+    /// Handles a line of `perf script --header`.
     fn remark(&mut self, text: &[u8]) {
         let text = String::from_utf8_lossy(text);
         let Some((key, value)) = text.split_once(':') else { return };
@@ -319,7 +320,8 @@ impl Reader {
             "os release" => "kernel",
             "cpudesc" => "processor",
             "cmdline" => {
-                // What is behind `--` is the program; else it cannot be told from perf's flags.
+                // The program follows `--`. Without it, the program cannot be separated from perf's
+                // flags.
                 let program = value.split_once(" -- ").map_or(value, |(_, program)| program);
                 about.command = program.split_whitespace().map(str::to_owned).collect();
                 return;
@@ -347,9 +349,9 @@ impl Reader {
         profile.about.method = "perf, printed by perf script".to_owned();
         match self.bad_lines {
             0 => {}
-            1 => profile.quality.warnings.push("1 line is not understood and was left out".into()),
+            1 => profile.quality.warnings.push("skipped 1 unrecognized line".into()),
             n => {
-                let text = format!("{n} lines are not understood and were left out");
+                let text = format!("skipped {n} unrecognized lines");
                 profile.quality.warnings.push(text);
             }
         }

@@ -1,29 +1,30 @@
-//! A line of `perf stat -x`.
+//! Parses a line of `perf stat -x`.
 //!
-//! It has, with whatever was asked for between the fields: the end of the interval (`-I`), whom the
-//! counter is of (`-A`, `--per-…`) and of how many processors, the value, its unit, the event, the
-//! cgroup, the spread (`-r`), nanoseconds in which it was counted, the share of time that was, and
-//! a derived figure with its unit. Which of them there are is told from what they look like.
+//! Its fields, depending on the options, are: end of the interval (`-I`), scope of the counter
+//! (`-A`, `--per-…`) and its number of CPUs, value, unit, event, cgroup, spread (`-r`), nanoseconds
+//! during which it was active, the share of time that it was active, and a derived metric with its
+//! unit. The fields that are present are recognized by their content.
 
 use super::Line;
 use super::event::{event, is_event, nanoseconds, number, reading, share};
 use laggard_core::model::counters::{Counter, Metric};
 
-/// Fields before the value: time, whom, number of processors, and a name that has a separator in it.
+/// Maximum number of fields before the value: time, scope, number of CPUs, and a name that contains
+/// a separator.
 const MOST_BEFORE: usize = 6;
-/// Separators that people use, most usual first.
+/// Common separators, the most common first.
 const USUAL: [char; 6] = [',', ';', '\t', '|', ':', ' '];
-/// More fields than any line has.
+/// Maximum number of fields.
 const MOST_FIELDS: usize = 64;
 
-/// What stands between the fields of a line that is a counter.
+/// The separator of a line with a counter.
 pub(super) fn separator(line: &str) -> Option<char> {
     let is_row = |separator: &char| matches!(row(line, *separator), Some(Line::Row(_)));
     let odd = line.chars().filter(|c| !c.is_alphanumeric() && !"._-<>/%+ \"'{}()=".contains(*c));
     USUAL.into_iter().chain(odd.take(MOST_FIELDS)).find(is_row)
 }
 
-/// What a line says; None when it is of something else.
+/// Parses a line. `None` if it is not recognized.
 pub(super) fn row(line: &str, separator: char) -> Option<Line> {
     let fields: Vec<&str> = line.splitn(MOST_FIELDS + 1, separator).collect();
     if fields.len() > MOST_FIELDS {
@@ -33,14 +34,14 @@ pub(super) fn row(line: &str, separator: char) -> Option<Line> {
     if let Some(counter) = counter {
         return Some(Line::Row(Box::new(counter)));
     }
-    // A further derived figure stands alone, behind empty fields.
+    // An additional derived metric is on a line of its own, after empty fields.
     let [.., before, value, text] = fields[..] else { return None };
     let is_alone = fields.len() >= 6 && before.trim().is_empty() && !text.trim().is_empty();
     let value = number(value).filter(|_| is_alone)?;
     Some(Line::Metric(Metric { value: Some(value), text: text.trim().to_owned() }))
 }
 
-/// The counter whose value is field number `at`.
+/// Parses the counter whose value is field number `at`.
 fn counter(fields: &[&str], at: usize, separator: char) -> Option<Counter> {
     let (before, rest) = fields.split_at(at);
     let [value, unit, rest @ ..] = rest else { return None };
@@ -73,7 +74,7 @@ fn counter(fields: &[&str], at: usize, separator: char) -> Option<Counter> {
         name: event.name,
         modifiers: event.modifiers,
         pmu: event.pmu,
-        // A spread of nothing is none.
+        // A counter without a value has no spread.
         spread: spread.filter(|_| reading.value().is_some()),
         reading,
         unit: unit.to_owned(),
@@ -94,7 +95,7 @@ fn counter(fields: &[&str], at: usize, separator: char) -> Option<Counter> {
     })
 }
 
-/// The event, which may have the separator in it: `cpu/event=0x3c,umask=0x0/`.
+/// The event, which can contain the separator: `cpu/event=0x3c,umask=0x0/`.
 fn name<'a, 'b>(fields: &'a [&'b str], separator: char) -> Option<(String, &'a [&'b str])> {
     let (first, rest) = fields.split_first()?;
     if !is_event(first) {
@@ -102,7 +103,7 @@ fn name<'a, 'b>(fields: &'a [&'b str], separator: char) -> Option<(String, &'a [
     }
     let slashes = |text: &str| text.matches('/').count();
     if slashes(first) != 1 {
-        // Of `cycles:u` with colons between fields, `u` is a field of its own.
+        // With colons as separator, the `u` of `cycles:u` is a separate field.
         return Some(((*first).to_owned(), rest));
     }
     let mut name = (*first).to_owned();
@@ -116,7 +117,7 @@ fn name<'a, 'b>(fields: &'a [&'b str], separator: char) -> Option<(String, &'a [
     Some(((*first).to_owned(), rest))
 }
 
-/// Interval and whom a counter is of, from the fields before its value.
+/// Interval and scope of a counter, from the fields before its value.
 fn whom(fields: &[&str], separator: char) -> Option<(Option<u64>, String)> {
     let mut rest = fields;
     let mut time = None;
@@ -130,7 +131,7 @@ fn whom(fields: &[&str], separator: char) -> Option<(Option<u64>, String)> {
             _ => {}
         }
     }
-    // Of how many processors the value is the sum.
+    // The number of CPUs that the value is summed over.
     if let [others @ .., last] = rest
         && !others.is_empty()
         && last.trim().parse::<u32>().is_ok()
@@ -138,7 +139,7 @@ fn whom(fields: &[&str], separator: char) -> Option<(Option<u64>, String)> {
         rest = others;
     }
     let of = rest.join(&separator.to_string()).trim().to_owned();
-    // Whom is a name: a number alone would be the value of something else.
+    // The scope is a name: a plain number would be the value of another counter.
     (rest.is_empty() || number(&of).is_none()).then_some((time, of))
 }
 
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_told_by_their_look() {
+    fn recognizes_fields_by_content() {
         let check = |line: &str, expected: &str| {
             let row = read(line);
             let time = row.time_ns.map_or_else(String::new, |ns| format!("{ns} "));
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn spread_share_and_metrics() {
+    fn parses_spread_share_and_metrics() {
         let row = read("75,,cpu_core/cycles/u,0.27%,783416,54.21,93.154,K/sec,2,GHz");
         assert_eq!((row.pmu.as_str(), row.run_ns), ("cpu_core", Some(783_416)));
         assert!((row.spread.unwrap_or(0.0) - 0.0027).abs() < 1e-12);
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn other_tables_are_none() {
+    fn rejects_other_tables() {
         for line in [
             "a,b,c,d,e,f,g",
             "name,count,total_ns,self_ns",

@@ -1,13 +1,13 @@
-//! Names of events, taken apart.
+//! Parses event names.
 
 use laggard_core::model::counters::Reading;
 
-/// Letters that may stand behind the name of an event and say what of it is counted.
+/// Modifier letters after the name of an event.
 const MODIFIERS: &str = "ukhGHIepPSDWbR";
-/// Longer names are cut.
+/// Longer names are truncated.
 const LONGEST_NAME: usize = 1 << 10;
 
-/// An event as perf writes it.
+/// An event in perf notation.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) name: String,
@@ -15,10 +15,10 @@ pub(super) struct Event {
     pub(super) pmu: String,
 }
 
-/// Takes `cpu_core/cycles/u` apart.
+/// Parses `cpu_core/cycles/u`.
 pub(super) fn event(text: &str) -> Event {
     let text = shortened(text.trim());
-    // Some versions have the unit behind: `cycles [cpu_core]`.
+    // Some versions write the PMU after the name: `cycles [cpu_core]`.
     if let Some((name, pmu)) = text.strip_suffix(']').and_then(|text| text.rsplit_once(" [")) {
         return Event { pmu: pmu.to_owned(), ..event(name) };
     }
@@ -36,7 +36,7 @@ pub(super) fn event(text: &str) -> Event {
         };
     }
     match text.rsplit_once(':') {
-        // A trace point has a colon too: `sched:sched_switch`.
+        // A tracepoint also has a colon: `sched:sched_switch`.
         Some((name, modifiers))
             if !name.is_empty() && !modifiers.is_empty() && are_modifiers(modifiers) =>
         {
@@ -55,7 +55,7 @@ fn shortened(text: &str) -> &str {
     &text[..end.unwrap_or(0)]
 }
 
-/// Whether this can be the name of an event.
+/// Whether the text can be the name of an event.
 pub(super) fn is_event(text: &str) -> bool {
     let text = text.trim();
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -63,7 +63,7 @@ pub(super) fn is_event(text: &str) -> bool {
         && !text.chars().any(char::is_control)
 }
 
-/// The value of a counter, as CSV and JSON have it.
+/// Parses a counter value of CSV or JSON.
 pub(super) fn reading(text: &str) -> Option<Reading> {
     match text.trim() {
         "<not counted>" => Some(Reading::NotCounted),
@@ -72,7 +72,7 @@ pub(super) fn reading(text: &str) -> Option<Reading> {
     }
 }
 
-/// A finite number that is not negative and begins with a digit.
+/// Parses a finite number that is not negative and starts with a digit.
 pub(super) fn number(text: &str) -> Option<f64> {
     let text = text.trim();
     let is_plain = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | '+' | '-');
@@ -82,12 +82,12 @@ pub(super) fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// A share that is written in percent.
+/// Parses a percentage as a share.
 pub(super) fn share(text: &str) -> Option<f64> {
     number(text).map(|percent| percent / 100.0)
 }
 
-/// Nanoseconds of a time in seconds.
+/// Converts seconds to nanoseconds.
 pub(super) fn nanoseconds(seconds: f64) -> Option<u64> {
     (0.0..1e9).contains(&seconds).then(|| (seconds * 1e9).round() as u64)
 }
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_taken_apart() {
+    fn parses_event_names() {
         let check = |text: &str, name: &str, modifiers: &str, pmu: &str| {
             let expected =
                 Event { name: name.into(), modifiers: modifiers.into(), pmu: pmu.into() };

@@ -1,13 +1,13 @@
-//! A line of `perf stat -j`: one object a counter.
+//! Parses a line of `perf stat -j`: one object per counter.
 
 use super::Line;
 use super::event::{event, is_event, nanoseconds, number, reading};
 use laggard_core::model::counters::{Counter, Metric};
 use serde_json::Value;
 
-/// Longer lines are no counters.
+/// Maximum length of a line.
 const LONGEST_LINE: usize = 1 << 14;
-/// Keys that say whom a counter is of, and what perf's text has before the number.
+/// Keys for the scope of a counter, and the prefix of the number in perf's text output.
 const WHOM: [(&str, &str); 8] = [
     ("cpu", "CPU"),
     ("thread", ""),
@@ -19,7 +19,7 @@ const WHOM: [(&str, &str); 8] = [
     ("cgroup", ""),
 ];
 
-/// What a line says; None when it is of something else.
+/// Parses a line. `None` if it is not recognized.
 pub(super) fn row(line: &str) -> Option<Line> {
     let line = line.trim().trim_start_matches('[').trim_end_matches([',', ']']);
     if !line.starts_with('{') || line.len() > LONGEST_LINE {
@@ -27,7 +27,7 @@ pub(super) fn row(line: &str) -> Option<Line> {
     }
     let of: Value = serde_json::from_str(line).ok()?;
     let text = |key: &str| of.get(key).and_then(Value::as_str);
-    // Some versions write numbers as texts.
+    // Some versions write numbers as strings.
     let figure = |key: &str| match of.get(key)? {
         Value::Number(number) => number.as_f64(),
         Value::String(text) => number(text),

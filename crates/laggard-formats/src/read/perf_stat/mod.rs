@@ -1,15 +1,14 @@
-//! What `perf stat` writes: its CSV (`-x`), its JSON (`-j`) and its text for people.
+//! Reads output of `perf stat`: CSV (`-x`), JSON (`-j`) and text.
 //!
-//! You give a [`Source`], you get [`Counters`]: a row for every event and whom it was counted for
-//! (`-A`, `--per-thread`, …) and every interval (`-I`). Counters of the kinds of cores of a hybrid
-//! processor are one row, with its parts. Values are as perf wrote them, which has scaled them up
-//! where counters took turns. Lines that are something else, such as what the command itself wrote
-//! between them, are counted in `warnings`; a file without any counter is refused.
+//! You give a [`Source`], you get [`Counters`]: a row for each event, scope (`-A`, `--per-thread`,
+//! …) and interval (`-I`). Counters of the core types of a hybrid CPU are merged into one row with
+//! parts. Values are those of perf, which scales multiplexed counters. Other lines, such as output
+//! of the command itself, are counted in `warnings`. A file without counters is an error.
 //!
-//! - `csv`: the fields of a line, with any separator
-//! - `json`: one object a line
-//! - `text`: what perf writes for people, in any language
-//! - `event`: names of events
+//! - `csv`: fields of a line, with any separator
+//! - `json`: one object per line
+//! - `text`: human-readable output in any locale
+//! - `event`: event names
 
 mod csv;
 mod event;
@@ -22,41 +21,39 @@ use laggard_core::counters::merge_cores;
 use laggard_core::model::counters::{Counter, Counters, Metric, Reading};
 use rustc_hash::FxHashSet;
 
-/// Larger texts are not read: a day of `-I 10` is smaller.
+/// Maximum size of a file: more than a day of `-I 10`.
 const LARGEST: u64 = 1 << 30;
-/// Lines at the start that are looked at to tell what a file is.
+/// Lines used for format detection.
 const LINES_FOR_DETECTION: usize = 100;
 
-/// How a file is written.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// With this between fields.
+    /// Fields separated by this character.
     Csv(char),
     Json,
     Text,
 }
 
-/// Whether a file that starts like this is one of `perf stat`.
+/// Whether a file with this head is `perf stat` output.
 pub fn is_perf_stat(head: &[u8]) -> bool {
     kind_of(head).is_some()
 }
 
-/// Reads a file. `progress` is told how many bytes were read, once.
+/// Reads a file. `progress` receives the number of bytes read, once.
 pub fn read(source: Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Counters, Error> {
     let (path, text) = source.whole(LARGEST)?;
     let Some(counters) = parse(&text) else {
         let head = &text[..text.len().min(super::HEAD_FOR_DETECTION)];
-        let what = format!(
-            "it has no counters of perf stat, and looks like {}",
-            super::looks_like(head, &[])
-        );
+        let what =
+            format!("no perf stat counters found; it looks like {}", super::looks_like(head, &[]));
         return Err(Error::NotARecording { path, what });
     };
     progress(text.len() as u64);
     Ok(counters)
 }
 
-/// Reads the text of a file; None when it is of another kind.
+/// Parses a file. `None` if it is of another kind.
 pub fn parse(text: &[u8]) -> Option<Counters> {
     let kind = kind_of(&text[..text.len().min(super::HEAD_FOR_DETECTION)])?;
     let text = String::from_utf8_lossy(text);
@@ -75,7 +72,7 @@ pub fn parse(text: &[u8]) -> Option<Counters> {
         };
         match read {
             Some(Line::Row(row)) => counters.rows.push(*row),
-            // A further metric of the counter before.
+            // An additional metric of the previous counter.
             Some(Line::Metric(metric)) => {
                 if let Some(row) = counters.rows.last_mut() {
                     row.metrics.push(metric);
@@ -89,15 +86,15 @@ pub fn parse(text: &[u8]) -> Option<Counters> {
     (!counters.rows.is_empty()).then_some(counters)
 }
 
-/// What a line says.
+/// A parsed line.
 enum Line {
     Row(Box<Counter>),
     Metric(Metric),
-    /// Something around the counters.
+    /// A line other than a counter, such as a heading.
     Nothing,
 }
 
-/// Lines that could not be read.
+/// Unrecognized lines.
 #[derive(Default)]
 struct Lost {
     lines: u64,
@@ -113,7 +110,7 @@ impl Lost {
     }
 }
 
-/// Remarks that any kind of file may have; whether it was one.
+/// Parses comments that all formats can have. Returns whether the line is one.
 fn about(line: &str, counters: &mut Counters) -> bool {
     let Some(remark) = line.strip_prefix('#') else { return false };
     if let Some(when) = remark.trim().strip_prefix("started on ") {
@@ -128,23 +125,26 @@ fn finish(counters: &mut Counters, lost: &Lost) {
     let warnings = &mut counters.warnings;
     if lost.lines > 0 {
         let (n, first) = (lost.lines, lost.first);
-        let lines =
-            if n == 1 { "1 line is no counter" } else { &format!("{n} lines are no counters") };
-        warnings.push(format!("{lines} and left out, the first is line {first}"));
+        let lines = if n == 1 {
+            "skipped 1 unrecognized line"
+        } else {
+            &format!("skipped {n} unrecognized lines")
+        };
+        warnings.push(format!("{lines} (first: line {first})"));
     }
     if weighed > 0 {
         warnings.push(
-            "the program moved between kinds of cores: perf scales what each kind counted up to the \
-             whole run, so the sums here are weighed by the time on each"
+            "the program moved between core types: perf scales the counts of each type to the whole \
+             run, so the sums here are weighted by the time on each type"
                 .to_owned(),
         );
     }
-    // In one interval or on one processor nothing is no loss.
+    // A counter without a value in one interval or on one CPU is not a loss.
     let known: FxHashSet<String> =
         counters.rows.iter().filter(|row| row.value().is_some()).map(Counter::label).collect();
     for (reading, words) in [
         (Reading::NotSupported, "not supported by this machine"),
-        (Reading::NotCounted, "never counted"),
+        (Reading::NotCounted, "not counted"),
     ] {
         let mut told = FxHashSet::default();
         let rows = counters.rows.iter().filter(|row| row.reading == reading);
@@ -156,7 +156,7 @@ fn finish(counters: &mut Counters, lost: &Lost) {
     }
 }
 
-/// How a file is written that starts like this; None when it is of another kind.
+/// The format of a file with this head. `None` if it is of another kind.
 fn kind_of(head: &[u8]) -> Option<Kind> {
     let is_cut = head.len() >= super::HEAD_FOR_DETECTION;
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
@@ -172,7 +172,7 @@ fn kind_of(head: &[u8]) -> Option<Kind> {
     }
     let rows: Vec<&str> =
         lines.iter().map(String::as_str).filter(|line| !line.starts_with('#')).collect();
-    // The command may have written something too, but not most of it.
+    // The command may have written other lines, but fewer than perf.
     let is_most = |known: usize| known > 0 && 2 * known >= rows.len();
     if is_most(rows.iter().filter(|line| json::row(line).is_some()).count()) {
         return Some(Kind::Json);

@@ -1,5 +1,5 @@
-//! What `perf stat` writes for people, in any language: signs between thousands and before decimals
-//! differ, words do not.
+//! Parses the text output of `perf stat` in any locale: thousands and decimal separators differ,
+//! words do not.
 
 use super::Line;
 use super::event::{Event, event, is_event, nanoseconds, number, share};
@@ -8,22 +8,22 @@ use laggard_core::model::counters::{Counter, Counters, Metric, Reading, Seconds}
 const HEADING: &str = "Performance counter stats for ";
 const ELAPSED: &str = " seconds time elapsed";
 
-/// Whether a line opens perf's text.
+/// Whether a line starts perf's output.
 pub(super) fn is_heading(line: &str) -> bool {
     let line = line.trim();
     (line.starts_with(HEADING) && line.ends_with(':'))
         || (line.starts_with('#') && line.ends_with("counts unit events"))
 }
 
-/// Reads line by line.
+/// Parses line by line.
 #[derive(Default)]
 pub(super) struct Reader {
-    /// Whether there was a heading: without one, lines begin with the time of an interval.
+    /// Whether there was a heading. Without one, lines start with the time of an interval.
     has_heading: bool,
 }
 
 impl Reader {
-    /// What a line says; what is about the run as a whole goes to `counters`.
+    /// Parses a line. Data of the whole run is stored in `counters`.
     pub(super) fn row(&mut self, line: &str, counters: &mut Counters) -> Option<Line> {
         let line = line.trim();
         if let Some(rest) = line.strip_prefix(HEADING) {
@@ -37,7 +37,7 @@ impl Reader {
         if let Some(metric) = line.strip_prefix('#') {
             return Some(Line::Metric(metric_of(metric)));
         }
-        // What a program writes may look like anything; a counter is alone in having these.
+        // Program output can look like anything, but only counters have these notes.
         let (line, notes) = split_notes(line);
         let (head, metric) = match line.split_once(" #") {
             Some((head, metric)) => (head, Some(metric_of(metric))),
@@ -51,7 +51,7 @@ impl Reader {
     }
 }
 
-/// `'sleep 1' (3 runs):`
+/// Parses `'sleep 1' (3 runs):`.
 fn heading(rest: &str, counters: &mut Counters) {
     let rest = rest.trim_end_matches(':').trim_end();
     let (command, runs) = match rest.strip_suffix(" runs)").and_then(|of| of.rsplit_once(" (")) {
@@ -64,7 +64,8 @@ fn heading(rest: &str, counters: &mut Counters) {
     counters.runs = runs;
 }
 
-/// `0.2515728 +- 0.0000888 seconds time elapsed  ( +-  0.04% )` and the like; whether it was one.
+/// Parses lines such as `0.2515728 +- 0.0000888 seconds time elapsed  ( +-  0.04% )`. Returns
+/// whether the line is one.
 fn time(line: &str, counters: &mut Counters) -> bool {
     let seconds = |text: &str| text.split_ascii_whitespace().next().and_then(decimal);
     if let Some((before, rest)) = line.split_once(ELAPSED) {
@@ -80,18 +81,18 @@ fn time(line: &str, counters: &mut Counters) -> bool {
             return of.is_some();
         }
     }
-    // `--table` shows every run; the mean is there anyway.
+    // `--table` lists every run. The mean is also in the output.
     line == "# Table of individual measurements:"
 }
 
-/// What stands in brackets behind a counter.
+/// The notes in parentheses after a counter.
 #[derive(Default)]
 struct Notes {
     spread: Option<f64>,
     counted: Option<f64>,
 }
 
-/// Takes `( +-  7.11% )` and `(54.21%)` off the end.
+/// Removes `( +-  7.11% )` and `(54.21%)` from the end.
 fn split_notes(line: &str) -> (&str, Notes) {
     let mut notes = Notes::default();
     let mut rest = line.trim_end();
@@ -107,7 +108,7 @@ fn split_notes(line: &str) -> (&str, Notes) {
     (rest, notes)
 }
 
-/// A figure behind `#`: `0.52  insn per cycle`.
+/// Parses a metric after `#`: `0.52  insn per cycle`.
 fn metric_of(text: &str) -> Metric {
     let text = text.trim();
     let (first, rest) = text.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((text, ""));
@@ -120,7 +121,7 @@ fn metric_of(text: &str) -> Metric {
     }
 }
 
-/// `[time] [whom [processors]] value [unit] event`.
+/// Parses `[time] [scope [CPUs]] value [unit] event`.
 fn counter(head: &str, has_time: bool) -> Option<Counter> {
     let head = head.replace("<not counted>", "<not-counted>");
     let head = head.replace("<not supported>", "<not-supported>");
@@ -148,7 +149,8 @@ fn counter(head: &str, has_time: bool) -> Option<Counter> {
     {
         before = others;
     }
-    // Sentences have numbers too: whom is one word with the number of a processor or thread.
+    // Sentences also contain numbers: the scope must be one word with the number of a CPU or
+    // thread.
     let of = match before {
         [] => "",
         [of] if decimal(of).is_none() && of.ends_with(|c: char| c.is_ascii_digit()) => of,
@@ -165,7 +167,7 @@ fn reading(text: &str, unit: &str) -> Option<Reading> {
         _ => {}
     }
     if unit.is_empty() {
-        // A count: whatever is between its digits stands between thousands.
+        // In a count, any separator between digits is a thousands separator.
         let is_sign = |c: char| matches!(c, ',' | '.' | '\'' | '\u{a0}' | '\u{202f}');
         let is_count = text.starts_with(|c: char| c.is_ascii_digit())
             && text.chars().all(|c| c.is_ascii_digit() || is_sign(c));
@@ -175,7 +177,7 @@ fn reading(text: &str, unit: &str) -> Option<Reading> {
     decimal(text).map(Reading::Value)
 }
 
-/// A number with decimals: the last sign is the one before them.
+/// Parses a number with decimals: the last separator is the decimal one.
 fn decimal(text: &str) -> Option<f64> {
     let Some(at) = text.rfind(['.', ',']) else { return number(text) };
     let whole: String = text[..at].chars().filter(|c| !",.'\u{a0}\u{202f}".contains(*c)).collect();
@@ -194,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_in_any_language() {
+    fn parses_counters_in_any_locale() {
         let check = |line: &str, expected: Option<(&str, f64, &str)>| {
             let row = read(line, true);
             let shown = row
@@ -225,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_and_intervals() {
+    fn parses_notes_and_intervals() {
         let row = read("261,230  cycles  #  8.126 M/sec  ( +-  7.11% )  (54.21%)", true);
         let row = row.unwrap_or_default();
         assert!((row.spread.unwrap_or(0.0) - 0.0711).abs() < 1e-12);

@@ -1,11 +1,11 @@
-//! Files of pprof: what Go, gperftools, jemalloc, Parca, Pyroscope and many others write.
+//! Reads pprof profiles, which Go, gperftools, jemalloc, Parca, Pyroscope and many others write.
 //!
-//! You give a [`Source`], you get a [`Profile`] with an event for each type of value, the default
-//! one first. pprof keeps sums, so samples have no time; each row counts as often as the type that
-//! counts says. A file that is cut gives what stands before the cut.
+//! You give a [`Source`], you get a [`Profile`] with an event for each value type, the default one
+//! first. pprof stores sums, so samples have no times. The count of each row comes from the value
+//! type that counts samples or objects. A truncated file is read up to the truncation.
 //!
-//! The messages are read here by hand and not by `prost`: a profile has ten kinds of fields that
-//! matter, a damaged file has to give what it has, and nothing is generated when we are built.
+//! The parser is written by hand instead of using `prost`: only ten kinds of fields matter, damaged
+//! files must be read as far as possible, and the build needs no code generation.
 
 mod tables;
 mod wire;
@@ -19,15 +19,15 @@ use std::io::Read;
 use tables::{File, Frames};
 use wire::{Fields, Value, each_number};
 
-/// Deeper stacks are cut at their outermost end.
+/// Maximum depth. Outer callers of deeper stacks are dropped.
 const DEEPEST: usize = 1 << 14;
-/// So many nodes: beyond, a file is hostile, and its samples are left out.
+/// Maximum number of nodes. Further samples are skipped, to limit memory on hostile files.
 const MOST_NODES: usize = 1 << 26;
-/// More types of values than any tool writes.
+/// Maximum number of value types.
 const MOST_EVENTS: usize = 64;
 
-/// Whether a file that starts like this, its compression taken off, is one of pprof: nothing but
-/// the fields of a profile, with the types of its values or the texts first.
+/// Whether a file with this (decompressed) head is a pprof profile: only fields of a profile,
+/// starting with value types or the string table.
 pub fn is_pprof(head: &[u8]) -> bool {
     let mut fields = Fields::of(head);
     let (mut all, mut types) = (0, 0);
@@ -46,19 +46,19 @@ pub fn is_pprof(head: &[u8]) -> bool {
         types += u32::from(field == 1 && !value.block().is_empty());
         all += 1;
     }
-    // The head may end within a field, a whole file may not, unless it was cut.
+    // The head can end within a field. A whole file cannot, unless it is truncated.
     let is_begun = types > 0 || head.starts_with(&[0x32, 0x00, 0x32]);
     is_begun && all >= 3 && (!fields.is_cut || fields.left() < head.len() / 2 || all > 8)
 }
 
-/// Whether bytes are a message with fields up to this number.
+/// Whether bytes are a message with field numbers up to `most`.
 fn is_message(block: &[u8], most: u64) -> bool {
     let mut fields = Fields::of(block);
     let fits = fields.by_ref().all(|(field, _)| field <= most);
     fits && !fields.is_cut
 }
 
-/// Reads a file. `progress` is told when it is in memory.
+/// Reads a file. `progress` is called when the file is in memory.
 pub fn read(source: Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Profile, Error> {
     let Source { path, bytes } = source;
     let (profile, end) = match bytes {
@@ -80,18 +80,18 @@ pub fn read(source: Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Profile, 
     match (profile, end) {
         (Some(profile), Ok(())) => Ok(profile),
         (Some(mut profile), Err(why)) => {
-            profile.quality.warnings.push(format!("the file ends early: {why}"));
+            profile.quality.warnings.push(format!("the file could not be read to its end: {why}"));
             Ok(profile)
         }
         (None, Err(why)) => Err(Error::io("read", path)(why)),
         (None, Ok(())) => {
-            let what = "it has no samples of pprof's kind".to_owned();
+            let what = "no pprof samples found".to_owned();
             Err(Error::NotARecording { path, what })
         }
     }
 }
 
-/// The profile of a file's bytes; none when nothing can be used.
+/// Parses a profile. `None` if it has no usable samples.
 fn profile(bytes: &[u8]) -> Option<Profile> {
     let file = File::of(bytes);
     let mut reader = Reader::default();
@@ -103,28 +103,31 @@ fn profile(bytes: &[u8]) -> Option<Profile> {
     reader.about(&file);
     let mut profile = reader.profile;
     for (lost, what) in [
-        (reader.lost_locations, "places in code are not in the file"),
-        (reader.negative, "values are below zero and were left out"),
-        (reader.left_out, "samples are too many and were left out"),
-        (frames.lost, "functions of places are not in the file"),
+        (reader.lost_locations, "references to missing locations"),
+        (reader.negative, "negative values skipped"),
+        (reader.left_out, "samples skipped because there are too many"),
+        (frames.lost, "references to missing functions"),
     ] {
         if lost > 0 {
-            profile.quality.warnings.push(format!("{lost} {what}"));
+            profile.quality.warnings.push(format!("{what}: {lost}"));
         }
     }
     if file.is_cut {
-        profile.quality.warnings.push("the file ends early: its last field is cut".to_owned());
+        profile
+            .quality
+            .warnings
+            .push("the file is truncated: its last field is incomplete".to_owned());
     }
     (!profile.samples.is_empty()).then_some(profile)
 }
 
-/// A type of value.
+/// A value type.
 struct ValueType {
     /// Number of its event.
     event: u32,
-    /// How many of our unit one of it is.
+    /// Factor to our unit.
     scale: u64,
-    /// Where among the values the number of looks stands.
+    /// Index of the value that is the number of samples.
     count: Option<usize>,
 }
 
@@ -132,7 +135,7 @@ struct ValueType {
 struct Reader {
     profile: Profile,
     interner: Interner,
-    /// By process, number, name and name of the process.
+    /// By process id, thread id, thread name and process name.
     threads: FxHashMap<(u32, u32, u32, u32), u32>,
     lost_locations: u64,
     negative: u64,
@@ -140,7 +143,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Makes the events, the default one first; what each value of a sample is.
+    /// Creates the events, the default one first. Returns the type of each value of a sample.
     fn events(&mut self, file: &File) -> Vec<ValueType> {
         let types: Vec<(String, String)> = file
             .types
@@ -150,7 +153,7 @@ impl Reader {
             .collect();
         let mut order: Vec<usize> = (0..types.len()).collect();
         let default = file.text(file.default_type);
-        // As pprof has it, the last one is meant where the file names none.
+        // Like pprof, use the last one if the file names no default.
         match types.iter().any(|(name, _)| *name == default) && !default.is_empty() {
             true => order.sort_by_key(|at| types[*at].0 != default),
             false => order.rotate_right(1.min(types.len())),
@@ -170,7 +173,7 @@ impl Reader {
             count: if is_count(&at) {
                 Some(at)
             } else {
-                // Bytes of a heap have their own number of objects.
+                // Heap sizes have their own object counts.
                 let objects = types[at].0.strip_suffix("_space").map(|of| format!("{of}_objects"));
                 let own = types.iter().position(|(name, _)| Some(name) == objects.as_ref());
                 own.or(looks)
@@ -221,7 +224,7 @@ impl Reader {
         }
     }
 
-    /// The thread that a sample's labels name.
+    /// The thread in the labels of a sample.
     fn thread(&mut self, labels: &[&[u8]], file: &File) -> u32 {
         let mut thread = Thread::default();
         for label in labels {
@@ -262,7 +265,7 @@ impl Reader {
 
     fn about(&mut self, file: &File) {
         let about = &mut self.profile.about;
-        about.method = "a file of pprof".to_owned();
+        about.method = "pprof profile".to_owned();
         about.started_unix = file.time_ns as f64 / 1e9;
         about.duration_ns = file.duration_ns;
         let (kind, unit) = file.period_type;
@@ -281,7 +284,7 @@ impl Reader {
     }
 }
 
-/// What a unit is to us, and how many of ours one of it is.
+/// Our unit for a pprof unit, and the factor to it.
 fn scale(unit: &str) -> (Unit, u64) {
     match unit {
         "nanoseconds" | "nanosecond" | "ns" => (Unit::Nanos, 1),

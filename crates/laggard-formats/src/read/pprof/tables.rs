@@ -1,4 +1,4 @@
-//! The tables of a file: texts, modules, functions, and the places in code that samples point to.
+//! The tables of a file: strings, modules, functions and locations.
 
 use super::wire::{Fields, each_number};
 use crate::read::label::{is_address, is_kernel, is_mark, is_python};
@@ -7,13 +7,13 @@ use laggard_core::model::profile::{Frame, FrameKind, Interner, Module, Profile};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// Functions put into one place beyond this many are not read.
+/// Maximum number of functions inlined at one location.
 const MOST_INLINED: usize = 1 << 10;
-/// Libraries that can be put anywhere are mapped above this address, and addresses in them are
-/// counted from where they are; programs that cannot are below it.
+/// Position-independent objects are mapped above this address, and their addresses are relative to
+/// the mapping. Fixed-position programs are mapped below it.
 const MOVABLE: u64 = 1 << 40;
 
-/// The fields of a file, sorted by kind.
+/// The fields of a file, grouped by kind.
 #[derive(Default)]
 pub(super) struct File<'a> {
     /// Type and unit of each value.
@@ -81,23 +81,23 @@ fn value_type(message: &[u8]) -> (u64, u64) {
     read
 }
 
-/// Numbers of frames by place, innermost first.
+/// Frame numbers by location, innermost first.
 pub(super) struct Frames {
-    /// Where in `all` those of a place are.
+    /// Range of each location in `all`.
     places: FxHashMap<u64, (usize, usize)>,
     all: Vec<u32>,
-    /// Functions that are not in the file.
+    /// Number of references to missing functions.
     pub(super) lost: u64,
 }
 
-/// A module as it was mapped.
+/// A mapped module.
 #[derive(Clone, Copy)]
 struct Mapping {
     module: u32,
     is_kernel: bool,
-    /// To be taken off an address.
+    /// Subtracted from an address.
     start: u64,
-    /// To be added then.
+    /// Then added to it.
     offset: u64,
 }
 
@@ -162,7 +162,7 @@ impl Frames {
         frames
     }
 
-    /// The frames of a place, innermost first.
+    /// The frames of a location, innermost first.
     pub(super) fn of_location(&self, id: u64) -> Option<&[u32]> {
         let (start, end) = *self.places.get(&id)?;
         self.all.get(start..end)

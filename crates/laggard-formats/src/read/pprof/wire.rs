@@ -1,12 +1,12 @@
-//! Protocol Buffers as they are on the wire: fields with a number, that are a varint, a block of
-//! bytes, or four or eight bytes.
+//! The Protocol Buffers wire format: numbered fields that are a varint, a block of bytes, or four
+//! or eight fixed bytes.
 
-/// What a field has.
+/// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value<'a> {
     Varint(u64),
     Block(&'a [u8]),
-    /// Fixed bytes, which no field of a profile has.
+    /// Fixed bytes, which no field of a profile uses.
     Fixed,
 }
 
@@ -26,7 +26,8 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The fields of a message. Ends at the first that is damaged or cut; `is_cut` says whether so.
+/// Iterates over the fields of a message. Stops at the first damaged or truncated field and sets
+/// `is_cut`.
 #[derive(Clone, Copy)]
 pub(super) struct Fields<'a> {
     rest: &'a [u8],
@@ -38,7 +39,7 @@ impl<'a> Fields<'a> {
         Fields { rest: message, is_cut: false }
     }
 
-    /// Bytes that are not read yet.
+    /// Number of unread bytes.
     pub(super) fn left(&self) -> usize {
         self.rest.len()
     }
@@ -80,7 +81,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// A number of one to ten bytes, seven bits each.
+/// Parses a number of one to ten bytes, seven bits each.
 #[inline]
 pub(super) fn varint(rest: &mut &[u8]) -> Option<u64> {
     let mut number = 0u64;
@@ -94,7 +95,7 @@ pub(super) fn varint(rest: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Calls `take` with each number of a repeated field, which stand packed in a block or alone.
+/// Calls `take` with each number of a repeated field, packed in a block or single.
 #[inline]
 pub(super) fn each_number(value: Value, mut take: impl FnMut(u64)) {
     match value {
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_end_where_they_are_damaged() {
+    fn stops_at_damaged_field() {
         let message = [0x08, 0x96, 0x01, 0x12, 0x02, b'h', b'i', 0x1a, 0x05, b'x'];
         let mut fields = Fields::of(&message);
         assert_eq!(fields.next(), Some((1, Value::Varint(150))));

@@ -1,5 +1,5 @@
-//! A column as Parquet stores it: the values that are there, coded by a dictionary where few are
-//! distinct, and their bounds.
+//! A Parquet column: the values that are not null, their bounds, and a dictionary if there are few
+//! distinct values.
 
 use super::encode;
 use arrow_array::cast::AsArray;
@@ -13,14 +13,14 @@ use std::collections::hash_map::Entry;
 use std::io;
 use std::ops::Range;
 
-/// Rows of a page. Traces repeat themselves from step to step: the longer the page, the more of
-/// the repetition does the compressor see.
+/// Rows per page. Traces repeat themselves from step to step, so the compressor finds more
+/// repetition in longer pages.
 pub(super) const PAGE_ROWS: usize = 1 << 18;
-/// Bytes of text that end a page where they are not coded.
+/// Bytes of text per page without a dictionary.
 const PAGE_TEXT_BYTES: usize = 1 << 20;
-/// Distinct numbers or texts that still get a dictionary made for them.
+/// Maximum number of distinct values for which a dictionary is built.
 const MAX_DISTINCT: usize = 1 << 14;
-/// Bounds that are longer are left out: no one looks for them, and the footer is read whole.
+/// Longer bounds are omitted: they are of little use, and readers load the whole footer.
 const MAX_BOUND_BYTES: usize = 1 << 10;
 
 /// Parquet's physical types.
@@ -41,7 +41,7 @@ pub(super) enum Encoding {
 }
 
 impl Physical {
-    /// How a column is stored, or the error that it cannot be.
+    /// The physical type of a column. Fails if the type is not supported.
     pub(super) fn of(field: &Field) -> io::Result<Self> {
         let is_text = |of: &DataType| matches!(of, DataType::Utf8 | DataType::LargeUtf8);
         match field.data_type() {
@@ -58,8 +58,11 @@ impl Physical {
 }
 
 fn unsupported(field: &Field) -> io::Error {
-    let text =
-        format!("column `{}` is {}, not written to Parquet", field.name(), field.data_type());
+    let text = format!(
+        "column `{}` has type {}, which cannot be written to Parquet",
+        field.name(),
+        field.data_type()
+    );
     io::Error::new(io::ErrorKind::Unsupported, text)
 }
 
@@ -67,26 +70,26 @@ pub(super) struct Column<'a> {
     pub(super) nulls: Option<NullBuffer>,
     pub(super) dictionary: Option<Dictionary>,
     pub(super) bounds: Option<Bounds>,
-    /// Of floats only.
+    /// Number of NaN values; floats only.
     pub(super) nans: Option<usize>,
-    /// The row after each page.
+    /// End row of each page.
     pub(super) page_ends: Vec<usize>,
     values: Values<'a>,
 }
 
-/// Distinct values in the order of their first appearance.
+/// Distinct values in order of first appearance.
 pub(super) struct Dictionary {
     pub(super) len: usize,
     pub(super) plain: Vec<u8>,
 }
 
-/// The least and the greatest value, as bytes.
+/// Minimum and maximum, encoded.
 pub(super) struct Bounds {
     pub(super) min: Vec<u8>,
     pub(super) max: Vec<u8>,
 }
 
-/// The values of the rows that are not null.
+/// Values of the rows that are not null.
 enum Values<'a> {
     None,
     Codes {
@@ -94,7 +97,7 @@ enum Values<'a> {
         width: u32,
     },
     Int64(Cow<'a, [i64]>),
-    /// The bits of floats.
+    /// Bit patterns of floats.
     Double(Cow<'a, [i64]>),
     Boolean(BooleanBuffer),
     Text(Vec<&'a str>),
@@ -134,7 +137,7 @@ impl<'a> Column<'a> {
                 return Err(unsupported(field));
             };
             coded.ok_or_else(|| {
-                let text = format!("column `{}` has a code beyond its dictionary", field.name());
+                let text = format!("column `{}` has an index outside its dictionary", field.name());
                 io::Error::new(io::ErrorKind::InvalidData, text)
             })?;
         } else {
@@ -157,7 +160,7 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// Appends some of the values that are there: `range` counts those, not rows.
+    /// Appends values that are not null. `range` counts these values, not rows.
     pub(super) fn encode(&self, out: &mut Vec<u8>, range: Range<usize>) {
         match &self.values {
             Values::None => {}
@@ -190,13 +193,14 @@ impl<'a> Column<'a> {
         let present_values = present(values, self.nulls.as_ref());
         let nans = present_values.iter().filter(|value| value.is_nan()).count();
         self.nans = Some(nans);
-        // Where NaN is greater than all numbers, as to DuckDB, bounds of the others would hide it.
+        // Some engines, such as DuckDB, order NaN above all numbers: bounds without it would hide
+        // it.
         if nans == 0 {
             let (min, max) =
                 present_values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), v| {
                     (min.min(*v), max.max(*v))
                 });
-            // Zeros are equal, whatever their sign: the bounds are to hold both.
+            // Zeros of both signs are equal, so the bounds must include both.
             let min = if min == 0.0 { -0.0 } else { min };
             let max = if max == 0.0 { 0.0 } else { max };
             self.bounds =
@@ -247,7 +251,7 @@ impl<'a> Column<'a> {
         self.values = Values::Text(texts);
     }
 
-    /// `None` if a code is beyond the dictionary.
+    /// `None` if a code is outside the dictionary.
     fn coded_text<O: OffsetSizeTrait>(
         &mut self,
         array: &'a DictionaryArray<UInt32Type>,
@@ -269,13 +273,14 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Splits rows into pages: `rows_from` says how many the page that starts at a row may have.
+/// Splits rows into pages. `rows_from` returns the maximum number of rows of a page by its first
+/// row.
 fn page_ends(rows: usize, rows_from: impl Fn(usize) -> usize) -> Vec<usize> {
     let next = |from: &usize| (*from < rows).then(|| rows.min(from + rows_from(*from)));
     std::iter::successors(next(&0), next).collect()
 }
 
-/// The values of the rows that are not null.
+/// Values of the rows that are not null.
 fn present<'a, T: Copy>(values: &'a [T], nulls: Option<&NullBuffer>) -> Cow<'a, [T]> {
     let Some(nulls) = nulls else {
         return Cow::Borrowed(values);
@@ -297,11 +302,11 @@ fn present<'a, T: Copy>(values: &'a [T], nulls: Option<&NullBuffer>) -> Cow<'a, 
 
 const UNUSED: u32 = u32::MAX;
 
-/// Codes anew, without gaps and in the order of first appearance, and the old code of each. `None`
-/// if a code is beyond the dictionary.
+/// Renumbers codes without gaps in order of first appearance. Also returns the old code of each new
+/// one. `None` if a code is outside the dictionary.
 fn renumbered(codes: &[u32], dictionary: usize) -> Option<(Vec<u32>, Vec<u32>)> {
     let mut used = vec![];
-    // The dictionary is often that of a whole trace: a table of it is not worth it for few rows.
+    // The dictionary is often that of a whole trace. For few rows, a map is cheaper than a table.
     if dictionary / 16 > codes.len() {
         let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
         let renumbered = codes.iter().map(|code| {
@@ -326,12 +331,12 @@ fn renumbered(codes: &[u32], dictionary: usize) -> Option<(Vec<u32>, Vec<u32>)> 
     Some((renumbered, used))
 }
 
-/// The most distinct values for which a dictionary is smaller than the values by themselves.
+/// Maximum number of distinct values for which a dictionary is smaller than plain values.
 fn distinct_limit(values: usize) -> usize {
     (values / 8 + 1).min(MAX_DISTINCT)
 }
 
-/// Numbers as codes of the distinct ones, in the order of first appearance; `None` once they are
+/// Encodes numbers as indexes of distinct values in order of first appearance. `None` if there are
 /// too many.
 fn distinct(values: &[i64]) -> Option<(Vec<u32>, Vec<i64>)> {
     let limit = distinct_limit(values.len());
@@ -354,7 +359,8 @@ fn distinct(values: &[i64]) -> Option<(Vec<u32>, Vec<i64>)> {
     Some((codes, known.values))
 }
 
-/// Distinct numbers, found by open addressing: what is looked at for every row stays in the cache.
+/// Distinct numbers in a hash table with open addressing. The part accessed for each row fits in
+/// the cache.
 struct Known {
     slots: Vec<u32>,
     values: Vec<i64>,
@@ -389,7 +395,7 @@ impl Known {
         code
     }
 
-    /// Where the number is, or else where it is to be put.
+    /// Slot of the number, or the free slot for it.
     fn slot_of(&self, value: i64) -> usize {
         let mut slot = self.home_of(value);
         loop {
@@ -400,15 +406,15 @@ impl Known {
         }
     }
 
-    /// Where to look first: the highest bits of the product, which depend on all bits of the
-    /// number. The lowest would be the same for all floats that are whole numbers.
+    /// First slot to try: the highest bits of the product, which depend on all bits of the number.
+    /// The lowest bits are equal for all floats that are integers.
     fn home_of(&self, value: i64) -> usize {
         let hash = (value as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         (hash >> (64 - self.slots.len().trailing_zeros())) as usize
     }
 }
 
-/// As [`distinct`], of texts.
+/// Like [`distinct`], for texts.
 fn distinct_texts<'a>(texts: &[&'a str]) -> Option<(Vec<u32>, Vec<&'a str>)> {
     let limit = distinct_limit(texts.len());
     let mut known: FxHashMap<&str, u32> = FxHashMap::default();
@@ -438,7 +444,7 @@ fn words(out: &mut Vec<u8>, values: &[i64]) {
     values.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
 }
 
-/// A text is below 4 GiB: a page that holds a longer one is refused for its size.
+/// The length of a text is below 4 GiB: larger pages are rejected.
 fn plain_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(&(text.len() as u32).to_le_bytes());
     out.extend_from_slice(text.as_bytes());
@@ -449,9 +455,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_that_occur_are_numbered_by_first_appearance() {
+    fn codes_are_numbered_by_first_appearance() {
         let expected = Some((vec![0, 1, 0, 2], vec![70, 3, 9]));
-        // By a table, and by a map where the dictionary is far larger than the rows.
+        // With a table, and with a map if the dictionary is much larger than the number of rows.
         assert_eq!(renumbered(&[70, 3, 70, 9], 71), Some((vec![0, 1, 0, 2], vec![70, 3, 9])));
         assert_eq!(renumbered(&[70, 3, 70, 9], 1 << 20), expected);
         assert_eq!(renumbered(&[70, 3], 70), None);
@@ -459,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn only_few_distinct_numbers_are_coded() {
+    fn uses_dictionary_only_for_few_distinct_numbers() {
         let few: Vec<i64> = (0..80_000).map(|n| (n % 9000) << 40).collect();
         let (codes, values) = distinct(&few).expect("few are distinct");
         assert_eq!(values.len(), 9000);
@@ -471,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn nulls_are_left_out() {
+    fn omits_nulls() {
         let nulls: Vec<bool> = (0..200).map(|n| n < 64 || n % 3 == 0).collect();
         let values: Vec<i64> = (0..200).collect();
         let expected: Vec<i64> = values.iter().copied().filter(|n| nulls[*n as usize]).collect();
@@ -479,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_end_where_they_are_full_and_with_the_rows() {
+    fn pages_end_when_full_and_at_the_last_row() {
         assert!(page_ends(0, |_| 10).is_empty());
         assert_eq!(page_ends(20, |_| 10), [10, 20]);
         assert_eq!(page_ends(6, |from| from + 1), [1, 3, 6]);

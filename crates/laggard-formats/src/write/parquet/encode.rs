@@ -1,13 +1,13 @@
-//! The encodings of Parquet's values and levels.
+//! Parquet encodings of values and levels.
 //!
 //! <https://parquet.apache.org/docs/file-format/data-pages/encodings/>
 
 use super::thrift::{varint, zigzag};
 use arrow_buffer::BooleanBuffer;
 
-/// The bits for each of so many codes: what the largest needs, but at least one, as not all readers
-/// take none, and a byte where that is a little more: zstd compresses bytes, and misses
-/// frequent codes and repeated sequences where they start at any bit.
+/// Bit width for a number of codes. At least 1, because some readers reject 0. Rounded up to 8 if
+/// that is only a little more: zstd finds frequent codes and repeated sequences only if codes are
+/// byte-aligned.
 pub(super) fn width_of(codes: usize) -> u32 {
     match usize::BITS - codes.saturating_sub(1).leading_zeros() {
         0 => 1,
@@ -16,10 +16,10 @@ pub(super) fn width_of(codes: usize) -> u32 {
     }
 }
 
-/// Codes as runs where they repeat and bit-packed where they do not (RLE).
+/// Encodes codes with RLE: runs for repeated values, bit-packing for others.
 pub(super) fn hybrid(out: &mut Vec<u8>, codes: &[u32], width: u32) {
     let value_bytes = width.div_ceil(8) as usize;
-    // A run costs two headers, as it splits what is packed, and its value.
+    // A run costs two headers and its value, because it splits a bit-packed run.
     let worth = (8 * (value_bytes + 3)).div_ceil(width as usize);
     let (mut packed_from, mut at) = (0, 0);
     while let Some((group, rest)) = codes[at..].split_first_chunk::<8>() {
@@ -49,8 +49,8 @@ fn packed_run(out: &mut Vec<u8>, codes: &[u32], width: u32) {
     }
 }
 
-/// Definition levels, which say whether a row has a value: as [`hybrid`] of width 1, for which the
-/// bytes of a bitmap are packed already.
+/// Encodes definition levels, which mark rows with a value. Same as [`hybrid`] with width 1, for
+/// which the bytes of a bitmap are already packed.
 pub(super) fn levels(out: &mut Vec<u8>, bits: &BooleanBuffer) {
     let mut pending = Levels { out, run: 0, is_set: false, packed: vec![] };
     let chunks = bits.bit_chunks();
@@ -62,7 +62,7 @@ pub(super) fn levels(out: &mut Vec<u8>, bits: &BooleanBuffer) {
     pending.end_packed();
 }
 
-/// What of the levels is not written yet: a run or packed bytes, never both.
+/// Levels that are not written yet: either a run or packed bytes.
 struct Levels<'a> {
     out: &'a mut Vec<u8>,
     run: usize,
@@ -102,7 +102,7 @@ impl Levels<'_> {
     }
 }
 
-/// Booleans as bits (PLAIN).
+/// Encodes booleans as bits (PLAIN).
 pub(super) fn bits(out: &mut Vec<u8>, bits: &BooleanBuffer) {
     let from = out.len();
     for word in bits.bit_chunks().iter_padded() {
@@ -111,12 +111,12 @@ pub(super) fn bits(out: &mut Vec<u8>, bits: &BooleanBuffer) {
     out.truncate(from + bits.len().div_ceil(8));
 }
 
-/// The deltas that share a least one, and those of them that share a width. What parquet-java
-/// writes, and so what every reader has met.
+/// Deltas with a common minimum, and the part of them with a common bit width. parquet-java uses
+/// these sizes, so every reader supports them.
 const BLOCK: usize = 128;
 const MINI_BLOCK: usize = 32;
 
-/// Numbers as their differences, each block of them above its least (DELTA_BINARY_PACKED).
+/// Encodes numbers as differences relative to the minimum of each block (DELTA_BINARY_PACKED).
 pub(super) fn delta(out: &mut Vec<u8>, values: &[i64]) {
     varint(out, BLOCK as u64);
     varint(out, (BLOCK / MINI_BLOCK) as u64);
@@ -136,8 +136,8 @@ pub(super) fn delta(out: &mut Vec<u8>, values: &[i64]) {
         for (above, delta) in above.iter_mut().zip(deltas) {
             *above = delta.wrapping_sub(least) as u64;
         }
-        // Beyond the end is zero: the last of the mini blocks is filled up, and those after it are
-        // zero bits wide, which takes no bytes.
+        // Values past the end are zero: they fill the last mini block. Mini blocks after it have
+        // width zero and take no bytes.
         let mini_blocks = above.as_chunks::<MINI_BLOCK>().0;
         let widths = mini_blocks.iter().map(|values| {
             u64::BITS - values.iter().fold(0, |all, value| all | value).leading_zeros()
@@ -149,8 +149,8 @@ pub(super) fn delta(out: &mut Vec<u8>, values: &[i64]) {
     }
 }
 
-/// Numbers of `width` bits, from the least significant bit up; eight at a time, the last eight
-/// filled up with zeros.
+/// Packs numbers of `width` bits, least significant bit first, in groups of eight. The last group
+/// is padded with zeros.
 fn pack<T: Copy + Default + Into<u64>>(out: &mut Vec<u8>, values: &[T], width: u32) {
     let (groups, rest) = values.as_chunks::<8>();
     let mut last = [T::default(); 8];
@@ -159,7 +159,7 @@ fn pack<T: Copy + Default + Into<u64>>(out: &mut Vec<u8>, values: &[T], width: u
     let bytes = width as usize;
     let from = out.len();
     let len = values.len().div_ceil(8) * bytes;
-    // Whole words are stored, of which the next group overwrites what is too much.
+    // Whole words are stored. The next group overwrites the excess bytes.
     out.resize(from + len + 16, 0);
     let mut at = from;
     match width {
@@ -198,7 +198,7 @@ fn pack<T: Copy + Default + Into<u64>>(out: &mut Vec<u8>, values: &[T], width: u
     out.truncate(from + len);
 }
 
-/// Numbers of `width` bits in one word, the first lowest.
+/// Joins numbers of `width` bits in one word, the first in the lowest bits.
 fn joined<T: Copy + Into<u64>>(values: &[T], width: u32) -> u64 {
     values.iter().rev().fold(0, |word, value| word << width | (*value).into())
 }
@@ -208,14 +208,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_packed_from_the_lowest_bit_up() {
+    fn packs_numbers_from_the_lowest_bit() {
         let check = |values: &[u64], width: u32, expected: &[u8]| {
             let mut out = vec![0xAA];
             pack(&mut out, values, width);
             assert_eq!(out[0], 0xAA);
             assert_eq!(&out[1..], expected, "{values:?} of {width} bits");
         };
-        // The example of the specification.
+        // Example of the specification.
         check(&[0, 1, 2, 3, 4, 5, 6, 7], 3, &[0b1000_1000, 0b1100_0110, 0b1111_1010]);
         check(&[0, 0, 0], 0, &[]);
         check(&[1, 0, 1], 1, &[0b101]);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn every_width_holds_its_greatest_numbers() {
+    fn packs_the_largest_number_of_every_width() {
         for width in 1..=64 {
             let max = u64::MAX >> (64 - width);
             let values: Vec<u64> = (0..21).map(|n| max - n % max.clamp(1, 7)).collect();
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_runs_where_they_repeat() {
+    fn encodes_repeated_codes_as_runs() {
         assert!(hybrid_of(&[], 3).is_empty());
         // 100 values are 100 << 1 = 0xC8 0x01 as a varint, then the value.
         assert_eq!(hybrid_of(&[5; 100], 3), [0xC8, 1, 5]);
@@ -260,13 +260,13 @@ mod tests {
     }
 
     #[test]
-    fn short_runs_of_narrow_codes_stay_packed() {
+    fn keeps_short_runs_of_narrow_codes_packed() {
         let codes = [&[1; 16][..], &[0; 8], &[1, 0]].concat();
         assert_eq!(hybrid_of(&codes, 1), [4 << 1 | 1, 0xFF, 0xFF, 0, 0b01]);
     }
 
     #[test]
-    fn widths_hold_the_greatest_code() {
+    fn width_fits_the_largest_code() {
         for (codes, width) in
             [(0, 1), (1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (16, 4), (17, 8), (256, 8), (257, 9)]
         {
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_are_runs_where_whole_words_agree() {
+    fn encodes_levels_as_runs_of_equal_words() {
         let levels_of = |all: &[bool]| {
             let mut out = vec![];
             levels(&mut out, &BooleanBuffer::from(all));
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn booleans_are_bits_wherever_they_start() {
+    fn encodes_booleans_at_any_bit_offset() {
         let all =
             BooleanBuffer::from(vec![true, true, false, true, false, false, true, true, true]);
         let mut out = vec![];
@@ -309,28 +309,28 @@ mod tests {
         out
     }
 
-    /// The header of so few values that one byte has their number: 128 values a block (0x80 0x01),
-    /// four mini blocks.
+    /// Header for fewer than 128 values: 128 values per block (0x80 0x01), four mini blocks.
     fn header(values: u8, first: u8) -> Vec<u8> {
         vec![0x80, 1, 4, values, first]
     }
 
     #[test]
-    fn deltas_are_those_of_the_specification() {
+    fn deltas_match_the_specification() {
         assert_eq!(delta_of(&[]), header(0, 0));
         assert_eq!(delta_of(&[-3]), header(1, 5));
-        // Its first example: all deltas are 1 (zigzag 2), and nothing is above them.
+        // First example of the specification: all deltas are 1 (zigzag 2).
         let expected = [header(5, 2), vec![2, 0, 0, 0, 0]].concat();
         assert_eq!(delta_of(&[1, 2, 3, 4, 5]), expected);
-        // Its second: the least is -2 (zigzag 3); 0, 0, 0, 3, 3, 3, 3 above it in two bits each.
+        // Second example: the minimum is -2 (zigzag 3), followed by 0, 0, 0, 3, 3, 3, 3 in two bits
+        // each.
         let packed = [0b1100_0000, 0b0011_1111, 0, 0, 0, 0, 0, 0];
         let expected = [header(8, 14), vec![3, 2, 0, 0, 0], packed.to_vec()].concat();
         assert_eq!(delta_of(&[7, 5, 3, 1, 2, 3, 4, 5]), expected);
     }
 
     #[test]
-    fn blocks_have_a_least_and_mini_blocks_a_width_of_their_own() {
-        // 128 deltas of 1, of which the 33rd is 2, and one delta of -1 in a block of its own.
+    fn blocks_have_their_own_minimum_and_mini_blocks_their_own_width() {
+        // 128 deltas of 1, except the 33rd, which is 2, and a delta of -1 in the next block.
         let mut values: Vec<i64> = (0..129).map(|n| n + i64::from(n > 32)).collect();
         values.push(128);
         let first = [vec![2, 0, 1, 0, 0], vec![1, 0, 0, 0]].concat();
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn deltas_wrap_around() {
-        // MAX - MIN is -1, and MIN - MAX is 1: two above it.
+        // MAX - MIN wraps to -1, and MIN - MAX to 1, which is 2 above the minimum.
         let first = [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1];
         let expected =
             [&[0x80, 1, 4, 3][..], &first, &[1, 2, 0, 0, 0, 0b1000, 0, 0, 0, 0, 0, 0, 0]];

@@ -1,8 +1,9 @@
-//! Parquet files: you give a record batch and get the whole file.
+//! Writes Parquet files: you give a record batch, you get a complete file.
 //!
-//! Columns are `Int64`, `Float64`, `Boolean`, text, and text coded by `UInt32`; all may be null. Of
-//! a dictionary only what occurs is written. For any reader of data pages V1 that knows
-//! `RLE_DICTIONARY`, `DELTA_BINARY_PACKED` and zstd: pyarrow, DuckDB, polars, Spark.
+//! Supported column types are `Int64`, `Float64`, `Boolean`, text, and text with a `UInt32`
+//! dictionary; all are nullable. Unused dictionary values are not written. Readers need data pages
+//! V1, `RLE_DICTIONARY`, `DELTA_BINARY_PACKED` and zstd, which pyarrow, DuckDB, polars and Spark
+//! support.
 
 mod column;
 mod encode;
@@ -19,11 +20,11 @@ const MAGIC: &[u8] = b"PAR1";
 const GROUP_ROWS: usize = 1 << 20;
 const ZSTD_LEVEL: i32 = 1;
 const ZSTD: i32 = 6;
-/// In the form that readers take apart to know a writer by its mistakes.
+/// In the format that readers parse to work around bugs of known writers.
 const CREATED_BY: &str = concat!("laggard version ", env!("CARGO_PKG_VERSION"));
 
-/// Writes a batch as a Parquet file, with `metadata` as its keys and values, and returns the bytes
-/// written. A column of another type is an error that names it, before anything is written.
+/// Writes a batch as a Parquet file with `metadata` as key-value metadata. Returns the number of
+/// bytes written. A column of an unsupported type is an error before anything is written.
 pub fn write(
     out: &mut impl Write,
     batch: &RecordBatch,
@@ -51,7 +52,7 @@ struct File<'a, W> {
     out: &'a mut W,
     at: u64,
     zstd: Compressor<'static>,
-    /// The bytes of a page, kept for the next.
+    /// Buffer of a page, reused.
     raw: Vec<u8>,
     compressed: Vec<u8>,
 }
@@ -62,14 +63,14 @@ struct Group {
     chunks: Vec<Chunk>,
 }
 
-/// What the footer says of a column in a row group.
+/// Footer data of a column in a row group.
 struct Chunk {
     encoding: Encoding,
     rows: usize,
     nulls: usize,
     nans: Option<usize>,
     bounds: Option<Bounds>,
-    /// Where the dictionary is, if there is one.
+    /// Offset of the dictionary, if any.
     dictionary_at: Option<u64>,
     data_at: u64,
     pages: usize,
@@ -157,7 +158,8 @@ impl<W: Write> File<'_, W> {
     }
 }
 
-/// Which of some rows have a value, behind its length. Returns how many have.
+/// Writes the length and the definition levels of some rows. Returns the number of rows with a
+/// value.
 fn write_levels(out: &mut Vec<u8>, column: &Column, row: usize, rows: usize) -> io::Result<usize> {
     let from = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -178,11 +180,10 @@ fn write_levels(out: &mut Vec<u8>, column: &Column, row: usize, rows: usize) -> 
     Ok(present)
 }
 
-/// A size as headers have it, in 31 bits.
+/// A size for page headers, which have 31 bits.
 fn size(bytes: usize) -> io::Result<i32> {
     i32::try_from(bytes).map_err(|_| {
-        let text =
-            format!("{bytes} bytes are more than the 2 GiB that a part of a Parquet file may have");
+        let text = format!("{bytes} bytes exceed the Parquet limit of 2 GiB");
         io::Error::new(io::ErrorKind::InvalidData, text)
     })
 }
@@ -204,7 +205,7 @@ fn page_header(page: Page, uncompressed_bytes: i32, bytes: i32) -> Vec<u8> {
             data.i32(1, rows as i32);
             data.i32(2, encoding as i32);
             data.i32(3, Encoding::Rle as i32);
-            // Of repetition levels, which a flat table has none of.
+            // Repetition levels; a flat table has none.
             data.i32(4, Encoding::Rle as i32);
         }),
         Page::Dictionary { len } => header.nested(7, |dictionary| {
@@ -222,7 +223,7 @@ fn footer(
     metadata: &[(String, String)],
 ) -> Vec<u8> {
     let mut file = Struct::default();
-    file.i32(1, 2); // The version of the format that has these encodings.
+    file.i32(1, 2); // The format version that introduced these encodings.
     file.list(2, Type::Struct, physical.len() + 1);
     file.element_struct(|root| {
         root.binary(4, b"schema");
@@ -246,7 +247,7 @@ fn footer(
         }
     }
     file.binary(6, CREATED_BY.as_bytes());
-    // Without their order, readers do not trust the bounds.
+    // Readers ignore bounds without a column order.
     file.list(7, Type::Struct, physical.len());
     physical.iter().for_each(|_| file.element_struct(|order| order.nested(1, |_| {})));
     file.finish()
@@ -260,7 +261,7 @@ fn schema_element(element: &mut Struct, name: &str, physical: Physical) {
     element.binary(4, name.as_bytes());
     if physical == Physical::ByteArray {
         element.i32(6, UTF8);
-        // The logical type is a union, of which the first is that of text.
+        // The logical type is a union whose first member is the text type.
         element.nested(10, |logical| logical.nested(1, |_| {}));
     }
 }
@@ -302,7 +303,7 @@ fn column_metadata(about: &mut Struct, chunk: &Chunk, name: &str, physical: Phys
         if let Some(bounds) = &chunk.bounds {
             statistics.binary(5, &bounds.max);
             statistics.binary(6, &bounds.min);
-            // They are the very values, not cut short.
+            // The bounds are exact, not truncated.
             statistics.bool(7, true);
             statistics.bool(8, true);
         }
@@ -310,7 +311,7 @@ fn column_metadata(about: &mut Struct, chunk: &Chunk, name: &str, physical: Phys
             statistics.i64(9, nans as i64);
         }
     });
-    // By these a reader knows that all pages are coded, and that the dictionary has all values.
+    // They show readers that all pages use the dictionary, and that it is complete.
     let dictionary = chunk.dictionary_at.map(|_| (DICTIONARY_PAGE, Encoding::Plain, 1));
     let pages = [Some((DATA_PAGE, chunk.encoding, chunk.pages)), dictionary];
     about.list(13, Type::Struct, pages.iter().flatten().count());
@@ -338,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn files_end_with_the_footer_and_its_length() {
+    fn file_ends_with_footer_and_length() {
         for rows in [0, 1, 9] {
             let file = file_of("n", Arc::new(Int64Array::from_iter_values(0..rows))).expect("file");
             let (rest, magic) = file.split_last_chunk::<4>().expect("magic");
@@ -348,14 +349,17 @@ mod tests {
             assert_eq!(&rest[..4], MAGIC);
             // Version 2, and a schema of two elements.
             assert_eq!(rest[footer..footer + 4], [0x15, 4, 0x19, 0x2C]);
-            assert_eq!(footer == 4, rows == 0, "only a file without rows is without pages");
+            assert_eq!(footer == 4, rows == 0, "only a file without rows has no pages");
         }
     }
 
     #[test]
-    fn other_types_are_named() {
+    fn rejects_unsupported_type_by_name() {
         let error = file_of("small", Arc::new(Int32Array::from(vec![1]))).expect_err("Int32");
-        assert_eq!(error.to_string(), "column `small` is Int32, not written to Parquet");
+        assert_eq!(
+            error.to_string(),
+            "column `small` has type Int32, which cannot be written to Parquet"
+        );
         assert_eq!(error.kind(), io::ErrorKind::Unsupported);
     }
 }

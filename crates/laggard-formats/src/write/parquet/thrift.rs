@@ -1,14 +1,14 @@
-//! Thrift's compact protocol, as far as the headers and the footer of a Parquet file need it.
+//! The part of Thrift's compact protocol that Parquet headers and footers need.
 
-/// A struct being written, with all that is nested in it. Fields are written in the order of their
-/// ids, which are at most 15 apart: a field's id then fits in the byte of its type.
+/// Writes a struct and its nested structs. Fields are written in the order of their ids.
+/// Consecutive ids differ by at most 15, so that the difference fits in the type byte.
 #[derive(Default)]
 pub(super) struct Struct {
     bytes: Vec<u8>,
     last: u8,
 }
 
-/// The types of list elements, and of fields but for booleans.
+/// Types of list elements and of fields, except boolean fields.
 #[derive(Clone, Copy)]
 pub(super) enum Type {
     I32 = 5,
@@ -22,7 +22,7 @@ const TRUE: u8 = 1;
 const FALSE: u8 = 2;
 
 impl Struct {
-    /// The bytes of the struct.
+    /// Returns the encoded struct.
     pub(super) fn finish(mut self) -> Vec<u8> {
         self.bytes.push(0);
         self.bytes
@@ -52,7 +52,7 @@ impl Struct {
         self.element_struct(fill);
     }
 
-    /// Starts a list: its elements are to follow, by the calls below.
+    /// Starts a list. The `element_…` calls add its elements.
     pub(super) fn list(&mut self, id: u8, of: Type, len: usize) {
         self.field(id, Type::List as u8);
         match u8::try_from(len) {
@@ -87,7 +87,7 @@ impl Struct {
     }
 }
 
-/// A number in groups of seven bits, least significant first (ULEB128).
+/// Writes a number in groups of seven bits, least significant first (ULEB128).
 pub(super) fn varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -96,7 +96,7 @@ pub(super) fn varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// A signed number as a [`varint`], with its sign in the lowest bit.
+/// Writes a signed number as a zigzag-encoded [`varint`].
 pub(super) fn zigzag(out: &mut Vec<u8>, value: i64) {
     varint(out, (value << 1 ^ value >> 63) as u64);
 }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_are_in_the_lowest_bit() {
+    fn zigzag_puts_the_sign_in_the_lowest_bit() {
         let check = |value: i64, expected: &[u8]| {
             let mut out = vec![];
             zigzag(&mut out, value);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_differences_and_start_anew_in_a_nested_struct() {
+    fn field_ids_are_relative_and_restart_in_nested_structs() {
         let mut outer = Struct::default();
         outer.i32(1, 3);
         outer.nested(5, |inner| {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lists_have_their_length_apart() {
+    fn long_lists_have_a_separate_length() {
         let mut outer = Struct::default();
         outer.list(1, Type::I64, 200);
         assert_eq!(outer.finish(), [0x19, 0xF6, 0xC8, 1, 0]);

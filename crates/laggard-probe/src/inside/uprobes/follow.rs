@@ -1,10 +1,10 @@
 //! Counts entries in every thread of a program, from its first instruction on.
 //!
-//! Events of this kind must not be inherited: the kernel reads the path of the probed file again
-//! for each new thread, from an address that means nothing there, and the program's
-//! `pthread_create` or `fork` then fails (seen on Linux 6.18: `EFAULT`). So each thread gets events
-//! of its own, at the stop with which ptrace announces it; nothing else stops.
-#![allow(unsafe_code, reason = "events of the kernel have no safe interface")]
+//! Uprobe events must not be inherited. For each new thread, the kernel reads the path of the
+//! probed file again, from an address that is not valid there, and the program's `pthread_create`
+//! or `fork` fails (observed on Linux 6.18: `EFAULT`). Instead, each thread gets its own events at
+//! the ptrace stop that announces it; there are no other stops.
+#![allow(unsafe_code, reason = "perf_event_open has no safe interface")]
 
 use super::Target;
 use crate::child::{self, Ended};
@@ -19,21 +19,21 @@ use std::io::{self, Read};
 use std::os::fd::FromRawFd;
 use std::os::unix::ffi::OsStrExt;
 
-/// What was counted.
+/// Counts of all threads.
 pub(super) struct Watched {
     pub(super) threads: Vec<Counted>,
     pub(super) ended: Ended,
-    /// Threads for which there were no events left.
+    /// Threads for which no events could be opened.
     pub(super) unwatched: u64,
 }
 
-/// What was counted in one thread.
+/// Counts of one thread.
 pub(super) struct Counted {
     pub(super) pid: i32,
     pub(super) tid: i32,
     pub(super) name: String,
     pub(super) program: String,
-    /// By number of the target.
+    /// By index of the target.
     pub(super) counts: Vec<u64>,
 }
 
@@ -43,7 +43,7 @@ struct Probed {
     events: Vec<File>,
 }
 
-/// Lets a program run to its end, with entries of functions counted.
+/// Lets a program run to its end and counts entries of functions.
 pub(super) fn follow(
     held: Held,
     kind: u32,
@@ -66,7 +66,7 @@ pub(super) fn follow(
     let mut unwatched = 0;
     let followed = loop {
         let Some((tid, change, usage)) = ptrace::next()? else {
-            break Err(io::Error::other("the kernel lost sight of the program"));
+            break Err(io::Error::other("lost track of the traced program"));
         };
         match change {
             Change::Ended(status) => {
@@ -90,7 +90,7 @@ pub(super) fn follow(
                 }
             }
             Change::Exec { before } => {
-                // The thread keeps its events, and takes the number of the process.
+                // The thread keeps its events, and its ID becomes that of the process.
                 let gone: Vec<i32> = probed
                     .iter()
                     .filter(|(other, thread)| thread.counted.pid == tid && **other != before)
@@ -117,7 +117,7 @@ pub(super) fn follow(
     Ok(Watched { threads, ended, unwatched })
 }
 
-/// When an event begins to count.
+/// When an event starts to count.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum From {
     Now,
@@ -142,7 +142,7 @@ impl Probed {
     }
 }
 
-/// An event that counts entries of a function in one thread.
+/// Opens an event that counts entries of a function in one thread.
 fn open(target: &Target, kind: u32, tid: i32, from: From) -> io::Result<File> {
     let path = CString::new(target.path.as_os_str().as_bytes())?;
     let mut attr = name::perf_event_attr { type_: kind, ..name::perf_event_attr::default() };
@@ -153,11 +153,11 @@ fn open(target: &Target, kind: u32, tid: i32, from: From) -> io::Result<File> {
     attr.set_disabled(waits);
     attr.set_enable_on_exec(waits);
     let flags = u64::from(name::PERF_FLAG_FD_CLOEXEC);
-    // SAFETY: the attributes and the path they point to live through the call.
+    // SAFETY: `attr` and the path that it points to outlive the call.
     let fd = unsafe { perf::perf_event_open(&raw mut attr, tid, -1, -1, flags as _) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just given this descriptor to us and to nobody else.
+    // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
     Ok(unsafe { File::from_raw_fd(fd) })
 }

@@ -1,9 +1,8 @@
-//! Calls inside a library by probes of the kernel: how often functions were entered, at nearly full
-//! speed.
+//! Counts entries of functions inside a library with uprobes, at nearly full speed.
 //!
-//! A probe is a breakpoint. Where the first instruction is one that the kernel can carry out itself
-//! (a push, a jump, a call, a nop) a call costs about 0.6 µs more; others it must step over, at
-//! about 20 µs on a virtual machine.
+//! A uprobe is a breakpoint. If the kernel can emulate the first instruction of the function (push,
+//! jump, call, nop), a call takes about 0.6 µs longer. Otherwise the kernel must single-step it,
+//! which takes about 20 µs on a virtual machine.
 
 mod follow;
 mod targets;
@@ -25,23 +24,23 @@ use std::io;
 
 const KIND: &str = "/sys/bus/event_source/devices/uprobe/type";
 
-/// Whether the kernel lets us set probes; if not, why.
+/// Whether the kernel allows uprobes; if not, the reason.
 pub fn is_available() -> Result<(), String> {
     kind()?;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     may_probe(&status).then_some(()).ok_or_else(|| {
-        "they need root, or the capability CAP_PERFMON; perf_event_paranoid does not matter".into()
+        "they need root or the capability CAP_PERFMON, regardless of perf_event_paranoid".into()
     })
 }
 
-/// The number of the kind of event.
+/// The type number of the uprobe PMU.
 fn kind() -> Result<u32, String> {
     let text = std::fs::read_to_string(KIND);
-    let text = text.map_err(|_| format!("the kernel has none ({KIND} is missing)"))?;
-    text.trim().parse().map_err(|_| format!("{KIND} has no number"))
+    let text = text.map_err(|_| format!("the kernel does not support them ({KIND} is missing)"))?;
+    text.trim().parse().map_err(|_| format!("unexpected content in {KIND}"))
 }
 
-/// Whether a process of this status has one of the capabilities that are asked for.
+/// Whether a process with this status has one of the required capabilities.
 fn may_probe(status: &str) -> bool {
     const CAP_SYS_ADMIN: u32 = 21;
     const CAP_PERFMON: u32 = 38;
@@ -50,10 +49,10 @@ fn may_probe(status: &str) -> bool {
     set >> CAP_SYS_ADMIN & 1 == 1 || set >> CAP_PERFMON & 1 == 1
 }
 
-/// Runs a command to its end with the entries of functions counted.
+/// Runs a command to its end and counts the entries of functions.
 ///
-/// Who calls is not known. Functions that would be slow to probe are left out unless `slow_probes`
-/// is set.
+/// Callers are not recorded. Functions that are slow to probe are skipped unless `slow_probes` is
+/// set.
 pub fn count(command: &[OsString], options: &Options) -> Result<(Calls, Ended), Error> {
     let unavailable = |why| Error::Unavailable { what: "uprobes", why };
     is_available().map_err(unavailable)?;
@@ -67,10 +66,10 @@ pub fn count(command: &[OsString], options: &Options) -> Result<(Calls, Ended), 
     }
     if targets.is_empty() {
         return Err(Error::Nothing(match left.len() {
-            0 => format!("no function fits {}", options.functions.join(", ")),
+            0 => format!("no function matches {}", options.functions.join(", ")),
             n => format!(
-                "the {n} functions that fit start with instructions that the kernel must step \
-                 over, at about 20 µs a call: that has to be asked for"
+                "the {n} functions that match start with instructions that the kernel must \
+                 single-step, at about 20 µs per call; use --inside=callgrind to count them"
             ),
         }));
     }
@@ -79,9 +78,9 @@ pub fn count(command: &[OsString], options: &Options) -> Result<(Calls, Ended), 
     let started = Started::now(command);
     let held = Held::start(run, &options.cpus).map_err(cannot)?;
     let watch = |held| follow(held, kind, &targets, options.children);
-    // Whatever is still traced when the thread ends is let go by the kernel.
+    // The kernel detaches from all remaining tracees when the thread ends.
     let watched = std::thread::scope(|scope| scope.spawn(|| watch(held)).join());
-    let watched = watched.unwrap_or_else(|_| Err(io::Error::other("the watching thread failed")));
+    let watched = watched.unwrap_or_else(|_| Err(io::Error::other("the tracing thread panicked")));
     let Watched { threads, ended, unwatched } =
         watched.map_err(|error| match ptrace::refusal(&error) {
             Some(why) => unavailable(why),
@@ -111,25 +110,24 @@ pub fn count(command: &[OsString], options: &Options) -> Result<(Calls, Ended), 
         }
     }
     calls.profile.quality.warnings.extend(
-        (unwatched > 0).then(|| {
-            format!("{unwatched} threads could not be probed: too many files would be open")
-        }),
+        (unwatched > 0)
+            .then(|| format!("{unwatched} threads could not be probed: too many open files")),
     );
     let slow = targets.iter().filter(|target| !target.is_fast).count();
-    let why = "the kernel would have to step over its first instruction, at about 20 µs a call";
+    let why = "the kernel must single-step its first instruction, at about 20 µs per call";
     calls.quality.not_wrapped =
         left.into_iter().map(|target| (target.name, why.to_owned())).collect();
     calls.quality.cost_ns = if slow == 0 { 600.0 } else { 20_000.0 };
-    calls.profile.quality.warnings.extend((slow > 0).then(|| {
-        format!("{slow} functions were probed whose calls then take about 20 µs more each")
-    }));
+    calls.profile.quality.warnings.extend(
+        (slow > 0).then(|| format!("{slow} probed functions take about 20 µs longer per call")),
+    );
     let fact = |name: &str, value: String| (name.to_owned(), value);
     calls.profile.about = started.about(&ended, duration, "uprobes, entries counted by the kernel");
     calls.profile.about.facts = vec![
-        fact("functions probed", targets.len().to_string()),
-        fact("of them at about 0.6 µs a call", (targets.len() - slow).to_string()),
-        fact("of them at about 20 µs a call", slow.to_string()),
-        fact("callers", "are not known".into()),
+        fact("probed functions", targets.len().to_string()),
+        fact("probed at about 0.6 µs per call", (targets.len() - slow).to_string()),
+        fact("probed at about 20 µs per call", slow.to_string()),
+        fact("callers", "not recorded".into()),
     ];
     Ok((calls, ended))
 }
@@ -139,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rights_are_read_from_the_status() {
+    fn capabilities_are_read_from_the_status() {
         assert!(may_probe("Name:\tx\nCapEff:\t000001ffffffffff\n"));
         assert!(may_probe("CapEff:\t0000004000000000\n"));
         assert!(!may_probe("CapEff:\t0000000000000000\n"));

@@ -1,4 +1,4 @@
-//! Functions that can be probed: where they start in which file, and at what cost.
+//! Functions that can be probed: their files, offsets and costs.
 
 use crate::error::Error;
 use crate::inside::Options;
@@ -12,18 +12,18 @@ use std::process::{Command, Stdio};
 /// A function that can be probed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The file it is in.
+    /// The file that contains it.
     pub path: PathBuf,
     /// Its name.
     pub name: String,
-    /// Where it starts in the file.
+    /// Offset of its first instruction in the file.
     pub offset: u64,
-    /// Whether the kernel can carry out its first instruction itself.
+    /// Whether the kernel can emulate its first instruction.
     pub is_fast: bool,
 }
 
-/// Functions that fit, in the program and the libraries it is linked to, and in files that a
-/// pattern of libraries names by their whole path. What is loaded later is not known before.
+/// Matching functions in the program, in the libraries it is linked to, and in files that a library
+/// pattern names by their absolute path. Libraries that are loaded later are not known in advance.
 pub fn targets(command: &[OsString], options: &Options) -> Result<Vec<Target>, Error> {
     let program = program::runnable(command)?;
     let mut files = linked(&program);
@@ -37,8 +37,8 @@ pub fn targets(command: &[OsString], options: &Options) -> Result<Vec<Target>, E
     real.dedup();
     if real.is_empty() {
         return Err(Error::Nothing(format!(
-            "no library that {} is linked to fits {}: one that is loaded later must be named by its \
-             whole path",
+            "no library that {} is linked to matches {}: name a library that is loaded later by \
+             its absolute path",
             program.display(),
             options.libraries.join(", ")
         )));
@@ -52,11 +52,11 @@ pub fn targets(command: &[OsString], options: &Options) -> Result<Vec<Target>, E
     Ok(targets)
 }
 
-/// Functions of a file that fit, each place once.
+/// Matching functions of a file, one per address.
 fn functions(elf: &Elf, path: &Path, options: &Options) -> Vec<Target> {
     let mut places = BTreeMap::new();
     for function in elf.functions().filter(|function| options.wants_function(&function.name)) {
-        // Stubs that lead into other libraries.
+        // PLT stubs lead into other libraries.
         if function.name.contains("@plt") {
             continue;
         }
@@ -78,8 +78,8 @@ fn functions(elf: &Elf, path: &Path, options: &Options) -> Vec<Target> {
     places.into_values().collect()
 }
 
-/// Libraries that a program is linked to, as its dynamic linker finds them: none for scripts and
-/// static programs.
+/// Libraries that a program is linked to, as its dynamic linker resolves them; empty for scripts
+/// and static programs.
 fn linked(program: &Path) -> Vec<PathBuf> {
     let Some(linker) = Elf::open(program).ok().and_then(|elf| Some(elf.interpreter()?.to_owned()))
     else {
@@ -88,7 +88,7 @@ fn linked(program: &Path) -> Vec<PathBuf> {
     let mut list = Command::new(linker);
     list.arg("--list").arg(program).stdin(Stdio::null()).stderr(Stdio::null());
     let Ok(output) = list.output() else { return vec![] };
-    // `libm.so.6 => /lib/libm.so.6 (0x0000…)`, or a path alone.
+    // `libm.so.6 => /lib/libm.so.6 (0x0000…)`, or just a path.
     String::from_utf8_lossy(&output.stdout)
         .lines()
         .filter_map(|line| {
@@ -99,18 +99,18 @@ fn linked(program: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whether the kernel carries out an instruction itself rather than step over it.
+/// Whether the kernel emulates an instruction instead of single-stepping it.
 ///
-/// What every kernel in use knows: pushes of registers, jumps, calls, and nops of one
-/// byte. `endbr64` it steps over; longer nops are fast on 6.18 and, not being so everywhere, count
-/// as slow.
+/// Only what all kernels in use support: pushes of registers, jumps, calls, and one-byte nops. The
+/// kernel single-steps `endbr64`. Longer nops are fast on Linux 6.18 but not on all kernels, so
+/// they count as slow.
 fn is_carried_out(code: &[u8]) -> bool {
     match code {
-        // push, in its short form
+        // push, short form
         [0x50..=0x57, ..] | [0x40..=0x4f, 0x50..=0x57, ..] => true,
         // nop, pause
         [0x90, ..] | [0xf3, 0x90, ..] => true,
-        // jumps and calls to a distance
+        // relative jumps and calls
         [0xeb | 0xe9 | 0xe8 | 0x70..=0x7f, ..] | [0x0f, 0x80..=0x8f, ..] => true,
         _ => false,
     }
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_instructions_are_told_apart() {
+    fn emulated_instructions_are_recognized() {
         let check = |code: &[u8], expected: bool| assert_eq!(is_carried_out(code), expected);
         check(&[0x55], true); // push rbp
         check(&[0x41, 0x57], true); // push r15

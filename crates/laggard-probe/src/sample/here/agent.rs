@@ -1,4 +1,4 @@
-//! The agent in this process: whether it may be loaded, and its two functions.
+//! The agent in this process: checks whether it can be loaded, and calls its two functions.
 
 use crate::error::Error;
 use crate::{program, unpack};
@@ -14,40 +14,38 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// One recording at a time.
-    #[error("this process is being recorded already: a recording has no other inside")]
+    /// Only one recording at a time is supported.
+    #[error("this process is already being recorded: recordings cannot be nested")]
     Busy,
     /// Started by `laggard record`.
-    #[error("this process was started with laggard's sampling agent, by `laggard record`")]
+    #[error("this process is already sampled by `laggard record`, which loaded the sampling agent")]
     Preloaded,
     /// Started by `laggard calls`.
-    #[error(
-        "the calls of this process are being traced by `laggard calls`: a tracer would be in every stack"
-    )]
+    #[error("`laggard calls` is tracing this process: the tracer would show up in every stack")]
     Traced,
     /// Another version of the agent is loaded.
-    #[error("another version of laggard's agent is in this process: {}", .0.display())]
+    #[error("another version of the laggard agent is loaded in this process: {}", .0.display())]
     OtherAgent(PathBuf),
-    /// Go's runtime is loaded.
-    #[error("{} is written in Go, whose runtime takes the signals that the agent samples by", .0.display())]
+    /// The Go runtime is loaded.
+    #[error("{} contains the Go runtime, which takes over the signals that the agent needs", .0.display())]
     Go(PathBuf),
-    /// The dynamic linker does not load it.
-    #[error("the agent cannot be loaded into this process: {0}")]
+    /// The dynamic linker cannot load the agent.
+    #[error("cannot load the agent into this process: {0}")]
     NotLoadable(String),
-    /// The agent and the driver do not understand each other.
+    /// The agent and the driver are incompatible, or the file is gone.
     #[error(
-        "the driver's shared file cannot be used: it is gone, or the driver is of another version"
+        "cannot use the driver's shared memory file: it is gone, or the driver has another version"
     )]
     Ring,
-    /// Neither perf events nor timers.
-    #[error("this system gives threads no clock to sample by: {0}")]
+    /// Neither perf events nor timers are available.
+    #[error("no sampling clock is available for threads: {0}")]
     NoClock(io::Error),
-    /// A sample takes for ever.
-    #[error("a sample of an earlier recording is still under way in a thread that does not run")]
+    /// A sample of an earlier recording has not finished.
+    #[error("a thread that is not running has not finished a sample of an earlier recording")]
     UnderWay,
 }
 
-/// The agent's functions. It is never unloaded.
+/// The agent's functions. The agent is never unloaded.
 #[derive(Debug)]
 pub(super) struct Agent {
     start: unsafe extern "C" fn(*const libc::c_char) -> i32,
@@ -58,11 +56,11 @@ static AGENT: OnceLock<Agent> = OnceLock::new();
 static LOADING: Mutex<()> = Mutex::new(());
 
 impl Agent {
-    /// The agent of this process, loaded if it was not.
+    /// The agent of this process, loaded on first use.
     pub(super) fn load() -> Result<&'static Agent, Error> {
         let _one = LOADING.lock().unwrap_or_else(PoisonError::into_inner);
         let library = unpack::library("sample", laggard_agent::SAMPLE).map_err(Error::Unpack)?;
-        // What was loaded since the last time may stand in the way now.
+        // A library that was loaded since the last recording may prevent sampling.
         check(&library, &loaded())?;
         if let Some(agent) = AGENT.get() {
             return Ok(agent);
@@ -73,7 +71,7 @@ impl Agent {
 
     pub(super) fn start(&self, ring: &Path) -> Result<(), Error> {
         let path = CString::new(ring.as_os_str().as_bytes()).map_err(|_| Refusal::Ring)?;
-        // SAFETY: the agent's own function, and a path that ends in a zero.
+        // SAFETY: the function is the agent's, and the path is null-terminated.
         let answer = unsafe { (self.start)(path.as_ptr()) };
         Err(match answer {
             0 => return Ok(()),
@@ -87,17 +85,17 @@ impl Agent {
     }
 
     pub(super) fn stop(&self) -> i32 {
-        // SAFETY: the agent's own function, which may be called at any time.
+        // SAFETY: the function is the agent's, and may be called at any time.
         unsafe { (self.stop)() }
     }
 }
 
-/// Says what stands in the way, in a process that has these files loaded.
+/// Checks whether one of these loaded files prevents sampling.
 fn check(own: &Path, loaded: &BTreeSet<PathBuf>) -> Result<(), Refusal> {
     let is_named = |path: &Path, start: &str| {
         path.file_name().is_some_and(|name| name.as_bytes().starts_with(start.as_bytes()))
     };
-    // The agent would take part in that run as soon as it is loaded.
+    // The agent would join that recording as soon as it is loaded.
     if std::env::var_os(RING_VARIABLE).is_some() {
         return Err(Refusal::Preloaded);
     }
@@ -115,7 +113,7 @@ fn check(own: &Path, loaded: &BTreeSet<PathBuf>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Files that this process runs code of.
+/// Files from which this process maps executable code.
 fn loaded() -> BTreeSet<PathBuf> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let path = |line: &str| {
@@ -130,9 +128,9 @@ fn loaded() -> BTreeSet<PathBuf> {
 fn open(library: &Path) -> Result<Agent, Refusal> {
     let refuse = || Refusal::NotLoadable(last_error());
     let path = CString::new(library.as_os_str().as_bytes())
-        .map_err(|_| Refusal::NotLoadable("its path has a zero in it".into()))?;
-    // SAFETY: the library is our own; its constructor looks around and does nothing else. The
-    // functions have the types that they are given here.
+        .map_err(|_| Refusal::NotLoadable("its path contains a zero byte".into()))?;
+    // SAFETY: the library is our own, and its constructor only inspects the process. The functions
+    // have the types given here.
     unsafe {
         let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
         if handle.is_null() {
@@ -151,13 +149,13 @@ fn open(library: &Path) -> Result<Agent, Refusal> {
     }
 }
 
-/// The dynamic linker's words about what failed last.
+/// The dynamic linker's last error message.
 fn last_error() -> String {
-    // SAFETY: a text of the dynamic linker's, which is ours until its next call in this thread.
+    // SAFETY: `dlerror` returns null or a string that is valid until its next call in this thread.
     unsafe {
         let text = libc::dlerror();
         if text.is_null() {
-            return "the dynamic linker does not say why".into();
+            return "the dynamic linker gave no reason".into();
         }
         CStr::from_ptr(text).to_string_lossy().into_owned()
     }
@@ -169,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_in_the_way_is_named() {
+    fn conflicting_libraries_are_rejected() {
         let own = Path::new("/c/laggard-sample-1.so");
         let with = |path: &str| check(own, &BTreeSet::from([own.into(), path.into()]));
         assert!(with("/lib/libc.so.6").is_ok());

@@ -1,4 +1,4 @@
-//! The driver's side: takes the samples of a process that runs, until it says stop or is gone.
+//! The driver: collects the samples of a running process until it sends stop or ends.
 
 use super::{Line, Refusal, Used, next_line};
 use crate::error::Error;
@@ -12,17 +12,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
-/// A process, one of whose blocks is sampled.
+/// A process in which a block is sampled.
 pub struct Block<'a> {
-    /// Its number.
+    /// Process ID.
     pub pid: u32,
-    /// How to sample.
+    /// Sampling options.
     pub options: &'a Options,
 }
 
-/// Takes the samples of a block. `ready` is told where they are to be written to, and passes it on
-/// to the process; `batch` sees the growing profile about once a second. Lines of the process come
-/// from standard input.
+/// Collects the samples of a block. `ready` receives the path of the ring and forwards it to the
+/// process; `batch` receives the growing profile about once a second. Messages of the process are
+/// read from standard input.
 pub fn drive(
     block: &Block,
     ready: &mut dyn FnMut(&Path) -> Result<(), Error>,
@@ -52,15 +52,15 @@ pub fn drive(
     let mut profile = sampling.finish(about, used.user_ns as f64 / spent as f64);
     if ended.is_none() {
         profile.quality.warnings.push(
-            "the process ended, or became another program, before its block did: all up to then \
-             is here"
+            "the process ended or executed another program before the recorded block ended; \
+             samples up to then were kept"
                 .into(),
         );
     }
     Ok(profile)
 }
 
-/// Waits for the process to say stop; gives none when it says nothing any more.
+/// Waits for the stop message of the process; sends `None` if the connection closes first.
 fn listen(on_end: impl FnOnce() + Send + 'static) -> Receiver<Option<Used>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
@@ -78,12 +78,12 @@ fn listen(on_end: impl FnOnce() + Send + 'static) -> Receiver<Option<Used>> {
     receiver
 }
 
-/// Has a child of this process go on in its place: whoever started us is not its parent, and need
-/// not wait for it.
+/// Continues in a child of this process, so that the process that started this one is not its
+/// parent and need not wait for it.
 ///
-/// Only for a process with one thread.
+/// Only valid in a process with one thread.
 pub fn leave_parent() -> io::Result<()> {
-    // SAFETY: there is one thread, as the caller says; what is left of this one ends at once.
+    // SAFETY: the caller guarantees that there is only one thread. The parent exits at once.
     unsafe {
         match libc::fork() {
             -1 => Err(io::Error::last_os_error()),
@@ -93,7 +93,7 @@ pub fn leave_parent() -> io::Result<()> {
     }
 }
 
-/// A process, told from a later one of its number.
+/// A process, identified by its ID and start time because IDs are reused.
 struct Process {
     pid: u32,
     born: String,
@@ -108,7 +108,7 @@ impl Process {
         alive_since(self.pid).is_some_and(|born| born == self.born)
     }
 
-    /// The words it was started with.
+    /// Its command line.
     fn command(&self) -> Vec<OsString> {
         let line = std::fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
         let line = line.strip_suffix(b"\0").unwrap_or(&line);
@@ -116,10 +116,10 @@ impl Process {
     }
 }
 
-/// When a process began, in the kernel's terms; none when it has ended.
+/// Start time of a process, as the kernel reports it; `None` if it has ended.
 fn alive_since(pid: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // Its name, in brackets, may hold anything.
+    // The process name, in parentheses, may contain any characters.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     let state = fields.next()?;
     const FROM_PARENT_TO_START: usize = 18;
@@ -131,12 +131,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_told_from_others() {
+    fn a_process_is_identified_by_its_start_time() {
         let own = Process::of(std::process::id()).expect("this process");
         assert!(own.is_alive());
         assert!(!own.command().is_empty());
         let other = Process { pid: own.pid, born: "1".into() };
-        assert!(!other.is_alive(), "a later one of the same number");
+        assert!(!other.is_alive(), "a later process with the same ID");
         assert!(Process::of(u32::MAX).is_none());
     }
 }

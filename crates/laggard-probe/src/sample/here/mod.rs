@@ -1,17 +1,17 @@
-//! Sampling a block of code in this very process, while it runs.
+//! Samples a block of code in the current process.
 //!
-//! [`start`] loads the sampling agent into this process and starts a *driver* beside it: a program
-//! that makes the ring ([`drive`] is what it runs), takes the samples, and writes them where it
-//! was told to. [`Recording::stop`] ends both. In between nothing but the agent's handler runs in
-//! this process, and a process that dies leaves a readable recording, because the driver lives on.
+//! [`start`] loads the sampling agent into this process and starts a *driver* process. The driver
+//! runs [`drive`]: it creates the ring, collects the samples and writes them to a file.
+//! [`Recording::stop`] ends both. In between, only the agent's signal handler runs in this process.
+//! If this process dies, the recording is still readable, because the driver outlives it.
 //!
-//! The two talk in lines over one socket, which is the driver's standard input and output:
+//! They exchange lines over a socket, which is the driver's standard input and output:
 //!
-//! | who | line | when |
+//! | sender | line | when |
 //! |---|---|---|
 //! | driver | `ring PATH` | it is ready |
-//! | driver | `error TEXT` | it cannot do it; any time |
-//! | process | `stop WALL USER SYSTEM` | samples have ended; nanoseconds of the block |
+//! | driver | `error TEXT` | it failed; at any time |
+//! | process | `stop WALL USER SYSTEM` | sampling has ended; nanoseconds of the block |
 //! | driver | `warning TEXT` | any number, before the last line |
 //! | driver | `done SAMPLES COMPLETE LOST` | the file is written |
 
@@ -34,13 +34,13 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::*};
 use std::time::{Duration, Instant};
 
-/// Time that a driver has to get ready: it may be a whole interpreter on a busy machine.
+/// Time limit for the start of a driver, which may be a Python interpreter on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The process that is recorded, as far as we know: one that was forked off it is another.
+/// The process ID that is being recorded, which differs from that of its forks.
 static RECORDED: AtomicU32 = AtomicU32::new(0);
 
-/// Samples of this process, until they are stopped.
+/// A recording of this process, until it is stopped.
 #[derive(Debug)]
 pub struct Recording {
     agent: &'static Agent,
@@ -50,23 +50,23 @@ pub struct Recording {
     is_over: bool,
 }
 
-/// What became of a recording.
+/// Result of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
-    /// Samples that were taken.
+    /// Number of samples.
     pub samples: u64,
-    /// Samples whose stack reaches the program's first frame.
+    /// Number of samples whose stack reaches the first frame of the program.
     pub complete: u64,
-    /// Samples that were lost.
+    /// Number of lost samples.
     pub lost: u64,
-    /// For people.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
-/// Samples this process from now on, all threads of it, until the recording is stopped or dropped.
+/// Samples all threads of this process until the recording is stopped or dropped.
 ///
-/// `driver` is a command that runs [`drive`] for this process, as `laggard drive` does. Waits until
-/// it is ready; samples begin last. A process has one recording at a time.
+/// `driver` is a command that runs [`drive`] for this process, such as `laggard drive`. Waits until
+/// it is ready before sampling starts. A process can have only one recording at a time.
 pub fn start(mut driver: Command) -> Result<Recording, Error> {
     let pid = std::process::id();
     if RECORDED.swap(pid, SeqCst) == pid {
@@ -84,13 +84,13 @@ pub fn start(mut driver: Command) -> Result<Recording, Error> {
 }
 
 impl Recording {
-    /// Ends the samples, and waits until the driver has written what there is. In a process that
-    /// was forked off the recorded one there is nothing to end, and none is returned.
+    /// Ends sampling, and waits until the driver has written the file. Returns `None` in a fork of
+    /// the recorded process, where there is nothing to end.
     pub fn stop(mut self) -> Result<Option<Recorded>, Error> {
         let Some(kept) = self.end() else { return Ok(None) };
         let used = self.since.until_now();
         let stop = Line::Stop(used).to_string();
-        // When the driver is gone, what it said last is worth more than that.
+        // If the driver is gone, its last message is more useful than this error.
         let _ = self.driver.get_mut().write_all(stop.as_bytes());
         let mut recorded = Recorded::default();
         loop {
@@ -107,15 +107,16 @@ impl Recording {
         }
         if kept {
             recorded.warnings.push(
-                "a thread has a sample's signal blocked or did not run since, so the agent keeps \
-                 its handler for it"
+                "a thread blocks the sampling signal or has not run since, so the agent keeps its \
+                 signal handler installed"
                     .into(),
             );
         }
         Ok(Some(recorded))
     }
 
-    /// Ends the samples, once. None in another process; else whether a handler had to stay.
+    /// Ends sampling, once. Returns `None` in another process, otherwise whether a signal handler
+    /// had to stay installed.
     fn end(&mut self) -> Option<bool> {
         if self.is_over || std::process::id() != self.pid {
             return None;
@@ -129,7 +130,7 @@ impl Recording {
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        // The driver sees that nobody talks to it any more, and writes what it has.
+        // The driver detects that the connection is closed, and writes the samples so far.
         self.end();
     }
 }
@@ -147,10 +148,10 @@ impl Driver {
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
         let input: OwnedFd = theirs.try_clone().map_err(failed)?.into();
         command.stdin(input).stdout(OwnedFd::from(theirs));
-        // Ctrl-C is for the program: the driver still has to write the file.
+        // Ctrl-C is meant for the program; the driver still has to write the file.
         command.process_group(0);
         let mut child = command.spawn().map_err(failed)?;
-        // Else we would hold the driver's end, and never see it closed.
+        // Otherwise this process would hold the driver's end open and never see it closed.
         *command = Command::new("");
         ours.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
         let mut lines = BufReader::new(ours);
@@ -158,24 +159,29 @@ impl Driver {
         if line.is_err() {
             let _ = child.kill();
         }
-        // What we started has a child do the work, which is none of ours: a program that waits for
-        // all its children must not wait for the driver.
+        // The started process forks the actual driver, which is not a child of this process: a
+        // program that waits for all its children must not wait for the driver.
         let _ = child.wait();
         lines.get_ref().set_read_timeout(None).map_err(failed)?;
         match line.map_err(Error::Driver)? {
             Line::Ring(ring) => Ok(Driver { lines, ring }),
             Line::Error(text) => Err(Error::DriverFailed(text)),
-            other => Err(Error::DriverFailed(format!("it said {:?}", other.to_string()))),
+            other => {
+                Err(Error::DriverFailed(format!("unexpected message {:?}", other.to_string())))
+            }
         }
     }
 }
 
-/// The next line that means something; a driver may be a program that says more.
+/// The next valid line. Other lines are skipped, because the driver may print other output.
 fn next_line(from: &mut impl BufRead) -> io::Result<Line> {
     loop {
         let mut text = String::new();
         if from.read_line(&mut text)? == 0 {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it has ended"));
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the driver process has ended",
+            ));
         }
         if let Some(line) = Line::parse(text.trim_end_matches('\n')) {
             return Ok(line);
@@ -183,16 +189,16 @@ fn next_line(from: &mut impl BufRead) -> io::Result<Line> {
     }
 }
 
-/// What the process and its driver tell each other.
+/// A message between the process and its driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// The driver is ready, and samples go to this file.
+    /// The driver is ready; samples go to this file.
     Ring(PathBuf),
-    /// The driver cannot do it.
+    /// The driver failed.
     Error(String),
-    /// Samples have ended, after this much.
+    /// Sampling has ended, with the times of the block.
     Stop(Used),
-    /// Something that the user should know.
+    /// A warning for the user.
     Warning(String),
     /// The recording is written.
     Done {
@@ -246,18 +252,18 @@ impl fmt::Display for Line {
     }
 }
 
-/// Time that a block took, and CPU time of all its threads, nanoseconds.
+/// Wall time of a block and CPU time of all its threads, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     /// Wall time.
     pub wall_ns: u64,
-    /// CPU time outside the kernel.
+    /// CPU time in user code.
     pub user_ns: u64,
     /// CPU time in the kernel.
     pub system_ns: u64,
 }
 
-/// What this process had used at a moment.
+/// Resource usage of this process at one point in time.
 #[derive(Debug)]
 struct Usage {
     at: Instant,
@@ -267,7 +273,7 @@ struct Usage {
 
 impl Usage {
     fn now() -> Usage {
-        // SAFETY: plain data that the kernel fills in.
+        // SAFETY: `rusage` is plain data, all-zero bytes are valid, and it is valid for writes.
         let usage = unsafe {
             let mut usage: libc::rusage = std::mem::zeroed();
             libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
@@ -293,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_read_as_they_were_written() {
+    fn lines_survive_a_round_trip() {
         for line in [
             Line::Ring("/dev/shm/laggard 1.ring".into()),
             Line::Error("no room".into()),
@@ -305,7 +311,11 @@ mod tests {
             assert_eq!(Line::parse(&text), Some(line));
         }
         let mut talk = "hello\n\nwarning two\nlines\n".as_bytes();
-        assert_eq!(next_line(&mut talk).ok(), Some(Line::Warning("two".into())), "others talk too");
+        assert_eq!(
+            next_line(&mut talk).ok(),
+            Some(Line::Warning("two".into())),
+            "other output is skipped"
+        );
         assert!(next_line(&mut talk).is_err());
         assert_eq!(Line::Warning("a\nb".into()).to_string(), "warning a b\n");
     }

@@ -1,4 +1,4 @@
-"""Traces of many ranks: into Parquet once, then asked by SQL who keeps the others waiting.
+"""Analysis of traces of many ranks: convert them to Parquet once, then find stragglers with SQL.
 
 >>> from laggard import fleet
 >>> fleet.ingest("traces/", to="fleet/")
@@ -7,7 +7,7 @@
 [17]
 >>> print(fleet.compare("fleet/", a="before", b="after"))
 
-On one machine DuckDB does the work; with `engine="spark", master="spark://host:7077"` a cluster does.
+The default engine is DuckDB on this machine; `engine="spark", master="spark://host:7077"` uses a Spark cluster.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ def ingest(
     worker_python: str | None = None,
     progress: Callable[[int, int, Outcome], None] | None = None,
 ) -> Ingested:
-    """Turns each rank's trace into Parquet, partitioned by job and rank, below `to`.
+    """Converts the trace of each rank to Parquet files in `to`, partitioned by job and rank.
 
-    `traces` are files, and directories, each of which is a job. What is there already and has not
-    changed is left, so that an ingest that was interrupted goes on where it was; bad files are in the
-    result, with the reason. `tables` keeps more than reports need: launches, ops, python, annotations,
-    memory. Ranks are read by processes of their own: in a script, call it below `if __name__ == "__main__":`.
+    `traces` are files or directories. Each directory is a job. Unchanged traces that were ingested
+    before are skipped, so an interrupted ingest can be resumed. Bad files are listed in the result
+    with the reason. `tables` are additional tables to keep: launches, ops, python, annotations,
+    memory. Traces are read in child processes: in a script, call this function under
+    `if __name__ == "__main__":`.
     """
     from .run import run
 
@@ -59,7 +60,7 @@ def report(
     master: str | None = None,
     worker_python: str | None = None,
 ) -> Answer:
-    """Answers over all ranks of a job: stragglers, skew of collectives, gaps, hosts and GPUs that lag."""
+    """Reports on all ranks of a job: stragglers, skew of collectives, idle gaps, slow hosts and GPUs."""
     from .report import report as answer
     from .store import checked_place
 
@@ -77,8 +78,8 @@ def compare(
     master: str | None = None,
     worker_python: str | None = None,
 ) -> Answer:
-    """What differs between two jobs, rank by rank: job `a` of `fleet`, which is the reference, and job `b`
-    of `other`, or of the same directory."""
+    """Compares two jobs rank by rank: job `b` of `other` (default: `fleet`) with job `a` of `fleet`, the
+    reference."""
     from .report import compare as answer
     from .store import checked_place
 
@@ -89,7 +90,7 @@ def compare(
 
 
 class _Lent:
-    """An engine that stays open: whoever made it closes it."""
+    """Wraps an engine of the caller so that it is not closed here."""
 
     def __init__(self, engine: Engine):
         self._engine = engine

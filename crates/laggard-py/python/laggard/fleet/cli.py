@@ -1,4 +1,4 @@
-"""The verb `fleet` of the command line: flags to calls, answers to a file or standard output."""
+"""The command-line verb `fleet`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .run import run
 from .show import many, size, visible
 from .store import checked_place
 
-#: Rows of each table, unless flags say otherwise.
+#: Default number of rows per table.
 TOP = 10
 
 FAILED = 2
@@ -25,10 +25,10 @@ _SUFFIXES = {".txt": "text", ".json": "json", ".md": "md", ".markdown": "md"}
 
 
 def main(args: dict[str, Any], quiet: bool, progress: bool) -> int:
-    """Runs `fleet` with the flags that the command line parsed; gives the exit code."""
+    """Runs `fleet` with parsed flags and returns the exit status."""
     ((verb, flags),) = args["verb"].items()
     if verb != "ingest":
-        _target(flags)  # a flag that cannot be is better said before the work than after it
+        _target(flags)  # rejects invalid flags before the work starts
     with choose(args["engine"], args["master"], args["worker_python"]) as engine:
         if verb == "ingest":
             return _ingest(engine, flags, quiet, progress)
@@ -37,7 +37,7 @@ def main(args: dict[str, Any], quiet: bool, progress: bool) -> int:
         else:
             places = [checked_place(fleet, "the directory") for fleet in flags["fleet"]]
             if len(places) == 1 and flags["a"] == flags["b"]:
-                raise UsageError("a job is not compared with itself", "name two with --a NAME and --b NAME")
+                raise UsageError("cannot compare a job with itself", "select two jobs with --a NAME and --b NAME")
             answer = compare(engine, (places[0], flags["a"]), (places[-1], flags["b"]))
     _put(answer, flags)
     return 0
@@ -66,7 +66,7 @@ def _ingest(engine: Engine, flags: dict[str, Any], quiet: bool, progress: bool) 
         elif outcome.reason and not quiet:
             print(f"warning: {visible(outcome.path)}: {visible(outcome.reason)}", file=sys.stderr)
     if not done.ranks:
-        print(f"error: none of {many(len(done.outcomes), 'file')} is a rank's trace", file=sys.stderr)
+        print(f"error: no rank traces in {many(len(done.outcomes), 'file')}", file=sys.stderr)
         return FAILED
     if not quiet:
         print(done)
@@ -74,7 +74,7 @@ def _ingest(engine: Engine, flags: dict[str, Any], quiet: bool, progress: bool) 
 
 
 class _Meter:
-    """How far an ingest is, on one line of the terminal."""
+    """Shows the progress of an ingest on one line of the terminal."""
 
     def __init__(self) -> None:
         self._bytes = 0
@@ -85,27 +85,27 @@ class _Meter:
         sys.stderr.flush()
 
     def clear(self) -> None:
-        """Takes the line away."""
+        """Clears the line."""
         print("\r\x1b[2K", end="", file=sys.stderr)
         sys.stderr.flush()
 
 
 def _target(flags: dict[str, Any]) -> tuple[str, Path | None]:
-    """The form, and the file if it is not standard output."""
+    """The output format, and the file; None is standard output."""
     form: str | None = "json" if flags["json"] else flags["format"]
     if flags["output"] is None or flags["output"] == "-":
         return form or "text", None
     path = Path(flags["output"])
     form = form or _SUFFIXES.get(path.suffix.lower())
     if form is None:
-        raise UsageError(f"the suffix of {path} says no form", "--format text, json or md")
+        raise UsageError(f"cannot infer a format from the suffix of {path}", "give --format text, json or md")
     if path.exists() and not flags["force"] and not _ours(path):
-        raise UsageError(f"{path} is there, and of another kind", "overwrite it with --force")
+        raise UsageError(f"{path} exists and is not a fleet report", "use --force to overwrite it")
     return form, path
 
 
 def _ours(path: Path) -> bool:
-    """Whether a file is an earlier answer, or empty."""
+    """Whether a file is an earlier report, or empty."""
     try:
         with open(path, "rb") as file:
             head = file.read(4096).decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What does the work of a fleet: DuckDB and a pool of processes on this machine, or a Spark cluster."""
+"""Engines for fleet work: DuckDB with a process pool on this machine, or a Spark cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..errors import EngineMissing, Error, UsageError
 from . import store
 from .ingest import Outcome, Task, ingest_one
 
-#: Columns of the tables that reports read. All of them exist in every file that ingest wrote.
+#: Columns that reports read, by table. Every ingested file has them.
 COLUMNS: dict[str, list[str]] = {
     "kernels": ["dur_ns", "name", "class", "class_group", "activity"],
     "collectives": ["start_ns", "dur_ns", "operation", "ordinal", "process_group", "group_ranks"],
@@ -36,7 +36,7 @@ COLUMNS: dict[str, list[str]] = {
     ],
 }
 
-#: Views that several questions use, each over those before it; they are computed once.
+#: Views shared by several queries, in order of dependency. They are computed once.
 VIEWS = ("kinds", "arrivals", "waits", "work", "pace")
 
 Row = dict[str, Any]
@@ -44,20 +44,20 @@ OnDone = Callable[[Outcome], None]
 
 
 class Engine(Protocol):
-    """The two things that a fleet needs done."""
+    """Ingests traces and runs SQL."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Name of the engine."""
 
     def ingest(self, tasks: list[Task], jobs: int | None, done: OnDone) -> None:
-        """Does all tasks and says what became of each."""
+        """Runs all tasks and calls `done` with the outcome of each."""
 
     def open(self, fleet: Path, job: str, ranks: dict[int, Row]) -> None:
-        """Makes tables and views of these ranks, in place of those opened before."""
+        """Creates tables and views of these ranks, replacing those of an earlier call."""
 
     def query(self, sql: str) -> list[Row]:
-        """Rows that a query over them gives."""
+        """Returns the rows of a query over the open ranks."""
 
     def __enter__(self) -> Engine: ...
 
@@ -67,26 +67,26 @@ class Engine(Protocol):
 
 
 def choose(engine: str = "duckdb", master: str | None = None, worker_python: str | None = None) -> Engine:
-    """The engine by its name."""
+    """Creates an engine by name."""
     if engine == "spark":
         from .spark import Spark
 
         return Spark(master, worker_python)
     if engine != "duckdb":
-        raise UsageError(f"there is no engine {engine!r}; there is duckdb, and spark")
+        raise UsageError(f"unknown engine {engine!r}: use duckdb or spark")
     if master is not None or worker_python is not None:
         flag = "--master" if master is not None else "--worker-python"
-        raise UsageError(f"{flag} is for Spark", "--engine spark")
+        raise UsageError(f"{flag} requires --engine spark")
     return Duckdb()
 
 
 def question(name: str) -> str:
-    """The SQL of a question; the same for all engines."""
+    """Reads the SQL of a query, which is the same for all engines."""
     return (files(__package__) / "sql" / f"{name}.sql").read_text(encoding="utf-8")
 
 
 class Duckdb:
-    """This machine: DuckDB for questions, a process a rank for ingest."""
+    """Runs on this machine: DuckDB for queries, a process pool for ingest."""
 
     name = "duckdb"
 
@@ -94,7 +94,7 @@ class Duckdb:
         self._connection: Any = None
 
     def ingest(self, tasks: list[Task], jobs: int | None, done: OnDone) -> None:
-        """Does tasks in processes of their own: a trace that brings its process down is a bad one."""
+        """Runs tasks in child processes, so that a trace that crashes its process is only reported as bad."""
         workers = min(len(tasks), jobs or _workers(tasks))
         left = set(tasks)
 
@@ -105,7 +105,7 @@ class Duckdb:
         try:
             _pool(tasks, workers, finished)
         except BrokenProcessPool:
-            # Somebody's trace took the pool with it. One at a time tells whose.
+            # One trace crashed the pool. Running the remaining tasks one by one finds it.
             for task in [task for task in tasks if task in left]:
                 try:
                     _pool([task], 1, finished)
@@ -113,7 +113,7 @@ class Duckdb:
                     finished(task, Outcome(task.path, task.job, "bad", None, "the process that read it was killed"))
 
     def open(self, fleet: Path, job: str, ranks: dict[int, Row]) -> None:
-        """Tables over the Parquet files of these ranks alone."""
+        """Creates tables over the Parquet files of these ranks."""
         duckdb = _duckdb()
         if self._connection is not None:
             self._connection.close()
@@ -122,13 +122,13 @@ class Duckdb:
             self._open(fleet, job, ranks)
         except duckdb.Error as error:
             lines = str(error).splitlines() or [""]
-            raise Error(f"cannot read {fleet}: {lines[0]}", "laggard fleet ingest --force writes it again") from error
+            raise Error(f"cannot read {fleet}: {lines[0]}", "run laggard fleet ingest again with --force") from error
 
     def _open(self, fleet: Path, job: str, ranks: dict[int, Row]) -> None:
         connection = self._connection
         types = {name: _DUCKDB_TYPES[kind] for name, kind in store.RANKS.items()} | {"rank": "BIGINT"}
         rows = [{"rank": rank, **{name: row.get(name) for name in store.RANKS}} for rank, row in ranks.items()]
-        # A lone surrogate, of a file's name that is no text, is none to the engine either.
+        # DuckDB rejects lone surrogates, which occur in file names that are not valid UTF-8.
         text = json.dumps(rows, ensure_ascii=False).encode("utf-8", "replace").decode()
         connection.execute(
             "create temp table ranks as select unnest(from_json($rows, $types), recursive := true)",
@@ -145,7 +145,7 @@ class Duckdb:
             connection.execute(f"create temp table {view} as {question('view_' + view)}")
 
     def query(self, sql: str) -> list[Row]:
-        """Rows of a query over the job that was opened."""
+        """Returns the rows of a query over the open job."""
         found = self._connection.execute(sql)
         names = [column[0] for column in found.description]
         return [dict(zip(names, row)) for row in found.fetchall()]
@@ -165,17 +165,17 @@ def _duckdb() -> Any:
     try:
         import duckdb
     except ImportError as error:
-        raise EngineMissing("fleet needs duckdb", "pip install 'laggard[sql]'") from error
+        raise EngineMissing("laggard fleet needs DuckDB", "pip install 'laggard[sql]'") from error
     return duckdb
 
 
 def _no_glob(path: str) -> str:
-    """A path that stands for itself alone."""
+    """Escapes a path so that DuckDB does not interpret it as a glob pattern."""
     return re.sub(r"[*?\[]", lambda found: f"[{found[0]}]", path)
 
 
 def _pool(tasks: list[Task], workers: int, finished: Callable[[Task, Outcome], None]) -> None:
-    # A new process, not a copy of this one: a copy would have its threads' locks and none of its threads.
+    # Not fork: a forked child would inherit locks held by threads that it does not have.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_follow_parent) as pool:
         running = {pool.submit(ingest_one, task): task for task in tasks}
@@ -188,7 +188,7 @@ def _pool(tasks: list[Task], workers: int, finished: Callable[[Task, Outcome], N
 
 
 def _follow_parent() -> None:
-    """Leaves Ctrl-C to the parent, and ends with it, however it ends."""
+    """Ignores Ctrl-C, which the parent handles, and exits when the parent exits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 
@@ -201,14 +201,14 @@ def _follow_parent() -> None:
 
 
 def _workers(tasks: Iterable[Task]) -> int:
-    """As many ranks at a time as there are processors, and memory for the largest of them."""
+    """The number of ranks to ingest in parallel: limited by CPUs and by memory for the largest trace."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     largest = max((_memory(Path(task.path)) for task in tasks), default=1)
     return max(1, min(cores, _available() // largest))
 
 
 def _memory(path: Path) -> int:
-    """About what loading a trace takes: three times its size when it is packed, a fifth when it is not."""
+    """Estimates the memory for loading a trace: three times its compressed size, or a fifth of its JSON size."""
     try:
         size = path.stat().st_size
     except OSError:

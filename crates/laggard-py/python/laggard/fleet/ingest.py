@@ -1,7 +1,7 @@
-"""One rank's trace, turned into Parquet: what a task does, on this machine or on a worker of a cluster.
+"""Converts the trace of one rank to Parquet, on this machine or on a worker of a cluster.
 
-A task may be done again, or twice at a time: it writes to temporary names, renames, and writes the
-manifest last, so that only a whole rank is there.
+A task may run again, or twice at the same time. It writes to temporary files, renames them, and
+writes the manifest last, so that a rank is either complete or missing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from . import sources, store
 if TYPE_CHECKING:
     from .._laggard import Table
 
-#: Columns that are kept of each table; `None` keeps all.
+#: Columns to keep of each table; `None` keeps all.
 KEPT: dict[str, list[str] | None] = {
     "kernels": [
         "start_ns",
@@ -41,10 +41,10 @@ KEPT: dict[str, list[str] | None] = {
     "devices": None,
 }
 
-#: What the manifest keeps of the trace as a whole; other columns of its table need a whole summary.
+#: Columns of the table `run` in the manifest. Other columns would need a full summary of the trace.
 FACTS = ("gpu", "world_size", "backend", "base_time_ns", "first_ns", "span_ns", "events", "text_bytes", "lost")
 
-#: Tables that are kept when they are asked for.
+#: Tables that are kept on request.
 MORE = ("launches", "ops", "python", "annotations", "memory")
 
 
@@ -55,11 +55,11 @@ class Task:
     path: str
     job: str
     to: str
-    #: Which ingest it is part of; two files of one ingest may not be the same rank.
+    #: Identifies the ingest, in which each rank may have only one file.
     run: str
     tables: tuple[str, ...] = ()
     rules: str | None = None
-    #: A hash of the rules' content.
+    #: Hash of the content of the rules file.
     rules_fingerprint: str | None = None
     threads: int | None = 1
     force: bool = False
@@ -67,14 +67,14 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a trace."""
+    """The outcome of ingesting one trace."""
 
     path: str
     job: str
-    #: `new`, `there` (already), `bad` or `duplicate`.
+    #: `new`, `there` (ingested before), `bad` or `duplicate`.
     state: str
     rank: int | None = None
-    #: Why it was skipped, or what was lost of it.
+    #: Why it was skipped, or its losses.
     reason: str | None = None
     file_bytes: int = 0
     text_bytes: int = 0
@@ -83,8 +83,8 @@ class Outcome:
 
 
 def ingest_one(task: Task) -> Outcome:
-    """Turns one trace into Parquet; what is wrong with the file is said, not raised. Trouble with the
-    place to write to is raised: it is no fault of the trace."""
+    """Converts one trace to Parquet. Problems of the trace are returned in the outcome; problems of the
+    target directory raise an exception."""
     began = time.monotonic()
     path = Path(task.path)
 
@@ -98,16 +98,16 @@ def ingest_one(task: Task) -> Outcome:
     except (Error, OSError) as error:
         return skipped("bad", str(error))
     if not run["events"]:
-        return skipped("bad", "there is no event in it")
+        return skipped("bad", "the trace has no events")
     rank = run["rank"] if run["rank"] is not None else sources.rank_of(path.name)
     if rank is None or not 0 <= rank < 1 << 31:
-        return skipped("bad", "neither the trace nor the file's name tells the rank")
+        return skipped("bad", "neither the trace nor the file name has a rank")
     other = _claimed(task, rank)
     if other is not None:
-        return skipped("duplicate", f"rank {rank} is taken by {other}", rank)
+        return skipped("duplicate", f"rank {rank} was already read from {other}", rank)
     to = Path(task.to)
     manifest = store.part(to, "ranks", task.job, rank)
-    # From here to the end the rank is not there: a reader never sees new tables beside old ones.
+    # The rank is missing until the manifest is written, so readers never see a mix of old and new tables.
     manifest.unlink(missing_ok=True)
     metadata = {"laggard.version": _version(), "laggard.layout": str(store.LAYOUT), "laggard.file": path.name}
     written = 0
@@ -149,7 +149,7 @@ def ingest_one(task: Task) -> Outcome:
 
 
 def fits(row: dict[str, Any], task: Task, identity: sources.Identity) -> bool:
-    """Whether a rank that is there is this file, ingested as it is asked for now."""
+    """Whether an ingested rank is from this file and has the requested tables and rules."""
     return (
         all(row.get(name) == getattr(identity, name) for name in ("file_bytes", "file_mtime_ns", "fingerprint"))
         and set(task.tables) <= set(row.get("tables", ()))
@@ -158,7 +158,7 @@ def fits(row: dict[str, Any], task: Task, identity: sources.Identity) -> bool:
 
 
 def write_parquet(table: Table, path: Path, metadata: dict[str, str]) -> None:
-    """Writes a table by the extension's own writer, which makes it whole or not at all: a worker needs no engine."""
+    """Writes a table atomically with the writer of the extension, so that workers need no engine."""
     path.parent.mkdir(parents=True, exist_ok=True)
     table.write_parquet(path, metadata)
 
@@ -168,18 +168,18 @@ def _load(path: Path, task: Task) -> Any:
 
     found = load(path, index=False, threads=task.threads, rules=task.rules)
     if found.kind != "trace":
-        raise FormatError(f"{path} is no trace: it holds {found.kind}")
+        raise FormatError(f"{path} is not a trace (kind: {found.kind})")
     return found
 
 
 def _claimed(task: Task, rank: int) -> str | None:
-    """The file that has this rank already, if there is another; from now on this one has it."""
+    """Claims the rank for this file. Returns the other file if the rank is already claimed."""
     manifest = store.part(Path(task.to), "ranks", task.job, rank)
     claim = manifest.with_name(f".claim.{task.run}")
     with store.replacing(claim, once=True) as temporary:
         temporary.write_text(task.path, encoding="utf-8", errors="surrogateescape")
     holder = claim.read_text(encoding="utf-8", errors="surrogateescape")
-    # Our own may be from an attempt that did not live to its end.
+    # A claim of this file may be from an earlier attempt that was killed.
     if holder != task.path:
         return holder
     row = store.read_manifest(manifest)
@@ -189,7 +189,7 @@ def _claimed(task: Task, rank: int) -> str | None:
 
 
 def _unchanged(row: dict[str, Any]) -> bool:
-    """Whether the file that a rank is from is still as it was."""
+    """Whether the file of an ingested rank is unchanged."""
     try:
         about = os.stat(row["file"])
     except OSError:

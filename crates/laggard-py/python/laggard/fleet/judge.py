@@ -1,4 +1,4 @@
-"""Who stands out among ranks, and what is noise. Plain functions over rows of the reports' SQL."""
+"""Detects outliers among ranks, hosts and GPUs. Plain functions over rows of the SQL queries."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 Row = dict[str, Any]
 
-#: A modified z-score beyond this is no chance: Iglewicz and Hoaglin's.
+#: Modified z-score above which a value is an outlier (Iglewicz and Hoaglin).
 OUTLIER = 3.5
-#: Chance of a false accusation in the whole fleet.
+#: Significance level for the whole fleet.
 LEVEL = 0.01
-#: Share of a rank's time that others must wait for a straggler before it is worth a word.
+#: Minimum waiting time for a straggler, as share of the time of a rank.
 HELD_SHARE = 0.005
-#: A pace that much slower is worth a word.
+#: Minimum slowdown of a slow rank, host or GPU.
 PACE = 0.02
-#: Collectives from which on disturbances can be told from chance.
+#: Minimum number of collectives for estimating the dispersion.
 ENOUGH_FOR_BLOCKS = 40
 
 
@@ -28,13 +28,13 @@ def scores(values: list[float]) -> list[float]:
     away = [abs(value - centre) for value in values]
     deviation = 1.4826 * median(away)
     if deviation == 0:
-        # More than half are equal: the mean distance is what is left.
+        # More than half of the values are equal, so use the mean distance instead.
         deviation = 1.2533 * sum(away) / len(away)
     return [(value - centre) / deviation if deviation else 0.0 for value in values]
 
 
 def chance_of_at_least(k: int, n: int, p: float) -> float:
-    """The chance of at least `k` of `n`, each with chance `p`."""
+    """The probability of at least `k` successes in `n` trials with probability `p` each."""
     if k <= 0 or p >= 1:
         return 1.0
     if p <= 0 or k > n:
@@ -51,8 +51,8 @@ def chance_of_at_least(k: int, n: int, p: float) -> float:
 
 
 def dispersion(blocks: list[Row]) -> float:
-    """How much more the counts of coming last vary over a run than chance would have them: 1 where
-    collectives are independent, more where one disturbance makes many of them late."""
+    """Overdispersion of arriving last over the run: 1 if collectives are independent, more if one
+    disturbance delays many of them."""
     by_rank: dict[int, list[Row]] = {}
     for row in blocks:
         by_rank.setdefault(row["rank"], []).append(row)
@@ -70,8 +70,8 @@ def dispersion(blocks: list[Row]) -> float:
 
 
 def stragglers(ranks: list[Row], blocks: list[Row]) -> Row:
-    """Ranks that others wait for. One stands out if it came last more often than chance allows, if the
-    waiting it caused is far from that of other ranks, and if that is long enough to matter."""
+    """Finds the ranks that others wait for. A rank is an outlier if it arrives last more often than by
+    chance, causes far more waiting time than other ranks, and the waiting time is long enough to matter."""
     taking_part = [row for row in ranks if row["matched"]]
     factor = dispersion(blocks)
     span = median([row["span_ns"] for row in taking_part]) if taking_part else 0
@@ -108,7 +108,7 @@ def stragglers(ranks: list[Row], blocks: list[Row]) -> Row:
 
 
 def paces(ranks: list[Row]) -> Row:
-    """Ranks whose kernels take longer than those of other ranks."""
+    """Finds ranks whose kernels take longer than on other ranks."""
     timed = [row for row in ranks if row["pace"] is not None]
     rows = []
     for row, score in zip(timed, scores([row["pace"] for row in timed])):
@@ -120,8 +120,8 @@ def paces(ranks: list[Row]) -> Row:
 
 
 def groups(groups: list[Row], ranks: list[Row], key: str) -> Row:
-    """Hosts, or models of GPUs, whose ranks are slower than those of the others, beyond what ranks of
-    one group differ by."""
+    """Finds hosts or GPU models whose ranks are slower than others by more than the variation within
+    groups."""
     by_group: dict[str, list[float]] = {}
     for row in ranks:
         if row[key] is not None and row["pace"] is not None:
@@ -135,7 +135,7 @@ def groups(groups: list[Row], ranks: list[Row], key: str) -> Row:
         if own and others:
             found["ratio"] = median(own) / median(others)
             off = within if len(within) > len(by_group) else [pace - median(others) for pace in others]
-            # The standard error of a median of so many ranks.
+            # The standard error of the median over the ranks of the group.
             found["noise"] = 1.4826 * median([abs(one) for one in off]) * 1.2533 / math.sqrt(len(own))
             beyond = max(PACE, OUTLIER * found["noise"] / median(others))
             found["stands_out"] = found["ratio"] > 1 + beyond
@@ -145,13 +145,13 @@ def groups(groups: list[Row], ranks: list[Row], key: str) -> Row:
 
 
 def interval(values: list[float]) -> Row:
-    """The median of ranks, and a range that holds the true one in at least 95 % of cases, by order
-    statistics: it assumes nothing of how ranks are spread. Five ranks or fewer give less, as `level` says."""
+    """The median over ranks with a distribution-free confidence interval from order statistics, at a level of
+    at least 95 %. With five ranks or fewer, `level` is lower."""
     ordered = sorted(values)
     n = len(ordered)
     if not n:
         return {"median": None, "low": None, "high": None, "level": None, "n": 0}
-    # The largest number of values that may be cut off at each end.
+    # The largest number of values that can be dropped at each end.
     if n > 1000:
         cut, tail = int(n / 2 - 0.98 * math.sqrt(n)) - 1, 0.025
     else:

@@ -1,4 +1,4 @@
-"""Answers over all ranks of a job, and over two jobs. They are documents: what is shown, and the JSON."""
+"""Reports on all ranks of a job, and comparisons of two jobs, as data for text and JSON."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ Row = dict[str, Any]
 
 SCHEMA = "laggard.fleet/1"
 
-#: A step that differs by less is alike: traces of two runs differ by that.
+#: Steps that differ by less count as equal, as two runs of one job differ by that much.
 ALIKE = 0.01
 
 
 class Answer:
-    """An answer over a fleet: `data` is its JSON, `str()` its text."""
+    """A fleet report or comparison: `data` is its JSON, `str()` its text."""
 
     def __init__(self, data: Row):
         self.data = data
 
     def text(self, top: int | None = 10) -> str:
-        """For a terminal; `None` shows all rows."""
+        """Formats the report for a terminal. `top=None` shows all rows."""
         from .show import text
 
         return text(self.data, top)
 
     def markdown(self, top: int | None = 10) -> str:
-        """For a web page or an issue."""
+        """Formats the report as Markdown."""
         from .show import markdown
 
         return markdown(self.data, top)
 
     def json(self) -> str:
-        """For programs; its shape is versioned by `schema`."""
+        """Formats the report as JSON. The key `schema` has the version of the format."""
         return json.dumps(self.data, indent=2, allow_nan=False) + "\n"
 
     def __str__(self) -> str:
@@ -53,8 +53,7 @@ class Answer:
 
 
 def report(engine: Engine, fleet: Path, job: str | None = None) -> Answer:
-    """Who keeps the others waiting, how far apart ranks come to collectives, who idles and why, which
-    hosts and GPUs lag."""
+    """Reports stragglers, skew of collectives, idle time by cause, and slow hosts and GPUs."""
     name = store.the_job(fleet, job, "--job")
     known = store.ranks(fleet, name)
     engine.open(fleet, name, known)
@@ -82,7 +81,7 @@ def report(engine: Engine, fleet: Path, job: str | None = None) -> Answer:
 
 
 def compare(engine: Engine, a: tuple[Path, str | None], b: tuple[Path, str | None]) -> Answer:
-    """What differs between two jobs, rank by rank; A is the reference."""
+    """Compares two jobs rank by rank. A is the reference."""
     sides = [_side(engine, fleet, job, flag) for (fleet, job), flag in ((a, "--a"), (b, "--b"))]
     ranks_a, ranks_b = ({row["rank"]: row for row in side["ranks"]} for side in sides)
     common = sorted(ranks_a.keys() & ranks_b.keys())
@@ -98,12 +97,12 @@ def compare(engine: Engine, a: tuple[Path, str | None], b: tuple[Path, str | Non
     stand_out = [side["stragglers"]["stand_out"] for side in sides]
     warnings = []
     if not by_step and common:
-        warnings.append("not all ranks have steps on both sides; spans of traces are compared, however long they are")
+        warnings.append("some ranks have no steps: comparing the spans of traces, whose lengths may differ")
     if 0 < ratio["n"] < 6:
-        level = f"{100 * ratio['level']:.0f} %" if ratio["level"] else "no chance at all"
-        warnings.append(f"ranges over {ratio['n']} ranks hold the truth in {level} of cases, not in 95 %")
+        ranks = f"{ratio['n']} rank{'s' if ratio['n'] > 1 else ''}"
+        warnings.append(f"confidence intervals over {ranks} have a level of {100 * ratio['level']:.0f} %, not 95 %")
     if not common:
-        warnings.append("there is no rank that both jobs have")
+        warnings.append("the jobs have no rank in common")
     return Answer(
         {
             "schema": SCHEMA,
@@ -149,7 +148,7 @@ def _side(engine: Engine, fleet: Path, job: str | None, flag: str) -> Row:
 def _class_gaps(
     sides: list[Row], ranks_a: dict[int, Row], ranks_b: dict[int, Row], common: list[int], by_step: bool
 ) -> list[Row]:
-    """Device time by class, a step where there are steps: the median over ranks of B less A."""
+    """Device time by class, per step if there are steps: the median over ranks of B minus A."""
 
     def amounts(side: Row, ranks: dict[int, Row]) -> dict[tuple[int, str], float]:
         return {
@@ -214,17 +213,17 @@ def _warnings(known: dict[int, Row], ranks: list[Row]) -> list[str]:
     warnings = []
     sizes = {row["world_size"] for row in known.values() if row["world_size"] is not None}
     if len(sizes) > 1:
-        warnings.append(f"ranks do not agree on how many there are: {', '.join(map(str, sorted(sizes)))}")
+        warnings.append(f"traces have different world sizes: {', '.join(map(str, sorted(sizes)))}")
     lost = [rank for rank, row in known.items() if row["lost"]]
     if lost:
         warnings.append(f"events were lost or repaired in {len(lost)} of {len(known)} traces")
     if not any(row["matched"] for row in ranks):
-        warnings.append("no collective has parts of several ranks; nobody can be told to come last")
+        warnings.append("no collectives matched across ranks: stragglers cannot be detected")
     if not any(row["host"] is not None for row in known.values()):
-        warnings.append("neither names of files nor traces tell the hosts")
+        warnings.append("hosts are unknown: neither file names nor traces have them")
     versions = {row["laggard"] for row in known.values()}
     if len(versions) > 1:
-        warnings.append(f"ranks were ingested by several versions of laggard: {', '.join(sorted(versions))}")
+        warnings.append(f"ranks were ingested by different versions of laggard: {', '.join(sorted(versions))}")
     return warnings
 
 

@@ -1,4 +1,4 @@
-"""A whole ingest: which traces are new, who does them, and what became of each."""
+"""Runs an ingest: selects new traces, lets the engine convert them, and collects the outcomes."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from . import sources, store
 from .engine import Engine
 from .ingest import MORE, Outcome, Task, fits
 
-#: Temporary files that nobody has touched for so long are of an ingest that died.
+#: Age in seconds at which temporary files are considered leftovers of a killed ingest.
 _DEAD_S = 3600
 
 
 @dataclass
 class Ingested:
-    """What an ingest did."""
+    """The result of an ingest."""
 
     to: Path
     seconds: float = 0.0
     outcomes: list[Outcome] = field(default_factory=list)
 
     def of(self, *states: str) -> list[Outcome]:
-        """Outcomes of these states: `new`, `there`, `bad`, `duplicate`."""
+        """Outcomes with these states: `new`, `there`, `bad`, `duplicate`."""
         return [outcome for outcome in self.outcomes if outcome.state in states]
 
     @property
     def ranks(self) -> int:
-        """Ranks that are there now, of those asked for."""
+        """Number of requested ranks that are available now."""
         return len(self.of("new", "there"))
 
     def __str__(self) -> str:
@@ -53,12 +53,12 @@ def run(
     force: bool = False,
     progress: Callable[[int, int, Outcome], None] | None = None,
 ) -> Ingested:
-    """Ingests what is not there yet."""
+    """Ingests the traces that are new or have changed."""
     began = time.monotonic()
     place = store.checked_place(to, "the directory")
     for table in tables:
         if table not in MORE:
-            raise UsageError(f"there is no table {table!r} to keep; there is {', '.join(MORE)}")
+            raise UsageError(f"unknown table {table!r}: use {', '.join(MORE)}")
     found = sources.find(list(given), job)
     place.mkdir(parents=True, exist_ok=True)
     common = Task(
@@ -93,7 +93,7 @@ def run(
 
 
 def _planned(found: list[sources.Source], common: Task, place: Path, done: Ingested) -> list[Task]:
-    """Tasks for what is not there; what is, and second files of a rank, are outcomes already."""
+    """Plans the tasks. Traces ingested before and second files of a rank are added to the outcomes."""
     known = {name: store.ranks(place, name) for name in {source.job for source in found}}
     by_identity = {
         (name, row["file_bytes"], row["file_mtime_ns"], row["fingerprint"]): (rank, row)
@@ -115,7 +115,7 @@ def _planned(found: list[sources.Source], common: Task, place: Path, done: Inges
         if row is not None and not common.force and fits(row, task, identity):
             state, reason = "there", None
             if moved and os.path.exists(row["file"]):
-                state, reason = "duplicate", f"rank {rank} is taken by {row['file']}"
+                state, reason = "duplicate", f"rank {rank} was already read from {row['file']}"
             done.outcomes.append(
                 Outcome(
                     task.path, task.job, state, rank, reason, row["file_bytes"], row["text_bytes"], row["parquet_bytes"]
@@ -127,19 +127,19 @@ def _planned(found: list[sources.Source], common: Task, place: Path, done: Inges
         tasks.append(task)
     kept = []
     for task in tasks:
-        # Most traces say their rank in the first bytes: then it is always the first file that has it.
+        # Most traces have their rank in the first bytes. The first file of a rank then always wins.
         rank = sources.peek(Path(task.path))
         other = taken.setdefault((task.job, rank), task.path) if rank is not None else task.path
         if other == task.path:
             kept.append(task)
         else:
-            reason = f"rank {rank} is taken by {other}"
+            reason = f"rank {rank} was already read from {other}"
             done.outcomes.append(Outcome(task.path, task.job, "duplicate", rank, reason))
     return kept
 
 
 def _sweep(place: Path, job: str, run: str) -> None:
-    """Takes away what this ingest needed only while it ran, and what dead ones left."""
+    """Removes the temporary files of this ingest and leftovers of killed ones."""
     now = time.time()
     for left in place.glob(f"*/job={_literal(store.quoted(job))}/rank=*/.*"):
         try:
@@ -151,5 +151,5 @@ def _sweep(place: Path, job: str, run: str) -> None:
 
 
 def _literal(name: str) -> str:
-    # Everything else that means something to a glob is escaped in a job's name already.
+    # All other glob characters are already escaped in job names.
     return name.replace("[", "[[]")

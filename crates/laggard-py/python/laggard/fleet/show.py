@@ -1,4 +1,4 @@
-"""Answers as text for a terminal, and as Markdown. Names come from strangers' files: they are escaped."""
+"""Formats fleet reports as text and Markdown. Names in traces are untrusted and are escaped."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 WIDTH = 100
-#: Longest name in a table of the terminal.
+#: Maximum length of names in text tables.
 LONGEST = 36
 
 
 @dataclass
 class Column:
-    """A column of a table: its head, its unit, and its cells."""
+    """A table column: title, unit and cells."""
 
     head: str
     unit: str
@@ -31,7 +31,7 @@ class Column:
 
 @dataclass
 class Section:
-    """Something to say: sentences, a table, and what its columns mean."""
+    """A section of a report: sentences, a table, and a note that explains its columns."""
 
     title: str
     says: list[str] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Section:
 
 
 def visible(name: object, longest: int | None = None) -> str:
-    """A name with nothing in it that a terminal would obey, or that would look like something else."""
+    """Escapes control, format and other invisible characters, and shortens long names."""
     out = []
     for char in str(name):
         if char == "\\":
@@ -59,23 +59,23 @@ def visible(name: object, longest: int | None = None) -> str:
 
 
 def text(data: Row, top: int | None = 10) -> str:
-    """For a terminal."""
+    """Formats a report for a terminal."""
     return "\n".join(_section_text(section) for section in _sections(data, top, LONGEST))
 
 
 def markdown(data: Row, top: int | None = 10) -> str:
-    """For a web page or an issue."""
+    """Formats a report as Markdown."""
     return "\n".join(_section_markdown(section) for section in _sections(data, top, None))
 
 
 def ingested(done: Ingested) -> str:
-    """What an ingest did, in a few lines."""
+    """Summarizes an ingest in a few lines."""
     lines = []
     new, there = done.of("new"), done.of("there")
     for job in sorted({outcome.job for outcome in new + there}):
         mine = [outcome for outcome in new + there if outcome.job == job]
         text_bytes, packed = sum(one.text_bytes for one in mine), sum(one.parquet_bytes for one in mine)
-        share = f", {number(100 * packed / text_bytes)} % of the JSON's {size(text_bytes)}" if text_bytes else ""
+        share = f", {number(100 * packed / text_bytes)} % of {size(text_bytes)} of JSON" if text_bytes else ""
         fresh = sum(outcome.state == "new" for outcome in mine)
         lines.append(
             f"job {visible(job)}: {many(len(mine), 'rank')}, {fresh} of them new; {size(packed)} of Parquet{share}"
@@ -91,7 +91,7 @@ def ingested(done: Ingested) -> str:
 
 
 def number(value: float | None) -> str:
-    """Three digits that count."""
+    """Formats a number with three significant digits."""
     if value is None:
         return "-"
     size = abs(value)
@@ -101,12 +101,12 @@ def number(value: float | None) -> str:
 
 
 def many(count: int, of: str) -> str:
-    """A count and its noun."""
+    """Formats a count with its noun."""
     return f"{count:,} {of}" + ("" if count == 1 else "s")
 
 
 def size(count: float) -> str:
-    """Bytes for people."""
+    """Formats a size in bytes."""
     for unit in ("B", "kB", "MB", "GB"):
         if abs(count) < 1000:
             return f"{number(count)} {unit}"
@@ -115,7 +115,7 @@ def size(count: float) -> str:
 
 
 def span(ns: float | None) -> str:
-    """A time for people, with its unit."""
+    """Formats a time with its unit."""
     if ns is None:
         return "-"
     factor, unit = _unit([ns])
@@ -164,7 +164,7 @@ def _listed(ranks: Sequence[object], most: int = 8) -> str:
 def _sections(data: Row, top: int | None, longest: int | None) -> list[Section]:
     sections = (_report if data["verb"] == "report" else _compare)(data, top, longest)
     if data["warnings"]:
-        sections.append(Section("What should be known", [visible(each) for each in data["warnings"]]))
+        sections.append(Section("Warnings", [visible(each) for each in data["warnings"]]))
     return sections
 
 
@@ -188,7 +188,7 @@ def _report(data: Row, top: int | None, longest: int | None) -> list[Section]:
         *_gap_tables(data, top, longest),
         _pace_table(data, top, longest),
         _group_table(data["hosts"], "Hosts", "host", top, longest),
-        _group_table(data["gpus"], "Models of GPUs", "gpu", top, longest),
+        _group_table(data["gpus"], "GPU models", "gpu", top, longest),
         _class_table(data, top, longest),
     ]
 
@@ -213,33 +213,33 @@ def _who(data: Row) -> Section:
     for row in found["rows"]:
         if row["stands_out"]:
             says.append(
-                f"rank {row['rank']}{_at(row)} keeps the others waiting: last in {row['last_in']:,} of "
+                f"rank {row['rank']}{_at(row)} is a straggler: it arrived last in {row['last_in']:,} of "
                 f"{row['matched']:,} collectives ({number(100 * row['share'])} %; an even share is "
-                f"{number(100 * row['even_share'])} %), which held each other rank for {span(row['held_ns'])} on "
-                f"average, {number(100 * row['held_share'])} % of a rank's time"
+                f"{number(100 * row['even_share'])} %) and delayed each other rank by {span(row['held_ns'])} on "
+                f"average, {number(100 * row['held_share'])} % of the time of a rank"
             )
     if not says and found["rows"]:
         says.append(
-            f"no straggler: none of {many(len(found['rows']), 'rank')} came last more often than chance has it, "
-            "with an effect that matters"
+            f"no stragglers among {many(len(found['rows']), 'rank')}: no rank arrived last more often than by chance "
+            "with a relevant delay"
         )
-    for key, what, label in (("hosts", "host", "host"), ("gpus", "gpu", "the model of GPU")):
+    for key, what, label in (("hosts", "host", "host"), ("gpus", "gpu", "GPU model")):
         for row in data[key]["rows"]:
             if row["stands_out"]:
                 says.append(
                     f"{label} {visible(row[what], LONGEST)} is slow: its kernels take {number(row['ratio'])} "
-                    f"times as long as those of the others (median of {many(row['n'], 'rank')}, "
+                    f"times as long as on the others (median of {many(row['n'], 'rank')}, "
                     f"±{number(100 * row['noise'])} % noise)"
                 )
     out = [row for row in data["paces"]["rows"] if row["stands_out"]]
     says += [
         f"the GPU of rank {row['rank']}{_at(row)} is slow: its kernels take {number(row['pace'])} times as long as "
-        f"the median rank's ({row['pace_names']:,} kernels compared)"
+        f"on the median rank ({many(row['pace_names'], 'kernel')} compared)"
         for row in out[:5]
     ]
     if not out and data["paces"]["n"] > 2 and not data["hosts"]["stand_out"] and not data["gpus"]["stand_out"]:
-        says.append(f"no slow GPU or host: kernels take as long on all {data['paces']['n']:,} ranks, within noise")
-    return Section("Who is slow", says)
+        says.append(f"no slow GPU or host: kernel times agree on all {data['paces']['n']:,} ranks, within noise")
+    return Section("Findings", says)
 
 
 def _at(row: Row) -> str:
@@ -267,11 +267,11 @@ def _rank_table(data: Row, top: int | None, longest: int | None) -> Section:
         _counts("steps", of("steps")),
         _counts("last in", of("last_in")),
         _counts("of", of("matched")),
-        _times("late by", late),
+        _times("delay", late),
     ]
     note = (
-        "exposed: communication while no compute ran; step: median; last in: matched collectives that waited for "
-        "this rank; late by: mean wait of each other rank in those"
+        "exposed: communication not overlapped by compute; step: median; last in: matched collectives in which this "
+        "rank arrived last; delay: mean wait of each other rank in these"
     )
     return Section("Ranks", [], columns, _joined(note, more))
 
@@ -280,24 +280,24 @@ def _straggler_table(data: Row, top: int | None, longest: int | None) -> Section
     found = data["stragglers"]
     rows, more = _cut([row for row in found["rows"] if row["last_in"]], top)
     if not rows:
-        return Section("Stragglers", ["no collective was matched between ranks"])
+        return Section("Stragglers", ["no collectives matched across ranks"])
     columns = [
         _ranks([row["rank"] for row in rows]),
         _numbers("last in", "%", [100 * row["share"] for row in rows]),
         _numbers("even", "%", [100 * row["even_share"] for row in rows]),
         _counts("of", [row["matched"] for row in rows]),
         _times("waited", [row["waited_ns"] for row in rows]),
-        _times("held", [row["held_ns"] for row in rows]),
-        _numbers("held", "%", [100 * row["held_share"] for row in rows]),
-        _numbers("score", "σ", [row["score"] for row in rows]),
-        Column("chance", "", ["<1e-6" if row["chance"] < 1e-6 else f"{row['chance']:.2g}" for row in rows]),
-        Column("stands out", "", ["yes" if row["stands_out"] else "no" for row in rows], left=True),
+        _times("delay", [row["held_ns"] for row in rows]),
+        _numbers("delay", "%", [100 * row["held_share"] for row in rows]),
+        _numbers("z-score", "σ", [row["score"] for row in rows]),
+        Column("p-value", "", ["<1e-6" if row["chance"] < 1e-6 else f"{row['chance']:.2g}" for row in rows]),
+        Column("straggler", "", ["yes" if row["stands_out"] else "no" for row in rows], left=True),
     ]
     note = (
-        "waited: by all other ranks together; held: by each of them, also as share of a rank's median span; score: "
-        "distance of the waiting from the median rank's; chance: of coming last as often or more in a fleet of "
-        f"equals, over all ranks, with {number(found['dispersion'])} times the variance of independent collectives; "
-        "needs no common clock"
+        "even: share expected of equal ranks; waited: wait of all other ranks together; delay: mean wait of each other "
+        "rank, also as share of the median span; z-score: robust, of the waiting time; p-value: of arriving last this "
+        f"often among equal ranks, corrected for the number of ranks and an overdispersion of "
+        f"{number(found['dispersion'])}; needs no common clock"
     )
     return Section("Stragglers", [], columns, _joined(note, more))
 
@@ -305,7 +305,7 @@ def _straggler_table(data: Row, top: int | None, longest: int | None) -> Section
 def _collective_table(data: Row, top: int | None, longest: int | None) -> Section:
     rows, more = _cut(data["collectives"], top)
     if not rows:
-        return Section("Collectives", ["no collective was matched between ranks"])
+        return Section("Collectives", ["no collectives matched across ranks"])
     columns = [
         _names("operation", [row["operation"] for row in rows], longest and 30),
         _counts("count", [row["n"] for row in rows]),
@@ -315,12 +315,12 @@ def _collective_table(data: Row, top: int | None, longest: int | None) -> Sectio
         _times("waited", [row["waited_ns"] for row in rows]),
         _times("skew", [row["skew_median_ns"] for row in rows]),
         _times("p95", [row["skew_p95_ns"] for row in rows]),
-        Column("last most often", "", [f"rank {row['last_rank']}" for row in rows], left=True),
-        _counts("in", [row["last_in"] for row in rows]),
+        Column("most often last", "", [f"rank {row['last_rank']}" for row in rows], left=True),
+        _counts("times", [row["last_in"] for row in rows]),
     ]
     note = (
-        "wait: shortest to longest part, median, needs no common clock; waited: by all ranks together; skew: first "
-        "to last start, median, only as good as the hosts' clocks agree"
+        "wait: longest minus shortest duration, median, needs no common clock; waited: by all ranks together; skew: "
+        "first to last start, median, depends on synchronized host clocks"
     )
     return Section("Collectives", [], columns, _joined(note, more))
 
@@ -339,7 +339,7 @@ def _gap_tables(data: Row, top: int | None, longest: int | None) -> list[Section
             found = [by_rank[row["rank"]].get(cause) for row in ranks]
             columns.append(_times(visible(cause), [row["sum_ns"] if row else 0 for row in found]))
             columns.append(_counts("gaps", [row["n"] if row else 0 for row in found]))
-        sections.append(Section("Idle time by cause", [], columns, _joined("the most idle ranks first", more)))
+        sections.append(Section("Idle time by cause", [], columns, _joined("sorted by idle time", more)))
     rows, _ = _cut(data["gaps"]["longest"], top if top is not None else None)
     if rows:
         columns = [
@@ -356,27 +356,27 @@ def _gap_tables(data: Row, top: int | None, longest: int | None) -> list[Section
 def _pace_table(data: Row, top: int | None, longest: int | None) -> Section:
     rows, more = _cut(data["paces"]["rows"], top)
     if not rows:
-        return Section("Pace of kernels", ["there is no kernel that more than half of the ranks ran"])
+        return Section("Kernel pace", ["no kernel was run by more than half of the ranks"])
     columns = [
         _ranks([row["rank"] for row in rows]),
         _names("host", [row["host"] for row in rows], longest and 24),
         _names("GPU", [row["gpu"] for row in rows], longest),
         _numbers("pace", "x", [row["pace"] for row in rows]),
-        _numbers("score", "σ", [row["score"] for row in rows]),
+        _numbers("z-score", "σ", [row["score"] for row in rows]),
         _counts("kernels", [row["pace_names"] for row in rows]),
-        Column("stands out", "", ["yes" if row["stands_out"] else "no" for row in rows], left=True),
+        Column("outlier", "", ["yes" if row["stands_out"] else "no" for row in rows], left=True),
     ]
     note = (
-        "pace: how long kernels take that more than half of the ranks ran, by name, against the median rank; "
-        "communication and copies are left out; kernels: names compared"
+        "pace: kernel time relative to the median rank, over kernels run by more than half of the ranks, without "
+        "communication and copies; kernels: kernel names compared"
     )
-    return Section("Pace of kernels", [], columns, _joined(note, more))
+    return Section("Kernel pace", [], columns, _joined(note, more))
 
 
 def _group_table(found: Row, title: str, key: str, top: int | None, longest: int | None) -> Section:
     rows, more = _cut(found["rows"], top)
     if not rows:
-        return Section(title, ["nothing tells them"])
+        return Section(title, ["unknown"])
     ranges = [
         f"{number(row['pace_min'])}–{number(row['pace_max'])}" if row["pace_min"] is not None else "-" for row in rows
     ]
@@ -385,19 +385,19 @@ def _group_table(found: Row, title: str, key: str, top: int | None, longest: int
         _counts("ranks", [row["ranks"] for row in rows]),
         _numbers("pace", "x", [row["pace"] for row in rows]),
         Column("min–max", "x", ranges),
-        _numbers("to others", "x", [row["ratio"] for row in rows]),
+        _numbers("vs. others", "x", [row["ratio"] for row in rows]),
         Column("noise", "%", ["-" if row["noise"] is None else f"±{number(100 * row['noise'])}" for row in rows]),
         _times("compute", [row["compute_ns"] for row in rows]),
-        Column("stands out", "", ["yes" if row["stands_out"] else "no" for row in rows], left=True),
+        Column("outlier", "", ["yes" if row["stands_out"] else "no" for row in rows], left=True),
     ]
-    note = "pace: median of its ranks; noise: standard error of that; compute: median of its ranks"
+    note = "pace, compute: median over ranks; noise: standard error of the pace"
     return Section(title, [], columns, _joined(note, more))
 
 
 def _class_table(data: Row, top: int | None, longest: int | None) -> Section:
     rows, more = _cut(data["classes"], top)
     if not rows:
-        return Section("Device time by class", ["there is no device work"])
+        return Section("Device time by class", ["no device operations"])
     factor, unit = _unit([row["max_ns"] for row in rows])
     columns = [
         _names("class", [row["class"] for row in rows], longest),
@@ -406,9 +406,9 @@ def _class_table(data: Row, top: int | None, longest: int | None) -> Section:
         _numbers("median", unit, [row["median_ns"] / factor for row in rows]),
         Column("p25–p75", unit, [_range(row["p25_ns"], row["p75_ns"], factor) for row in rows]),
         Column("min…max", unit, [_range(row["min_ns"], row["max_ns"], factor, "…") for row in rows]),
-        Column("most", "", [f"rank {row['max_rank']}" for row in rows], left=True),
+        Column("max on", "", [f"rank {row['max_rank']}" for row in rows], left=True),
     ]
-    note = f"median and ranges are over {many(rows[0]['ranks'], 'rank')}; total over all"
+    note = f"total: sum over all ranks; others: per rank, over {many(rows[0]['ranks'], 'rank')}"
     return Section("Device time by class", [], columns, _joined(note, more))
 
 
@@ -427,20 +427,20 @@ def _verdict(data: Row) -> Section:
         for side in ("a", "b")
     ]
     if ratio["median"] is not None:
-        what = "a step" if data["measure"] == "step" else "the span of device work"
+        what = "a step" if data["measure"] == "step" else "the span of device operations"
         words = {
             "slower": "B is slower",
             "faster": "B is faster",
             "alike": "B is as fast as A",
-            "unclear": "nothing stands out",
+            "unclear": "no detectable difference",
         }
         says.append(
             f"{words[data['verdict']]}: {what} takes {number(ratio['median'])} times as long "
-            f"({number(ratio['low'])}–{number(ratio['high'])}; median of {many(ratio['n'], 'rank')} and its "
-            f"{100 * ratio['level']:.0f} % range), {'+' if gap['median'] > 0 else ''}{span(gap['median'])}"
+            f"({100 * ratio['level']:.0f} % CI {number(ratio['low'])}–{number(ratio['high'])}; median of "
+            f"{many(ratio['n'], 'rank')}), {'+' if gap['median'] > 0 else ''}{span(gap['median'])}"
         )
     found = data["stragglers"]
-    for ranks, where in ((found["new"], "in B alone"), (found["gone"], "in A alone")):
+    for ranks, where in ((found["new"], "only in B"), (found["gone"], "only in A")):
         if ranks:
             says.append(f"stragglers {where}: {_listed(ranks)}")
     if not found["new"] and not found["gone"]:
@@ -449,30 +449,30 @@ def _verdict(data: Row) -> Section:
     for name, side in (("only_a", "A"), ("only_b", "B")):
         if data[name]:
             says.append(f"{many(len(data[name]), 'rank')} only in {side}: {_listed(data[name])}")
-    return Section("Fleets compared", says)
+    return Section("Fleet comparison", says)
 
 
 def _pairs(data: Row, top: int | None, longest: int | None) -> Section:
     rows, more = _cut(sorted(data["ranks"], key=lambda row: (-(row["ratio"] or 0), row["rank"])), top)
     if not rows:
-        return Section("Ranks", ["no rank is in both"])
+        return Section("Ranks", ["no rank in common"])
     columns = [
         _ranks([row["rank"] for row in rows]),
-        _names("host of A", [row["host_a"] for row in rows], longest and 16),
-        _names("host of B", [row["host_b"] for row in rows], longest and 16),
+        _names("host A", [row["host_a"] for row in rows], longest and 16),
+        _names("host B", [row["host_b"] for row in rows], longest and 16),
         _times("A", [row["a_ns"] for row in rows]),
         _times("B", [row["b_ns"] for row in rows]),
-        _times("gap", [row["gap_ns"] for row in rows], signed=True),
+        _times("diff.", [row["gap_ns"] for row in rows], signed=True),
         _numbers("ratio", "x", [row["ratio"] for row in rows]),
     ]
-    what = "median step" if data["measure"] == "step" else "span of device work"
-    return Section("Ranks", [], columns, _joined(f"{what}; the slowest in B against A first", more))
+    what = "median step" if data["measure"] == "step" else "span of device operations"
+    return Section("Ranks", [], columns, _joined(f"{what}; diff.: B minus A; sorted by ratio", more))
 
 
 def _class_gaps(data: Row, top: int | None, longest: int | None) -> Section:
     rows, more = _cut(data["classes"], top)
     if not rows:
-        return Section("Device time by class", ["there is no device work in both"])
+        return Section("Device time by class", ["no device operations on common ranks"])
     gaps = [row["gap"] for row in rows]
     factor, unit = _unit([gap["high"] for gap in gaps] + [gap["low"] for gap in gaps])
     columns = [
@@ -480,13 +480,14 @@ def _class_gaps(data: Row, top: int | None, longest: int | None) -> Section:
         _times("A", [row["a_ns"] for row in rows]),
         _times("B", [row["b_ns"] for row in rows]),
         Column(
-            "gap", unit, [("+" if gap["median"] > 0 else "") + number(gap["median"] / factor) for gap in gaps]
+            "diff.", unit, [("+" if gap["median"] > 0 else "") + number(gap["median"] / factor) for gap in gaps]
         ),
-        Column("range", unit, [_range(gap["low"], gap["high"], factor, "…") for gap in gaps]),
+        Column("CI", unit, [_range(gap["low"], gap["high"], factor, "…") for gap in gaps]),
         _counts("ranks", [gap["n"] for gap in gaps]),
     ]
-    each = "a step" if data["measure"] == "step" else "a trace"
-    return Section("Device time by class", [], columns, _joined(f"medians over ranks, {each}", more))
+    each = "per step" if data["measure"] == "step" else "per trace"
+    note = f"medians over ranks, {each}; diff.: B minus A; CI: confidence interval of the difference"
+    return Section("Device time by class", [], columns, _joined(note, more))
 
 
 def _wide(text: str) -> int:
@@ -515,7 +516,7 @@ def _section_text(section: Section) -> str:
     return "\n".join(lines) + "\n"
 
 
-#: What means something in Markdown, or in the HTML that it allows.
+#: Characters with a meaning in Markdown or HTML.
 _MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$@:-])")
 
 

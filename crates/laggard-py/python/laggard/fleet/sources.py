@@ -1,4 +1,4 @@
-"""Traces to ingest: which files, which job, and what their names say of rank and host."""
+"""Finds traces to ingest, and extracts rank and host from their names."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .store import checked_job, checked_place
 
 SUFFIXES = (".json", ".json.gz", ".json.zst")
 
-#: How much of head, middle and tail makes the fingerprint of a file.
+#: Bytes hashed at the start, middle and end of a file for its fingerprint.
 _SAMPLE = 1 << 16
 
-#: The names that PyTorch's own handler gives: host, process and time.
+#: File names of PyTorch's `tensorboard_trace_handler`: host, process and time.
 _HANDLER = re.compile(r"(?P<host>.+)_(?P<pid>[0-9]+)\.(?P<time>[0-9]+)\.pt\.trace\.json(\.gz|\.zst)?")
 _RANK = re.compile(r"rank[_\-.]?0*(?P<rank>[0-9]{1,9})(?![0-9])", re.IGNORECASE)
 _LAST_NUMBER = re.compile(r"(?:^|[_\-.])0*(?P<rank>[0-9]{1,9})(?=\.)")
@@ -26,7 +26,7 @@ _IN_TRACE = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]*?"rank"\s*:\s*([0-9]{1
 
 @dataclass(frozen=True)
 class Source:
-    """A file that may be a rank's trace."""
+    """A file that may be the trace of a rank."""
 
     path: Path
     job: str
@@ -34,7 +34,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Identity:
-    """What tells a file from a changed one."""
+    """Identifies an unchanged file."""
 
     file_bytes: int
     file_mtime_ns: int
@@ -42,7 +42,7 @@ class Identity:
 
 
 def find(given: list[str | os.PathLike[str]], job: str | None) -> list[Source]:
-    """The files that were given; a directory stands for the traces in it, and is a job."""
+    """Expands the given files and directories. Each directory is a job and stands for the traces in it."""
     sources: dict[Path, Source] = {}
     for each in given:
         path = checked_place(each, "the trace")
@@ -54,7 +54,7 @@ def find(given: list[str | os.PathLike[str]], job: str | None) -> list[Source]:
             continue
         inside = sorted(entry for entry in path.iterdir() if entry.name.endswith(SUFFIXES) and entry.is_file())
         if not inside:
-            raise Error(f"there is no trace (*.json, *.json.gz, *.json.zst) in {path}")
+            raise Error(f"no trace (*.json, *.json.gz, *.json.zst) in {path}")
         name = checked_job(job if job is not None else path.resolve().name or "job")
         for file in inside:
             sources.setdefault(file, Source(file, name))
@@ -62,7 +62,7 @@ def find(given: list[str | os.PathLike[str]], job: str | None) -> list[Source]:
 
 
 def identity(path: Path) -> Identity:
-    """Size, time of change, and a hash of head, middle and tail: what a changed file does not keep."""
+    """Size, modification time, and a hash of the start, middle and end of a file."""
     digest = hashlib.blake2b(digest_size=16)
     with open(path, "rb") as file:
         about = os.fstat(file.fileno())
@@ -73,16 +73,16 @@ def identity(path: Path) -> Identity:
 
 
 def host_of(name: str) -> str | None:
-    """The host, where PyTorch named the file."""
+    """The host, if the file was named by PyTorch."""
     found = _HANDLER.fullmatch(name)
     return found["host"] if found else None
 
 
 def rank_of(name: str) -> int | None:
-    """The rank that a file's name tells: `rank3`, `rank_3`, or the last number before a suffix."""
+    """The rank in a file name: `rank3`, `rank_3`, or the last number before a suffix."""
     if found := list(_RANK.finditer(name)):
         return int(found[-1]["rank"])
-    # A number in a name of PyTorch's own is a process, or a time.
+    # Numbers in names given by PyTorch are process ids and times.
     if _HANDLER.fullmatch(name):
         return None
     found = list(_LAST_NUMBER.finditer(name))
@@ -90,7 +90,7 @@ def rank_of(name: str) -> int | None:
 
 
 def peek(path: Path) -> int | None:
-    """The rank, if the first bytes of the trace or its name say it; the whole trace may know better."""
+    """The rank from the first bytes of the trace or from its name. Loading the whole trace is more reliable."""
     try:
         with open(path, "rb") as file:
             head = file.read(_SAMPLE)

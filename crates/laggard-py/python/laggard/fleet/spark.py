@@ -1,4 +1,4 @@
-"""A Spark cluster: a rank a task, and the reports' SQL. Hosts share the storage of traces and tables."""
+"""The Spark engine: one task per rank, and SQL for reports. All hosts must share the storage."""
 
 from __future__ import annotations
 
@@ -18,42 +18,44 @@ from .show import visible
 if TYPE_CHECKING:
     from .engine import OnDone, Row
 
-#: Attempts at a rank. Losing a worker costs one, and so does a worker that has no laggard.
+#: Attempts per rank. A lost worker uses up one, and so does a worker without laggard.
 ATTEMPTS = 4
 
-#: Partitions of a shuffle for each core: questions work on small aggregates.
+#: Shuffle partitions per core. Few are enough, as the queries work on small aggregates.
 SHUFFLE = 2
 
 
 class Spark:
-    """A session on a cluster, started when it is first needed."""
+    """A Spark session, started on first use."""
 
     name = "spark"
 
     def __init__(self, master: str | None, worker_python: str | None):
         if not master:
-            raise UsageError("--engine spark needs the address of the cluster", "--master spark://HOST:7077")
+            raise UsageError("--engine spark needs the address of the cluster", "give --master spark://HOST:7077")
         self._master = master
         self._worker_python = worker_python or sys.executable
         self._session: Any = None
         self._cached: list[Any] = []
 
     def ingest(self, tasks: list[Task], jobs: int | None, done: OnDone) -> None:
-        """A rank a task; Spark does those of a lost worker again."""
+        """Runs one Spark task per rank. Spark repeats the tasks of a lost worker."""
         context = self._start().sparkContext
         try:
             outcomes = context.parallelize(tasks, len(tasks)).map(_on_worker).collect()
         except Exception as error:
-            hint = f"on every worker, {self._worker_python} needs laggard; --worker-python names another"
-            raise Error(f"the cluster could not ingest: {_cause(error)}", hint) from error
+            hint = f"install laggard for {self._worker_python} on every worker, or give another --worker-python"
+            raise Error(f"ingest failed on the cluster: {_cause(error)}", hint) from error
         for outcome in outcomes:
             done(outcome)
 
     def open(self, fleet: Path, job: str, ranks: dict[int, Row]) -> None:
-        """Temporary views over the Parquet files of these ranks alone."""
+        """Creates temporary views over the Parquet files of these ranks."""
         session = self._start()
         if set("*?[]{}\\") & set(os.fspath(fleet)):
-            raise UsageError(f"Spark takes {fleet} for a pattern", "give the directory a name without * ? [ ] { }")
+            raise UsageError(
+                f"Spark interprets {fleet} as a pattern", "rename the directory without * ? [ ] { } and backslashes"
+            )
         for cached in self._cached:
             cached.unpersist()
         self._cached = []
@@ -70,7 +72,7 @@ class Spark:
             self._cached.append(made)
 
     def query(self, sql: str) -> list[Row]:
-        """Rows of a query over the job that was opened."""
+        """Returns the rows of a query over the open job."""
         return [row.asDict() for row in self._start().sql(sql).collect()]
 
     def _start(self) -> Any:
@@ -79,10 +81,10 @@ class Spark:
         try:
             from pyspark.sql import SparkSession  # type: ignore[import-not-found, unused-ignore]
         except ImportError as error:
-            raise EngineMissing("the engine spark needs pyspark", "pip install 'laggard[spark]'") from error
+            raise EngineMissing("--engine spark needs pyspark", "pip install 'laggard[spark]'") from error
         java = os.environ.get("JAVA_HOME")
         if shutil.which("java") is None and not (java and (Path(java) / "bin" / "java").exists()):
-            raise Error("Spark needs Java, and there is none", "install a Java 17 runtime, or set JAVA_HOME")
+            raise Error("Spark needs Java, which was not found", "install a Java 17 runtime, or set JAVA_HOME")
         os.environ["PYSPARK_PYTHON"] = self._worker_python
         os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         if self._is_local():
@@ -92,7 +94,7 @@ class Spark:
             "spark.ui.showConsoleProgress": "false",
             "spark.task.maxFailures": str(ATTEMPTS),
             "spark.python.worker.reuse": "true",
-            # Names of jobs are text, however much one looks like a date.
+            # Job names are strings, even if they look like dates.
             "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
             "spark.sql.session.timeZone": "UTC",
         }
@@ -102,7 +104,7 @@ class Spark:
                 builder = builder.config(name, value)
             self._session = builder.getOrCreate()
         except Exception as error:
-            raise Error(f"cannot start a session on {self._master}: {_cause(error)}") from error
+            raise Error(f"cannot start a Spark session on {self._master}: {_cause(error)}") from error
         self._session.sparkContext.setLogLevel("ERROR")
         cores = max(1, self._session.sparkContext.defaultParallelism)
         self._session.conf.set("spark.sql.shuffle.partitions", str(SHUFFLE * cores))
@@ -125,12 +127,12 @@ def _on_worker(task: Task) -> Outcome:
 
 
 def _text(value: Any) -> Any:
-    # A lone surrogate, of a file's name that is no text, is none to Spark either.
+    # Spark rejects lone surrogates, which occur in file names that are not valid UTF-8.
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _cause(error: Exception) -> str:
-    """What happened, out of a long story: a worker's Python error, or the last cause that Java names."""
+    """Extracts the cause from a long message: the Python error of a worker, or the last Java cause."""
     lines = [line.strip() for line in str(error).splitlines()] or [type(error).__name__]
     in_python = [line for line in lines if re.match(r"[A-Za-z_.]*(Error|Missing|Interrupt)\b(:|$)", line)]
     causes = (re.match(r"(?:Caused by|): ?[\w.$]+(?:Exception|Error): (.+)", line) for line in lines)

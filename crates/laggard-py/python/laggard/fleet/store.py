@@ -1,7 +1,7 @@
-"""Where a fleet's tables lie: `TO/<table>/job=<job>/rank=<rank>/part.parquet`, as Hive partitions.
+"""The directory layout of a fleet: `TO/<table>/job=<job>/rank=<rank>/part.parquet`, as Hive partitions.
 
-`ranks` is the manifest: `TO/ranks/job=<job>/rank=<rank>/part.json`, one line of JSON a rank, written
-last and readable without any engine. A rank without it is not there, whatever other files it has.
+`ranks` is the manifest: `TO/ranks/job=<job>/rank=<rank>/part.json`, one line of JSON per rank. It is
+written last and can be read without an engine. A rank without it is ignored, even if it has other files.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import Any
 
 from ..errors import Error, UsageError
 
-#: Version of the layout; a rank of another one is ingested anew.
+#: Version of the layout. Ranks with another version are ingested again.
 LAYOUT = 1
 
-#: What Spark escapes in the name of a partition. Other characters stay as they are: it would not
-#: put the bytes of an escaped one together again.
+#: Characters that Spark escapes in partition names. Others must not be escaped, because Spark does not
+#: reassemble the bytes of an escaped multi-byte character.
 _ESCAPED = re.compile(r"""[\x00-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
 
-#: What partitions of a missing value are called; no job can be.
+#: Partition name of a missing value, which cannot be the name of a job.
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
 
-#: Columns of the manifest, with the types that both engines know.
+#: Columns of the manifest, with types known to both engines.
 RANKS: dict[str, str] = {
     "file": "string",
     "file_bytes": "bigint",
@@ -51,33 +51,33 @@ RANKS: dict[str, str] = {
 
 
 def quoted(name: str) -> str:
-    """A job's name as part of a path."""
+    """Escapes a job name for use in a path."""
     return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", name)
 
 
 def unquoted(name: str) -> str:
-    """The name that `quoted` made a part of a path."""
+    """Reverts `quoted`."""
     return re.sub("%([0-9A-Fa-f]{2})", lambda found: chr(int(found[1], 16)), name)
 
 
 def checked_job(name: str) -> str:
-    """A name that can be a job's."""
+    """Returns the name if it is a valid job name; raises otherwise."""
     try:
         size = len(f"job={quoted(name)}".encode())
     except UnicodeEncodeError:
-        raise UsageError("the job's name is no UTF-8 text", "name it with --job NAME") from None
+        raise UsageError("the job name is not valid UTF-8", "set it with --job NAME") from None
     if not name or name == _MISSING or size > 255:
-        raise UsageError(f"a job cannot be called {name[:80]!r}", "name it with --job NAME")
+        raise UsageError(f"invalid job name {name[:80]!r}", "set it with --job NAME")
     return name
 
 
 def checked_place(path: str | os.PathLike[str], what: str) -> Path:
-    """A directory of this machine, or of storage that it has mounted."""
+    """Converts to an absolute path; raises for URLs of object stores."""
     text = os.fspath(path)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text):
         raise UsageError(
-            f"{what} {text} is no path of a file system; object stores are not supported",
-            "mount it, or copy it to storage that all hosts see",
+            f"{what} {text} is not a file system path; object stores are not supported",
+            "mount it, or copy it to storage that all hosts can access",
         )
     return Path(text).absolute()
 
@@ -90,8 +90,8 @@ def part(to: Path, table: str, job: str, rank: int) -> Path:
 
 @contextmanager
 def replacing(path: Path, once: bool = False) -> Iterator[Path]:
-    """A temporary name in the same directory, which becomes `path` when the block ends well; `once`
-    leaves a file that is there. Engines pass over names that start with a dot."""
+    """A temporary file in the same directory that becomes `path` when the block succeeds. With `once`, an
+    existing file is kept. Engines ignore names that start with a dot."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
@@ -106,16 +106,16 @@ def replacing(path: Path, once: bool = False) -> Iterator[Path]:
 
 
 def write_manifest(path: Path, row: dict[str, Any]) -> None:
-    """Makes a rank be there."""
+    """Writes the manifest of a rank, which makes the rank visible to readers."""
     with replacing(path) as temporary, open(temporary, "w", encoding="utf-8") as file:
-        # ASCII only: a lone surrogate in a file's name would not survive otherwise.
+        # ASCII only, to preserve lone surrogates in file names.
         file.write(json.dumps(row) + "\n")
         file.flush()
         os.fsync(file.fileno())
 
 
 def read_manifest(path: Path) -> dict[str, Any] | None:
-    """What is known of a rank, if it is there and of this layout."""
+    """Reads the manifest of a rank; None if it is missing or has another layout."""
     try:
         row = json.loads(path.read_bytes())
     except (OSError, ValueError):
@@ -124,7 +124,7 @@ def read_manifest(path: Path) -> dict[str, Any] | None:
 
 
 def jobs(fleet: Path) -> list[str]:
-    """Names of the jobs that have a rank."""
+    """Names of all jobs with at least one rank."""
     try:
         inside = sorted(entry.name for entry in os.scandir(fleet / "ranks"))
     except FileNotFoundError:
@@ -134,7 +134,7 @@ def jobs(fleet: Path) -> list[str]:
 
 
 def ranks(fleet: Path, job: str) -> dict[int, dict[str, Any]]:
-    """The ranks of a job that are there, in order, with what is known of each."""
+    """The manifests of all ranks of a job, in order."""
     directory = fleet / "ranks" / f"job={quoted(job)}"
     try:
         inside = [entry.name for entry in os.scandir(directory)]
@@ -146,14 +146,14 @@ def ranks(fleet: Path, job: str) -> dict[int, dict[str, Any]]:
 
 
 def the_job(fleet: Path, named: str | None, flag: str) -> str:
-    """The job that was asked for, or the only one."""
+    """The named job, or the only one."""
     found = jobs(fleet)
     if not found:
-        raise Error(f"there is no rank in {fleet}", "laggard fleet ingest TRACES --to DIR")
+        raise Error(f"no ranks in {fleet}", "ingest traces first: laggard fleet ingest TRACES --to DIR")
     if named is None and len(found) > 1:
         some = ", ".join(repr(name) for name in found[:5]) + (", …" if len(found) > 5 else "")
-        raise UsageError(f"there are {len(found)} jobs in {fleet}: {some}", f"name one with {flag} NAME")
+        raise UsageError(f"{fleet} has {len(found)} jobs: {some}", f"select one with {flag} NAME")
     if named is not None and named not in found:
         some = ", ".join(repr(name) for name in found[:5]) + (", …" if len(found) > 5 else "")
-        raise UsageError(f"there is no job {named!r} in {fleet}; there is {some}")
+        raise UsageError(f"no job {named!r} in {fleet}", f"jobs: {some}")
     return found[0] if named is None else named

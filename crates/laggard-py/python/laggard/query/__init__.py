@@ -1,4 +1,4 @@
-"""SQL over evidence: DuckDB is the engine, fed by Arrow without a copy, with the columns that a query needs."""
+"""SQL over evidence with DuckDB, which scans Arrow tables without copying and reads only the columns it needs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ def query(
     index: bool = True,
     threads: int | None = None,
 ) -> Result:
-    """Runs SQL over files, or over evidence that is loaded already, and gives the answer of the last statement.
+    """Runs SQL over files or loaded evidence and returns the result of the last statement.
 
     >>> laggard.query("select class, sum(dur_ns) from kernels group by class", "trace.json.gz").to_polars()
 
-    Several files are one table, with columns `file` and `rank`; directories stand for the traces in them.
-    Columns that the query does not need are not made. `laggard query --schema` has all tables and columns.
+    Tables of several files are concatenated, with the columns `file` and `rank`. A directory stands for the
+    traces in it. Only the columns that the query reads are built. `laggard query --schema` lists all tables
+    and columns.
     """
     from .session import Session
     from .sources import gathered

@@ -1,4 +1,4 @@
-"""The verb `query` of the command line."""
+"""The command-line verb `query`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .write import places, replaced, rows_as, write
 if TYPE_CHECKING:
     from .write import Place
 
-#: Rows of a table on a terminal.
+#: Default number of table rows on a terminal.
 TOP = 40
-#: Warnings about a file's losses that are said.
+#: Maximum number of loss warnings per file.
 _LOSSES = 3
 
 
 def main(args: dict[str, Any], quiet: bool) -> int:
-    """Runs it with flags that the program has parsed; gives the exit code."""
+    """Runs the verb with parsed flags and returns the exit status."""
     sql, files = sql_and_files(args)
     top = None if args["all"] else TOP if args["top"] is None else args["top"]
     wanted = places(args["output"], args["format"], files, args["force"])
@@ -35,12 +35,12 @@ def main(args: dict[str, Any], quiet: bool) -> int:
 
     if args["schema"]:
         return _schema(args, files, wanted, quiet)
-    engine()  # before files are loaded for nothing
+    engine()  # fails before files are loaded if DuckDB is missing
     session = Session(_load(args, files, quiet), threads=args["threads"])
     try:
         if sql is None:
             if args["output"] not in (None, "-"):
-                raise UsageError("there is no query whose answer could be written", "give SQL before the files")
+                raise UsageError("-o needs a query", "give SQL before the files")
             return prompt.run(session, wanted[0], top, quiet=quiet)
         write(session, sql, wanted, top, note)
         return 0
@@ -49,7 +49,7 @@ def main(args: dict[str, Any], quiet: bool) -> int:
 
 
 def sql_and_files(args: dict[str, Any]) -> tuple[str | None, list[str]]:
-    """The query, and what it is about. The first word is a file where it names one."""
+    """Splits the arguments into the query and the files. The first argument may be a file too."""
     first, files = args["sql"], list(args["files"])
     script = args["sql_file"]
     if first is not None and (script is not None or args["schema"] or is_file(first)):
@@ -60,7 +60,7 @@ def sql_and_files(args: dict[str, Any]) -> tuple[str | None, list[str]]:
 
 
 def is_file(word: str) -> bool:
-    """Whether a word is no SQL but a file, or what can only be the name of one that is missing."""
+    """Whether a word is a file, or looks like the name of a missing file, instead of SQL."""
     if "\n" not in word and os.path.exists(word):
         return True
     return not any(char.isspace() or char in ";()" for char in word) and any(char in word for char in "./")
@@ -77,7 +77,7 @@ def _load(args: dict[str, Any], files: list[str], quiet: bool) -> list[Source]:
         nonlocal shown
         if not quiet and sys.stderr.isatty():
             shown = True
-            sys.stderr.write(f"\r{done} of {count} files loaded")
+            sys.stderr.write(f"\rloaded {done} of {count} files")
             sys.stderr.flush()
 
     try:
@@ -97,7 +97,7 @@ def _load(args: dict[str, Any], files: list[str], quiet: bool) -> list[Source]:
         for loss in losses[:_LOSSES]:
             warn(f"{source.file}: {show.printable(loss)}")
         if len(losses) > _LOSSES:
-            warn(f"{source.file}: {len(losses) - _LOSSES} more, see laggard report")
+            warn(f"{source.file}: {len(losses) - _LOSSES} more warnings, see laggard report")
     return sources
 
 

@@ -1,4 +1,4 @@
-"""A prompt: statements that end with `;`, with history, completion, and `\\d` for what there is."""
+"""The interactive prompt, with history, completion and `\\d` to list tables. Statements end with `;`."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ HELP = r"""Statements end with ;
   \d        tables
   \d TABLE  columns of a table
   \f        functions over intervals
-  \q        the end, as is Ctrl-D
-Ctrl-C drops the line, or ends the query that runs. DuckDB's SQL: https://duckdb.org/docs
+  \q        quit, like Ctrl-D
+Ctrl-C clears the line or cancels the running query. SQL reference: https://duckdb.org/docs
 """
 
 
 def run(session: Session, place: Place, top: int | None, *, quiet: bool) -> int:
-    """Runs statements of standard input until it ends. At a terminal errors do not end it."""
+    """Runs statements from standard input until it ends. On a terminal, it continues after errors."""
     at_terminal = sys.stdin.isatty()
     if at_terminal and not quiet:
         tables = ", ".join(session.tables) or "none"
-        print(f"Tables: {tables}\nStatements end with ; and \\? says what else there is", file=sys.stderr)
+        print(f"Tables: {tables}\nEnd statements with ;  Type \\? for help", file=sys.stderr)
     with _history(session) if at_terminal else contextlib.nullcontext():
         for text in _statements(at_terminal):
             try:
@@ -58,7 +58,7 @@ def run(session: Session, place: Place, top: int | None, *, quiet: bool) -> int:
 
 
 class _End(Exception):
-    """Somebody said `\\q`."""
+    """The user typed `\\q`."""
 
 
 def _answer(session: Session, text: str, place: Place, top: int | None) -> None:
@@ -83,14 +83,14 @@ def _command(session: Session, text: str) -> None:
     elif command == "\\d":
         table = session.tables.get(words[0])
         if table is None:
-            raise UsageError(f"there is no table {words[0]}", f"there are {', '.join(session.tables)}")
+            raise UsageError(f"no table {words[0]}", f"tables: {', '.join(session.tables)}")
         print(schema.of_table(table, width), end="")
     else:
-        raise UsageError(f"there is no command {command}", "\\? says what there is")
+        raise UsageError(f"unknown command {command}", "\\? lists all commands")
 
 
 def _statements(at_terminal: bool) -> Iterator[str]:
-    """What is typed, a statement or a command at a time."""
+    """Yields the input as statements and commands."""
     text = ""
     while True:
         try:
@@ -122,7 +122,7 @@ def _statements(at_terminal: bool) -> Iterator[str]:
 
 
 def _line(prompt: str) -> str:
-    # Standard output is for answers. `input` edits lines only where both ends are a terminal.
+    # Standard output is for results. `input` supports line editing only if both ends are a terminal.
     if sys.stdout.isatty():
         return input(prompt)
     sys.stderr.write(prompt)
@@ -134,7 +134,7 @@ def _line(prompt: str) -> str:
 
 
 def history_file() -> Path:
-    """Where lines are kept that were typed."""
+    """The file with the history of typed lines."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return Path(cache) / "laggard" / "query_history"
 
@@ -143,7 +143,7 @@ def history_file() -> Path:
 def _history(session: Session) -> Iterator[None]:
     try:
         import readline
-    except ImportError:  # an interpreter without it
+    except ImportError:  # not available in every interpreter
         yield
         return
     path = history_file()
@@ -162,7 +162,7 @@ def _history(session: Session) -> Iterator[None]:
 
 
 def completer(session: Session) -> Callable[[str, int], Any]:
-    """Names that begin as what is typed: of tables, columns, functions; `kernels.d` has columns of a table."""
+    """Completes names of tables, columns and functions; `kernels.d` completes columns of one table."""
     names = set(_WORDS.split()) | set(session.tables)
     names |= {column for table in session.tables.values() for column in table.columns}
     names |= {one.signature.split("(")[0] + "(" for one in FUNCTIONS}

@@ -1,4 +1,4 @@
-"""What a query gives."""
+"""The result of a query."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """Rows with named columns, held by the engine. Any Arrow library takes it as it is."""
+    """Rows with named columns, stored in DuckDB. Supports Arrow's PyCapsule interface."""
 
     def __init__(self, session: Session, relation: Any):
         self._session = session
@@ -22,12 +22,12 @@ class Result:
 
     @property
     def columns(self) -> list[str]:
-        """Names of its columns; none of a statement that has no answer."""
+        """Column names; empty if the statement returns no rows."""
         return [] if self._relation is None else list(self._relation.columns)
 
     @property
     def types(self) -> list[str]:
-        """DuckDB's types of its columns."""
+        """DuckDB types of the columns."""
         return [] if self._relation is None else [str(type_).strip('"') for type_ in self._relation.types]
 
     def __len__(self) -> int:
@@ -45,15 +45,15 @@ class Result:
         return iter(self.fetchall())
 
     def to_arrow(self) -> Any:
-        """A `pyarrow.Table`."""
+        """Converts to a `pyarrow.Table`."""
         return _package("pyarrow").table(self)
 
     def to_polars(self) -> Any:
-        """A `polars.DataFrame`."""
+        """Converts to a `polars.DataFrame`."""
         return _package("polars").DataFrame(self)
 
     def to_pandas(self) -> Any:
-        """A `pandas.DataFrame`."""
+        """Converts to a `pandas.DataFrame`."""
         _package("pandas")
         return self._answer().df()
 
@@ -62,11 +62,11 @@ class Result:
 
     def _answer(self) -> Any:
         if self._relation is None:
-            raise ValueError("the statement has no answer")
+            raise ValueError("the statement returns no rows")
         return self._relation
 
     def text(self, top: int | None = 40, width: int | None = None) -> str:
-        """A table for reading: so many rows, in so many columns of a terminal."""
+        """Formats the first `top` rows as a table of at most `width` characters."""
         if self._relation is None:
             return ""
         if self.columns == ["explain_key", "explain_value"]:
@@ -82,14 +82,14 @@ class Result:
         return self.text(width=show.WIDTH)
 
     def __repr__(self) -> str:
-        return f"<laggard.query.Result: {len(self)} rows of {', '.join(self.columns)}>"
+        return f"<laggard.query.Result: {len(self)} rows, columns {', '.join(self.columns)}>"
 
     def _repr_html_(self) -> str:
         return show.html(self.columns, self.head(show.HTML_ROWS), len(self))
 
 
 def _package(name: str) -> Any:
-    """A package that is no dependency of ours."""
+    """Imports an optional package."""
     from importlib import import_module
 
     try:

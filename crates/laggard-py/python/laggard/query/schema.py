@@ -1,4 +1,4 @@
-"""What can be asked: tables, columns and functions, with their meanings."""
+"""The schema: tables, columns and functions with their descriptions."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Row = tuple[str, str, str, str, str]
 
 
 def rows(kinds: Iterable[str] | None = None) -> list[Row]:
-    """Kind of file, table, column, type and meaning of all there is; functions come last."""
+    """Kind, table, column, type and description of all columns, followed by the functions."""
     wanted = None if kinds is None else set(kinds)
     found: list[Row] = []
     for kind, table in _laggard.schemas():
-        # A verdict has the batches of a bench.
+        # A verdict has the tables of a benchmark.
         if wanted is None or kind in wanted or (kind == "bench" and "verdict" in wanted):
             found.append((kind, table.name, "", "table", table.about))
             found.extend((kind, table.name, *column) for column in columns(table))
@@ -33,9 +33,9 @@ def rows(kinds: Iterable[str] | None = None) -> list[Row]:
 
 
 def text(kinds: Iterable[str] | None = None, width: int = 100) -> str:
-    """The same for reading. Columns that every table has are said once."""
+    """The schema as text. Columns common to all tables are printed once."""
     added = {name for name, _, _ in ADDED}
-    lines = ["Every table has"]
+    lines = ["Columns of every table"]
     lines += _lines([(name, type_, about) for name, type_, about in ADDED], width)
     table: list[tuple[str, str, str]] = []
     of = ("", "")
@@ -47,20 +47,20 @@ def text(kinds: Iterable[str] | None = None, width: int = 100) -> str:
                 lines += ["", f"{name} ({kind}): a row is {about}"]
                 continue
             if column:
-                lines += ["", "Functions, beside those of DuckDB"]
+                lines += ["", "Functions in addition to those of DuckDB"]
         if column and not (kind and column in added):
             table.append((column, type_, about))
     return "\n".join([*lines, *_lines(table, width)]) + "\n"
 
 
 def of_table(table: United, width: int = 100) -> str:
-    """The columns of one table of the files at hand."""
+    """The columns of one loaded table."""
     columns = [(name, type_, about) for name, (type_, about) in table.columns.items()]
     return "\n".join([f"{table.name}: a row is {table.about}", *_lines(columns, width)]) + "\n"
 
 
 def of_tables(tables: Iterable[United], width: int = 100) -> str:
-    """The tables of the files at hand."""
+    """The loaded tables."""
     return "\n".join(_lines([(table.name, "", table.about) for table in tables], width)) + "\n"
 
 

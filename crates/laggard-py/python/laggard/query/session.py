@@ -1,4 +1,4 @@
-"""A connection to the engine with the tables of evidence, of which a query makes no more than it needs."""
+"""A DuckDB connection with the tables of evidence. A query builds only the columns that it reads."""
 
 from __future__ import annotations
 
@@ -20,46 +20,46 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Where tables are that users do not name: empty ones that queries are planned on, and answers.
+#: Schema of the internal tables: empty tables for planning, and results.
 HOME = "laggard"
-#: How names of empty tables begin, none of which is a word of SQL then.
+#: Prefix of the empty tables. It avoids names that are SQL keywords.
 _PLAN = "plan_"
 
-#: Optimisers that a plan is made with: those that find out which columns nothing uses. No others, as some
-#: read a column without saying so (filters inside a scan) or conclude from tables that are empty.
+#: Optimizers enabled for planning: those that detect unused columns. Others are disabled because they read
+#: columns that the plan does not list (filters pushed into scans) or use the fact that the tables are empty.
 _PLANNING = {"unused_columns", "cte_inlining", "expression_rewriter", "deliminator", "unnest_rewriter"}
 
-#: Before this a table that is handed over can be scanned once, and a second scan finds nothing.
+#: In earlier versions, the second scan of a registered Arrow table returns no rows.
 _OLDEST = (1, 5)
 
-#: Ctrl-C is answered within this many seconds.
+#: Interval in seconds for checking Ctrl-C.
 _PATIENCE = 0.05
 
 
 def engine() -> Any:
-    """DuckDB, which is not ours to bring along."""
+    """Imports DuckDB, an optional dependency."""
     try:
         import duckdb
     except ImportError as error:
-        raise EngineMissing("queries need DuckDB", "pip install 'laggard[sql]'") from error
+        raise EngineMissing("laggard query needs DuckDB", "pip install 'laggard[sql]'") from error
     if tuple(map(int, re.findall(r"\d+", duckdb.__version__)[:2])) < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
         raise EngineMissing(
-            f"DuckDB {duckdb.__version__} is too old: queries need {oldest}", f"pip install 'duckdb>={oldest}'"
+            f"DuckDB {duckdb.__version__} is too old: {oldest} or later is required", f"pip install 'duckdb>={oldest}'"
         )
     return duckdb
 
 
 class Session:
-    """Evidence that SQL is run over."""
+    """Runs SQL over evidence."""
 
     def __init__(self, sources: list[Source], threads: int | None = None):
         self._duckdb = engine()
         self.tables = united(sources)
-        # What is not there is not fetched from the network behind the user's back.
+        # DuckDB must not download extensions automatically.
         self._connection = self._duckdb.connect(config={"autoinstall_known_extensions": "false"})
         self._answers = 0
-        #: What is registered with the engine at the moment.
+        #: Names of the Arrow tables currently registered with DuckDB.
         self._registered: list[str] = []
         connection = self._connection
         if threads:
@@ -75,22 +75,20 @@ class Session:
             self._show(table.name, f"from {HOME}.{_PLAN}{table.name}")
 
     def close(self) -> None:
-        """Ends it."""
+        """Closes the connection."""
         self._connection.close()
 
-    # Running.
-
     def run(self, sql: str) -> Result:
-        """Runs all statements; gives the answer of the last."""
+        """Runs all statements and returns the result of the last."""
         statements = self.statements(sql)
         if not statements:
-            raise UsageError("there is no query")
+            raise UsageError("the query is empty")
         for statement in statements[:-1]:
             self.answer(statement)
         return self.answer(statements[-1])
 
     def statements(self, sql: str) -> list[Statement]:
-        """The statements of a text."""
+        """Splits a text into statements."""
         return [Statement(one, self._kind(one)) for one in split(sql)]
 
     def _kind(self, sql: str) -> str:
@@ -98,7 +96,7 @@ class Session:
         return str(parsed[0].type).rsplit(".", 1)[-1] if len(parsed) == 1 else "MULTI"
 
     def answer(self, statement: Statement) -> Result:
-        """Runs one statement and keeps its answer."""
+        """Runs one statement and stores its result."""
         if statement.is_select:
             self._answers += 1
             name = f"{HOME}.answer_{self._answers}"
@@ -108,17 +106,17 @@ class Session:
         return Result(self, relation)
 
     def copy(self, statement: Statement, path: str, options: str, columns: str = "*") -> None:
-        """Writes the answer of one statement to a file, without keeping it."""
+        """Writes the result of one statement to a file without storing it."""
         if not statement.is_select:
             raise UsageError(
-                "what is written to a file, or in this form, is the answer of a select",
-                "end with a select; COPY … TO of DuckDB writes files too",
+                "only the result of a select can be written in this format or to a file",
+                "end the query with a select, or write the file with DuckDB's COPY … TO",
             )
         source = f"select {columns} from ({statement.sql}\n)"
         self._run(statement, f"copy ({source}) to {text(path)} ({options})")
 
     def types(self, statement: Statement) -> list[tuple[str, str]]:
-        """Names and types of the columns of a select, which is not run."""
+        """Names and types of the columns of a select, without running it."""
         rows = self._said(
             statement.sql,
             lambda: self._connection.execute(f"describe from ({statement.sql}\n)").fetchall(),
@@ -126,14 +124,15 @@ class Session:
         return [(name, type_) for name, type_, *_ in rows]
 
     def _run(self, statement: Statement, sql: str) -> Any:
-        """Runs what is made of a statement with the columns that it needs, and with all if that was not so."""
+        """Runs `sql`, which contains the statement, with the columns that its plan needs. If the plan was
+        incomplete, it runs again with all columns."""
 
         def run() -> Any:
             return self.waited(lambda: self._connection.sql(sql))
 
         self._reset()
         if statement.is_select:
-            # This runs nothing, and what is wrong is said in the user's own text.
+            # Only binds the statement, so that errors refer to the user's own text.
             self._said(statement.sql, lambda: self._connection.sql(statement.sql))
         needed = self.needed(statement)
         self._provide(needed)
@@ -148,7 +147,7 @@ class Session:
         return self._said(statement.sql, run)
 
     def waited(self, work: Callable[[], T]) -> T:
-        """Does something on another thread: the engine does not answer Ctrl-C, and we do."""
+        """Runs `work` on another thread so that Ctrl-C works: DuckDB itself does not handle it."""
         done = threading.Event()
         outcome: list[T] = []
         failure: list[BaseException] = []
@@ -167,18 +166,16 @@ class Session:
             while not done.wait(_PATIENCE):
                 pass
         except KeyboardInterrupt:
-            while not done.wait(_PATIENCE):  # an interrupt between two stages of a query is lost
+            while not done.wait(_PATIENCE):  # repeated, as an interrupt between two stages of a query is lost
                 self._connection.interrupt()
             raise
         if failure:
             raise failure[0]
         return outcome[0]
 
-    # Columns.
-
     def needed(self, statement: Statement) -> dict[str, set[str]] | None:
-        """Columns that a statement reads, by table, where names stand for empty tables; none if its plan does
-        not say."""
+        """The columns that a statement reads, by table; None if its plan does not list them. Views must refer
+        to the empty tables."""
         if statement.kind not in ("SELECT", "CREATE", "COPY", "INSERT"):
             return None
         connection = self._connection
@@ -193,7 +190,7 @@ class Session:
             connection.execute(f"set disabled_optimizers = {text(before or '')}")
 
     def _read_by(self, plan: Any) -> dict[str, set[str]]:
-        """What the scans of a plan read."""
+        """The columns read by the scans of a plan."""
         needed: dict[str, set[str]] = {}
         left = list(plan)
         while left:
@@ -213,7 +210,7 @@ class Session:
         return needed
 
     def _reset(self) -> None:
-        """Makes empty tables what names stand for: queries are planned on these."""
+        """Points all views to the empty tables, on which queries are planned."""
         for name in self.tables:
             self._show(name, f"from {HOME}.{_PLAN}{name}")
         for name in self._registered:
@@ -221,8 +218,8 @@ class Session:
         self._registered.clear()
 
     def _provide(self, needed: dict[str, set[str]] | None) -> None:
-        """Makes tables of evidence what their names stand for. Columns are made when the engine scans them, and
-        what is not needed raises an error when something reads it after all."""
+        """Points all views to the tables of evidence. Columns are built when DuckDB scans them. Reading a column
+        that is not in `needed` raises an error."""
         for table in self.tables.values():
             if needed is not None and table.name not in needed:
                 self._show(table.name, table.unread())
@@ -236,10 +233,8 @@ class Session:
     def _show(self, name: str, select: str) -> None:
         self._connection.execute(f"create or replace view main.{quoted(name)} as {select}")
 
-    # Errors.
-
     def _said(self, sql: str, work: Callable[[], T]) -> T:
-        """Does something, and says what the engine says against it."""
+        """Runs `work` and converts DuckDB errors to errors with a hint."""
         try:
             return work()
         except self._duckdb.Error as error:
@@ -252,8 +247,8 @@ class Session:
     def _hint(self, words: str, sql: str) -> str | None:
         if words.startswith("Catalog Error: Table"):
             if not self.tables:
-                return "tables are those of files: give some, as in laggard query SQL FILE"
-            return f"there are the tables {', '.join(sorted(self.tables))}"
+                return "no files are loaded: laggard query SQL FILE"
+            return f"tables: {', '.join(sorted(self.tables))}"
         if words.startswith("Binder Error") and ("not found" in words or "does not have a column" in words):
             mentioned = dict.fromkeys(re.findall(r"(?:\bfrom|\bjoin|,)\s+\"?(\w+)", sql.lower()))
             asked = [self.tables[name] for name in mentioned if name in self.tables]
@@ -265,5 +260,5 @@ class Session:
             columns = {column for table in self.tables.values() for column in table.columns} | set(self.tables)
             used = sorted(words_of_sql & columns & set(re.findall(r"\w+", sql.lower())))
             if used:
-                return f"columns that are called as words of SQL stand in quotes: {', '.join(map(quoted, used))}"
+                return f"quote names that are SQL keywords: {', '.join(map(quoted, used))}"
         return None

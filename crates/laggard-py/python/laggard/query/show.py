@@ -1,4 +1,4 @@
-"""Answers for people. Names in traces and profiles are hostile text: what terminals obey is escaped."""
+"""Formats results as text and HTML. Names in traces and profiles are untrusted: control characters are escaped."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import unicodedata
 from html import escape
 from typing import Any
 
-#: Columns of a table that goes to no terminal.
+#: Table width if the output is not a terminal.
 WIDTH = 100
 HTML_ROWS = 20
 
 _NARROWEST = 8
 _RULE = "─"
-#: Control characters, those that change the direction of text and the like, halves of pairs, and line ends.
+#: Unicode categories to escape: control and format characters, surrogates, private use, unassigned, line ends.
 _OBEYED = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 def table(names: list[str], rows: list[tuple[Any, ...]], more: int = 0, width: int | None = None) -> str:
-    """Columns side by side, numbers to the right. Texts lose their middle where all is too wide, and columns
-    that find no place are named below."""
+    """Formats a table with numbers aligned right. If it is too wide, the middle of long texts is cut, and columns
+    that do not fit are listed below the table."""
     numeric = [any(is_number(row[at]) for row in rows) for at in range(len(names))]
     cells = [[printable(name) for name in names], *[[cell(value) for value in row] for row in rows]]
     widths = [max(columns_of(line[at]) for line in cells) for at in range(len(names))]
@@ -46,7 +46,7 @@ def table(names: list[str], rows: list[tuple[Any, ...]], more: int = 0, width: i
 
 
 def _fitted(widths: list[int], numeric: list[bool], width: int) -> tuple[list[int], int]:
-    """Widths that fit, and how many columns do."""
+    """Column widths that fit, and the number of columns that fit."""
     widths = list(widths)
 
     def excess(count: int) -> int:
@@ -68,14 +68,14 @@ def _fitted(widths: list[int], numeric: list[bool], width: int) -> tuple[list[in
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value goes to the right."""
+    """Whether a value is aligned right."""
     from decimal import Decimal
 
     return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
 
 
 def cell(value: Any) -> str:
-    """One value. Whole numbers are exact; others have six digits, and all digits before the point."""
+    """Formats one value. Integers are exact; floats have six significant digits, or all integer digits."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -86,7 +86,7 @@ def cell(value: Any) -> str:
 
 
 def printable(text: str) -> str:
-    """A text that a terminal shows and does not obey."""
+    """Escapes characters that a terminal would interpret."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -95,7 +95,7 @@ def printable(text: str) -> str:
 
 
 def columns_of(text: str) -> int:
-    """Columns of a terminal that a text takes."""
+    """The width of a text in terminal columns."""
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
@@ -103,7 +103,7 @@ def columns_of(text: str) -> int:
 
 
 def shortened(text: str, width: int) -> str:
-    """A text without its middle, where it is too long."""
+    """Cuts the middle of a text that is too long."""
     if columns_of(text) <= width:
         return text
     head = (width - 1) // 2
@@ -114,7 +114,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def html(names: list[str], rows: list[tuple[Any, ...]], count: int) -> str:
-    """The first rows for a notebook."""
+    """Formats the first rows as HTML for a notebook."""
 
     def field(value: Any) -> str:
         side = "right" if is_number(value) else "left"

@@ -1,4 +1,4 @@
-"""Evidence that a query is about: files, directories of traces, and what is loaded already."""
+"""Loads the inputs of a query: files, directories of traces, and loaded evidence."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..evidence import Evidence, load
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-#: What a trace's name ends with, where only its directory was named.
+#: Suffixes of traces in a directory.
 SUFFIXES = (".json", ".json.gz", ".json.zst")
 
 
 @dataclass(frozen=True)
 class Source:
-    """Evidence and what its rows have in the column `file`."""
+    """Evidence, with the value of the column `file` in its rows."""
 
     file: str
     evidence: Evidence
@@ -28,12 +28,12 @@ class Source:
 @dataclass(frozen=True)
 class _Path:
     path: str
-    #: A file that was named must be of a known kind; of a directory, traces are taken.
+    #: Whether the user named the file. It must then be readable; other files of a directory are skipped.
     by_name: bool
 
 
 def _quietly(text: str) -> None:
-    """What is left out is not said to those who call us as a library: their files say it (`losses`)."""
+    """Ignores warnings, for use as a library."""
 
 
 def gathered(
@@ -45,7 +45,7 @@ def gathered(
     warn: Callable[[str], None] = _quietly,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Source]:
-    """Loads what is not loaded, several files at a time; keeps the order."""
+    """Loads files in parallel and returns all sources in the given order."""
     wanted: list[_Path | Source] = []
     for named in given:
         if isinstance(named, Evidence):
@@ -58,7 +58,7 @@ def gathered(
 
     def one_of(path: _Path) -> Evidence | Error:
         try:
-            # A single file may use all cores; many files have one each.
+            # A single file uses all cores; several files share them.
             found: Evidence = load(path.path, index=index, threads=max(1, cores // workers), rules=rules)
             return found
         except FormatError as error:
@@ -68,7 +68,7 @@ def gathered(
 
     found: list[Evidence | Error] = []
     if len(paths) == 1:
-        found = [one_of(paths[0])]  # here, where Ctrl-C is answered
+        found = [one_of(paths[0])]  # on this thread, where Ctrl-C works
     elif paths:
         pool = ThreadPoolExecutor(workers)
         try:
@@ -86,20 +86,20 @@ def gathered(
             continue
         evidence = next(loaded_paths)
         if isinstance(evidence, Error):
-            warn(f"left out: {evidence}")
+            warn(f"skipped: {evidence}")
         elif not one.by_name and evidence.kind != "trace":
-            warn(f"left out: {one.path} is no trace ({evidence.kind}); name it to have it")
+            warn(f"skipped: {one.path} is not a trace ({evidence.kind}); give the file by name to include it")
         else:
             sources.append(Source(one.path, evidence))
     return sources
 
 
 def _paths(path: str) -> list[_Path]:
-    """A file, or the traces of a directory."""
+    """The file itself, or the traces in a directory."""
     if not os.path.isdir(path):
         return [_Path(path, by_name=True)]
     inside = sorted(name for name in os.listdir(path) if name.endswith(SUFFIXES))
     files = [one for one in (os.path.join(path, name) for name in inside) if os.path.isfile(one)]
     if not files:
-        raise FormatError(f"there is no trace (*.json, *.json.gz, *.json.zst) in {path}")
+        raise FormatError(f"no trace (*.json, *.json.gz, *.json.zst) in {path}")
     return [_Path(one, by_name=False) for one in files]

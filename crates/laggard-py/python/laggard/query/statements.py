@@ -1,11 +1,11 @@
-"""Statements of SQL: where each begins and ends."""
+"""Splits SQL text into statements."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-#: Texts, names and comments, closed or not: in none of these does a semicolon end a statement.
+#: Strings, quoted names and comments, terminated or not. A semicolon in these does not end a statement.
 _PARTS = re.compile(
     r"""
     (?P<comment> --[^\n]* | /\*(?:.*?\*/|.*) )
@@ -19,7 +19,7 @@ _PARTS = re.compile(
 
 
 def is_complete(sql: str) -> bool:
-    """Whether the last statement has ended."""
+    """Whether the last statement ends with a semicolon."""
     ended = False
     for part in _PARTS.finditer(sql):
         kind = part.lastgroup
@@ -35,21 +35,21 @@ def is_complete(sql: str) -> bool:
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement, without what ends it."""
+    """A statement without its semicolon."""
 
     sql: str
-    #: As the engine calls it: `SELECT`, `CREATE`, … `MULTI` is one that it makes several of.
+    #: DuckDB's statement type: `SELECT`, `CREATE`, … `MULTI` if DuckDB expands it to several statements.
     kind: str
 
     @property
     def is_select(self) -> bool:
-        """Whether it gives rows and does nothing else."""
-        # A pivot reads its values first: the engine makes several statements of it, of which the last is a select.
+        """Whether it returns rows and has no side effects."""
+        # DuckDB expands a pivot to several statements, the last of which is a select.
         return self.kind in ("SELECT", "MULTI") and not self.sql.lower().startswith(("explain", "pragma"))
 
 
 def split(sql: str) -> list[str]:
-    """The statements of a text, without semicolons between them and comments around them."""
+    """Splits a text into statements, without semicolons and surrounding comments."""
     found = []
     start: int | None = None
     last = 0

@@ -1,4 +1,4 @@
-"""Tables of several files as one, by name, with the columns `file` and `rank` in front."""
+"""Concatenates the tables of several files by name and adds the columns `file` and `rank`."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 FILE, RANK = "file", "rank"
 
 ADDED = [
-    (FILE, "varchar", "the file that the row is from, as it was given"),
-    (RANK, "bigint", "place in a distributed job, of traces; null elsewhere"),
+    (FILE, "varchar", "input file, as given"),
+    (RANK, "bigint", "rank in a distributed job; null if unknown"),
 ]
 
 
 def columns(table: _laggard.Table) -> list[tuple[str, str, str]]:
-    """Name in SQL, type and meaning of every column, those that are added first."""
+    """Name, SQL type and description of each column; added columns come first."""
     return ADDED + [column for column in table.schema if column[0] != RANK]
 
 
 def quoted(name: str) -> str:
-    """A name as SQL takes it whatever it is."""
+    """Quotes a name for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def text(value: str) -> str:
-    """A text as a literal of SQL."""
+    """Converts a string to a SQL literal."""
     return "'" + value.replace("'", "''") + "'"
 
 
@@ -41,11 +41,11 @@ class Part:
 
     source: Source
     table: _laggard.Table
-    #: What it is registered as with the engine.
+    #: The name under which it is registered with DuckDB.
     name: str
 
     def wanted(self, names: Iterable[str]) -> _laggard.Table:
-        """The table with these columns alone. Rows are counted by a column too: one that is at hand as it is."""
+        """The table restricted to these columns. Counting rows needs a column too, so at least one is kept."""
         own = self.table.column_names
         chosen = [name for name in names if name in own and name != RANK]
         return self.table.select(chosen or [self._cheapest()])
@@ -56,7 +56,7 @@ class Part:
         return (times or numbers or self.table.column_names)[0]
 
     def rank(self) -> int | None:
-        """The trace's place in a job."""
+        """The rank of the trace; None if unknown."""
         if self.source.evidence.kind != "trace":
             return None
         rank = self.source.evidence.table("run").select(["rank"]).head(1)[0]["rank"]
@@ -65,16 +65,16 @@ class Part:
 
 @dataclass
 class United:
-    """A table of SQL: the tables of that name of all files."""
+    """A SQL table: the tables of one name from all files."""
 
     name: str
     about: str
-    #: Type and meaning by name.
+    #: Type and description by name.
     columns: dict[str, tuple[str, str]] = field(default_factory=dict)
     parts: list[Part] = field(default_factory=list)
 
     def select(self, needed: set[str]) -> str:
-        """Its rows. A column that is not needed raises an error when something reads it."""
+        """SQL for its rows. Reading a column that is not in `needed` raises an error."""
         selects = []
         for part in self.parts:
             own = part.table.column_names
@@ -96,17 +96,17 @@ class United:
         return " union all ".join(selects)
 
     def unread(self) -> str:
-        """What raises an error when something reads any of it."""
+        """SQL for a table that raises an error when it is read."""
         fields = ", ".join(f"null::{type_} as {quoted(name)}" for name, (type_, _) in self.columns.items())
         return f"select {fields} from range(1) where error({text(UNREAD)})::boolean"
 
 
-#: How a column says that it was not thought to be needed.
+#: The error of a column that was read although the plan did not need it.
 UNREAD = "laggard: this column was not read"
 
 
 def united(sources: list[Source]) -> dict[str, United]:
-    """All tables by name."""
+    """Groups the tables of all sources by name."""
     found: dict[str, United] = {}
     for place, source in enumerate(sources):
         for name, table in source.evidence.tables.items():

@@ -1,4 +1,4 @@
-"""Where an answer goes: standard output, or a file that is not to be lost by accident."""
+"""Writes results to standard output or to files, without overwriting other files by accident."""
 
 from __future__ import annotations
 
@@ -38,20 +38,21 @@ _BUFFER = 1 << 20
 
 @dataclass(frozen=True)
 class Place:
-    """A form of the answer, and the file for it; none is standard output."""
+    """An output format and its file; None is standard output."""
 
     form: str
     path: str | None = None
 
 
 def places(output: str | None, form: str | None, inputs: list[str], force: bool) -> list[Place]:
-    """A file's suffix says its form; `--format` says what standard output shows, which is nothing beside a file
-    unless asked for. What may not be written is said before anything is loaded."""
+    """The outputs of a query. The suffix of a file selects its format, `--format` that of standard output. With a
+    file, standard output is used only if `--format` is given too. Raises before any file is loaded if the output
+    cannot be written."""
     if output is None or output == "-":
         return [Place(form or "table")]
     by_suffix = _SUFFIXES.get(os.path.splitext(output)[1].lower())
     if by_suffix is None and form is None:
-        raise UsageError(f"cannot tell the form of {output} by its suffix: give --format")
+        raise UsageError(f"cannot infer a format from the suffix of {output}: give --format")
     file = Place(by_suffix or form or "table", output)
     _ensure_replaceable(file.form, output, inputs, force)
     return [file, Place(form)] if by_suffix and form else [file]
@@ -62,19 +63,19 @@ def _ensure_replaceable(form: str, path: str, inputs: list[str], force: bool) ->
         raise UsageError(f"cannot write {path}: it is a directory")
     directory = os.path.dirname(path) or "."
     if not os.path.isdir(directory):
-        raise UsageError(f"cannot write {path}: there is no directory {directory}")
+        raise UsageError(f"cannot write {path}: no such directory: {directory}")
     if not os.path.isfile(path):
         return
     if any(os.path.exists(one) and os.path.samefile(path, one) for one in inputs):
-        raise UsageError(f"cannot write {path}: it is what the query reads")
+        raise UsageError(f"cannot write {path}: the query reads this file")
     with open(path, "rb") as file:
         head = file.read(_HEAD)
     if head and not force and not _looks_like(head, form):
-        raise UsageError(f"{path} exists and is not an answer of this form: give --force to overwrite it")
+        raise UsageError(f"{path} exists and is not a query result of this format: use --force to overwrite it")
 
 
 def _looks_like(head: bytes, form: str) -> bool:
-    """Whether a file starts as an answer of this form does."""
+    """Whether the start of a file looks like a result of this format."""
     if form == "parquet":
         return head.startswith(b"PAR1")
     if form == "arrow":
@@ -94,10 +95,10 @@ def _looks_like(head: bytes, form: str) -> bool:
 
 
 def write(session: Session, sql: str, wanted: list[Place], top: int | None, note: Callable[[str], None]) -> None:
-    """Runs a query and puts the answer of its last statement in its places."""
+    """Runs a query and writes the result of its last statement to all outputs."""
     statements = session.statements(sql)
     if not statements:
-        raise UsageError("there is no query")
+        raise UsageError("the query is empty")
     for statement in statements[:-1]:
         session.answer(statement)
     for place in wanted:
@@ -107,7 +108,7 @@ def write(session: Session, sql: str, wanted: list[Place], top: int | None, note
 
 
 def put(session: Session, statement: Statement, place: Place, top: int | None) -> None:
-    """Runs one statement and puts its answer in a place."""
+    """Runs one statement and writes its result to one output."""
     if place.form == "table":
         answer = session.answer(statement)
         if place.path is not None:
@@ -123,7 +124,9 @@ def put(session: Session, statement: Statement, place: Place, top: int | None) -
             _fill(session, statement, place.form, temporary)
         return
     if sys.stdout.isatty() and place.form in ("parquet", "arrow"):
-        raise UsageError(f"{place.form} is not for a terminal", "give -o FILE, or send it to a file or program")
+        raise UsageError(
+            f"cannot write {place.form} to a terminal", "give -o FILE, or redirect the output to a file or program"
+        )
     with tempfile.TemporaryDirectory(prefix="laggard-") as directory:
         temporary = os.path.join(directory, "answer")
         _fill(session, statement, place.form, temporary)
@@ -135,8 +138,7 @@ def put(session: Session, statement: Statement, place: Place, top: int | None) -
 
 @contextlib.contextmanager
 def replaced(path: str) -> Iterator[str]:
-    """A temporary name beside a file, which takes the file's place once all is written. A device or a pipe is
-    written to."""
+    """A temporary file that replaces `path` when the block ends. Devices and pipes are written in place."""
     target = os.path.realpath(path)
     if os.path.exists(target) and not os.path.isfile(target):
         with tempfile.TemporaryDirectory(prefix="laggard-") as directory:
@@ -168,7 +170,7 @@ def _fill(session: Session, statement: Statement, form: str, path: str) -> None:
     }[form]
     columns = "*"
     if form == "json":
-        # JSON has no numbers for these.
+        # JSON cannot represent infinity and NaN.
         doubles = [name for name, type_ in session.types(statement) if type_ in ("DOUBLE", "FLOAT")]
         finite = [f"if(isfinite({quoted(name)}), {quoted(name)}, null) as {quoted(name)}" for name in doubles]
         columns = f"* replace ({', '.join(finite)})" if finite else "*"
@@ -176,12 +178,12 @@ def _fill(session: Session, statement: Statement, form: str, path: str) -> None:
 
 
 def _fill_arrow(session: Session, statement: Statement, path: str) -> None:
-    """A stream of Arrow's IPC, by a library that writes it: DuckDB itself would have to fetch an extension."""
+    """Writes an Arrow IPC stream with pyarrow or polars: DuckDB would have to download an extension."""
     for writer in (_by_pyarrow, _by_polars):
         with contextlib.suppress(ImportError):
             writer(session, statement, path)
             return
-    raise EngineMissing("Arrow files are written by pyarrow or polars", "pip install pyarrow, or write .parquet")
+    raise EngineMissing("writing Arrow files needs pyarrow or polars", "pip install pyarrow, or write .parquet")
 
 
 def _by_pyarrow(session: Session, statement: Statement, path: str) -> None:
@@ -200,7 +202,7 @@ def _by_polars(session: Session, statement: Statement, path: str) -> None:
 
 
 def rows_as(form: str, names: list[str], rows: list[tuple[Any, ...]]) -> str:
-    """Rows that no engine holds, as text in one of the forms that are text."""
+    """Formats rows as CSV or JSON without DuckDB."""
     if form == "csv":
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
@@ -212,4 +214,4 @@ def rows_as(form: str, names: list[str], rows: list[tuple[Any, ...]]) -> str:
 
         objects = ",\n\t".join(json.dumps(dict(zip(names, row)), ensure_ascii=False) for row in rows)
         return f"[\n\t{objects}\n]\n"
-    raise Error(f"a schema is shown as table, csv or json, not as {form}")
+    raise Error(f"cannot write the schema as {form}: use table, csv or json")

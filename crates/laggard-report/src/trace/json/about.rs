@@ -1,44 +1,41 @@
-//! What the trace is, and how much there is in all.
+//! Facts about the trace and its totals.
 
 use laggard_core::trace::summary;
 use serde::Serialize;
 
-/// What the trace is.
+/// Facts about the trace.
 #[derive(Serialize)]
 pub(super) struct About<'a> {
     /// Distinct devices.
     gpus: Vec<Gpu<'a>>,
-    /// Rank in a distributed job.
+    /// Rank within the distributed job.
     rank: Option<i64>,
-    /// Ranks in the job.
+    /// Number of ranks in the job.
     world_size: Option<i64>,
     /// Communication backend.
     backend: Option<&'a str>,
-    /// Nanoseconds since the epoch that times are relative to; 0 when they are absolute.
+    /// Base of all times, in nanoseconds since the epoch; 0 if times are absolute.
     base_time_ns: i64,
-    /// Whether operators have shapes.
+    /// Whether input shapes were recorded.
     shapes: bool,
-    /// Whether there are Python frames.
+    /// Whether Python stacks were recorded.
     stacks: bool,
-    /// Other top-level values of the file.
+    /// Other top-level properties of the file.
     properties: Vec<Property<'a>>,
 }
 
-/// Devices of one name.
+/// Devices with the same name.
 #[derive(Serialize)]
 struct Gpu<'a> {
-    /// Empty where unknown.
+    /// Empty if unknown.
     name: &'a str,
-    /// How many.
     count: u64,
 }
 
-/// A top-level value of the file.
+/// A top-level property of the file.
 #[derive(Serialize)]
 struct Property<'a> {
-    /// Its key.
     name: &'a str,
-    /// Its value as text.
     value: &'a str,
 }
 
@@ -61,56 +58,49 @@ impl<'a> From<&'a summary::About> for About<'a> {
     }
 }
 
-/// Counts and times. Times are sums of durations, so they may exceed the span.
+/// Counts and times. Times are sums of durations and can exceed the span.
 #[derive(Serialize)]
 pub(super) struct Totals {
     /// Elements of the event array.
     events: Count,
     /// Size of the uncompressed text.
     bytes: u64,
-    /// From the first to the last moment of any span.
+    /// From the earliest start to the latest end of all events.
     span_ns: i64,
-    /// The first moment, relative to the base time.
+    /// Earliest start, relative to the base time.
     start_ns: i64,
-    /// Kernels.
     kernels: CountTime,
-    /// Copies.
     copies: CountTime,
-    /// Fills.
     fills: CountTime,
-    /// Other work on devices.
+    /// Other device operations.
     device: CountTime,
     /// Runtime and driver calls.
     runtime: CountTime,
-    /// Operators; nested ones count again.
+    /// Operators; the time of nested ones is counted again.
     ops: CountTime,
-    /// Python functions; nested ones count again.
+    /// Python functions; the time of nested ones is counted again.
     python: CountTime,
-    /// Annotations.
     annotations: Count,
-    /// Ends of flow arrows.
+    /// Flow event endpoints.
     flows: Count,
-    /// Moments.
+    /// Instant events.
     instants: Count,
-    /// Counter values.
+    /// Counter events.
     counters: Count,
-    /// Spans of other categories.
+    /// Duration events of other categories.
     others: Count,
 }
 
-/// A count.
 #[derive(Serialize)]
 struct Count {
-    /// How many.
     count: u64,
 }
 
-/// A count and the time it took.
+/// A count and a total time.
 #[derive(Serialize)]
 pub(super) struct CountTime {
-    /// How many.
     count: u64,
-    /// Sum of their durations.
+    /// Sum of durations.
     time_ns: i64,
 }
 
@@ -144,14 +134,13 @@ impl From<&summary::Totals> for Totals {
     }
 }
 
-/// Events of one kind.
+/// Events of one phase letter and category.
 #[derive(Serialize)]
 pub(super) struct Category<'a> {
     /// Phase letter.
     phase: &'a str,
-    /// Category.
     category: &'a str,
-    /// How many were kept.
+    /// Events kept.
     count: u64,
 }
 
@@ -164,13 +153,12 @@ impl<'a> From<&'a summary::Category> for Category<'a> {
 /// Events lost or repaired for one reason.
 #[derive(Serialize)]
 pub(super) struct Loss<'a> {
-    /// Word for the reason.
+    /// Identifier of the reason.
     reason: &'a str,
-    /// What happened and what was done.
+    /// Description for users.
     explanation: &'a str,
-    /// How many.
     count: u64,
-    /// Where the first one stands in the uncompressed text.
+    /// Byte offset of the first one in the uncompressed text.
     first_offset: u64,
 }
 
@@ -185,14 +173,14 @@ impl<'a> From<&'a summary::Loss> for Loss<'a> {
     }
 }
 
-/// Memory at its peak.
+/// Peak memory.
 #[derive(Serialize)]
 pub(super) struct PeakMemory {
-    /// In use by tensors.
+    /// Allocated by tensors.
     allocated_bytes: i64,
-    /// Held by the allocator.
+    /// Reserved by the allocator.
     reserved_bytes: i64,
-    /// Events that say so.
+    /// Number of memory events.
     n: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Devices, launches onto them, and links from their work to the host.
+//! Devices, launches, and links from device operations to the host.
 
 use crate::rows::kept;
 use crate::shape::Spread;
@@ -8,53 +8,54 @@ use serde::Serialize;
 /// Busy and idle time of one device.
 #[derive(Serialize)]
 pub(super) struct Device<'a> {
-    /// Device as the trace numbers it.
+    /// Device number in the trace.
     device: &'a str,
-    /// Its name, empty when not known.
+    /// Empty if unknown.
     name: &'a str,
-    /// From its first to its last work.
+    /// From the first start to the last end of its operations.
     span_ns: i64,
-    /// Something ran.
+    /// Time with at least one operation running.
     busy_ns: i64,
-    /// Nothing ran.
+    /// Time without any operation running.
     idle_ns: i64,
-    /// Kernels other than communication ran.
+    /// Time with kernels other than communication running.
     compute_ns: i64,
-    /// Communication ran.
+    /// Time with communication running.
     communication_ns: i64,
-    /// Communication ran and no compute.
+    /// Communication time not overlapped by compute.
     exposed_communication_ns: i64,
-    /// Copies or fills ran.
+    /// Time with copies or fills running.
     copy_ns: i64,
-    /// Copies or fills ran and nothing else.
+    /// Copy and fill time not overlapped by kernels.
     exposed_copy_ns: i64,
-    /// Why nothing ran.
+    /// Idle time by cause.
     idle: Idle,
-    /// Its streams, busiest first.
+    /// Streams, busiest first.
     streams: Vec<Stream<'a>>,
 }
 
 /// Idle time by cause.
 #[derive(Serialize)]
 struct Idle {
-    /// Gaps between work.
+    /// Number of idle gaps.
     gaps: u64,
-    /// The next work was launched after the device had run dry.
+    /// The next operation was launched after the device went idle.
     host_bound_ns: i64,
-    /// The same, and the host had been waiting for the device.
+    /// The next operation was launched after the device went idle, because the host waited for the
+    /// device.
     synchronisation_ns: i64,
-    /// The next work was launched before, or its launch is not known.
+    /// The next operation was launched before the device went idle, or is unlinked.
     other_ns: i64,
 }
 
-/// Work of one stream.
+/// Operations of one stream.
 #[derive(Serialize)]
 struct Stream<'a> {
-    /// Stream as the trace numbers it.
+    /// Stream number in the trace.
     stream: &'a str,
-    /// Pieces of work.
+    /// Device operations.
     count: u64,
-    /// Something ran on it.
+    /// Time with at least one operation running.
     busy_ns: i64,
 }
 
@@ -87,18 +88,18 @@ impl<'a> Device<'a> {
     }
 }
 
-/// From the host's call to the device's start.
+/// Launch statistics.
 #[derive(Serialize)]
 pub(super) struct Launches {
-    /// From the start of the call to the start of the work, one a launch.
+    /// From the start of the launch call to the start of the operation, one value per launch.
     latency_ns: Spread,
-    /// The same for launches onto a stream that had run dry.
+    /// Latency of launches to an idle stream.
     idle_latency_ns: Spread,
-    /// Time the host spent in launch calls.
+    /// Duration of launch calls on the host.
     call_ns: Spread,
-    /// Launches onto a stream that was still busy.
+    /// Launches to a busy stream.
     queued: u64,
-    /// Work launched but not started, on average over the span.
+    /// Mean number of operations launched but not started, over the span.
     mean_queue: f64,
 }
 
@@ -114,22 +115,22 @@ impl From<&summary::Launches> for Launches {
     }
 }
 
-/// How much device work was traced to its launch.
+/// Counts of linked device operations.
 #[derive(Serialize)]
 pub(super) struct Links {
-    /// Pieces of device work.
+    /// Device operations.
     rows: u64,
-    /// With a runtime call by correlation.
+    /// Linked to a runtime call by correlation id.
     launched: u64,
-    /// With an operator around the launch, or by its external id.
+    /// Linked to an operator, by the launch or by the external id.
     with_op: u64,
-    /// With a Python function around the launch.
+    /// Linked to a Python function around the launch.
     with_python: u64,
-    /// Launches of a recorded graph.
+    /// Graph replays.
     graph_launches: u64,
-    /// Device work of those.
+    /// Device operations of graph replays.
     graph_rows: u64,
-    /// The most device work of one launch.
+    /// Most device operations of one graph replay.
     largest_graph: u64,
 }
 

@@ -1,8 +1,8 @@
 //! JSON of one trace, schema `laggard.report.trace/1`.
 //!
-//! Fields are documented here and keep their order. Times are in nanoseconds, sizes in bytes,
-//! shares from 0 to 1; names are as the trace has them. Rows of `breakdowns`, `unclassified`,
-//! `stacks`, `streams`, `work` and `steps` are bounded by the rows asked for; all else is whole.
+//! The order of fields is stable. Times are in nanoseconds, sizes in bytes and shares from 0 to 1.
+//! Names are unchanged from the trace. The requested number of rows limits `breakdowns`,
+//! `unclassified`, `stacks`, `streams`, `work` and `steps`; other lists are complete.
 
 mod about;
 mod device;
@@ -18,46 +18,44 @@ pub(super) fn json(report: &TraceReport) -> String {
     shape::pretty(&Trace::new(report))
 }
 
-/// The whole of it.
+/// The top-level object.
 #[derive(Serialize)]
 struct Trace<'a> {
-    /// Name and version of this shape.
+    /// Schema name and version.
     schema: &'static str,
-    /// The file, as the user named it.
+    /// Path as the user typed it.
     file: &'a str,
-    /// The phase that device work is narrowed to; null for all.
+    /// The selected phase; null for all phases.
     phase: Option<&'a str>,
-    /// Counts and times.
     totals: about::Totals,
-    /// What the trace is.
     about: about::About<'a>,
     /// Events by phase letter and category.
     categories: Vec<about::Category<'a>>,
-    /// What was lost or repaired.
+    /// Lost and repaired events by reason.
     losses: Vec<about::Loss<'a>>,
-    /// How much device work was traced to its launch.
+    /// Counts of linked device operations.
     links: device::Links,
     /// Busy and idle time of every device.
     devices: Vec<device::Device<'a>>,
-    /// Device time by something, by its name; only the one asked for, if one was.
+    /// Device time breakdowns by key; only the selected one if one is selected.
     breakdowns: Breakdowns<'a>,
-    /// Kernels no rule caught, if asked for.
+    /// Unclassified kernels, if requested.
     unclassified: Option<rows::Breakdown<'a>>,
-    /// Device time by operator with its Python stacks, if asked for.
+    /// Device time by operator and Python stack, if requested.
     stacks: Vec<rows::Stack<'a>>,
-    /// From the host's call to the device's start.
+    /// Launch latencies.
     launches: device::Launches,
     /// Copies and fills by kind.
     copies: Vec<rows::Copies<'a>>,
-    /// Arithmetic achieved, by operator and shape.
+    /// Arithmetic throughput by operator and shape.
     work: Vec<rows::Work<'a>>,
-    /// Collective operations.
+    /// Collectives.
     collectives: Vec<rows::Collectives<'a>>,
-    /// Steps, or iterations of a serving loop; null where nothing marks them.
+    /// Training steps or serving iterations; null without step markers.
     steps: Option<rows::Steps<'a>>,
-    /// Share of device time in kernels no rule caught.
+    /// Share of device time in unclassified kernels.
     unclassified_share: f64,
-    /// Memory at its peak; null where not recorded.
+    /// Peak memory; null if not recorded.
     peak_memory: Option<about::PeakMemory>,
 }
 
@@ -97,7 +95,7 @@ impl<'a> Trace<'a> {
     }
 }
 
-/// An object in the order of the report.
+/// A JSON object whose keys are in the order of the report.
 struct Breakdowns<'a>(Vec<(&'static str, rows::Breakdown<'a>)>);
 
 impl Serialize for Breakdowns<'_> {

@@ -1,4 +1,4 @@
-//! Tables of the report: breakdowns, stacks, throughput, steps.
+//! Tables of the report: breakdowns, stacks, throughput and steps.
 
 use super::about::CountTime;
 use crate::number::share;
@@ -7,35 +7,31 @@ use crate::shape::Spread;
 use laggard_core::trace::summary;
 use serde::Serialize;
 
-/// Device time by something.
+/// Device time by one key.
 #[derive(Serialize)]
 pub(super) struct Breakdown<'a> {
-    /// Rows there are in all.
+    /// Number of rows before truncation.
     distinct: u64,
-    /// Sum over all of them.
+    /// Sum over all rows.
     total: CountTime,
-    /// The largest, by time.
+    /// Rows with the most time.
     rows: Vec<Group<'a>>,
 }
 
 /// One row of a breakdown.
 #[derive(Serialize)]
 struct Group<'a> {
-    /// What.
     name: &'a str,
-    /// Class of the kernels, in a breakdown by kernel; of the first of them, in others.
+    /// Class of the kernel in a breakdown by kernel, else class of the first operation.
     class: &'a str,
-    /// Pieces of device work.
+    /// Device operations.
     count: u64,
-    /// Their time.
+    /// Sum of durations.
     time_ns: i64,
-    /// Of the breakdown's total time.
+    /// Share of the breakdown's total time.
     share: f64,
-    /// The shortest.
     min_ns: i64,
-    /// The one in the middle.
     median_ns: i64,
-    /// The longest.
     max_ns: i64,
 }
 
@@ -59,14 +55,14 @@ impl<'a> Breakdown<'a> {
     }
 }
 
-/// Device time of one operator under one Python stack.
+/// Device time of one operator with one Python stack.
 #[derive(Serialize)]
 pub(super) struct Stack<'a> {
-    /// The operator.
+    /// Operator.
     what: &'a str,
-    /// Pieces of device work.
+    /// Device operations.
     count: u64,
-    /// Their time.
+    /// Sum of durations.
     time_ns: i64,
     /// Python frames, outermost first.
     frames: &'a [String],
@@ -81,15 +77,13 @@ impl<'a> From<&'a laggard_core::trace::Stack> for Stack<'a> {
 /// Copies or fills of one kind.
 #[derive(Serialize)]
 pub(super) struct Copies<'a> {
-    /// Name as the trace has it.
+    /// Name in the trace.
     kind: &'a str,
-    /// How many.
     count: u64,
-    /// Bytes moved, where recorded.
+    /// Bytes moved, if recorded.
     bytes: i64,
-    /// Time.
     time_ns: i64,
-    /// Of each, where recorded.
+    /// Bandwidth per operation, if sizes were recorded.
     bandwidth_bytes_per_s: Spread,
 }
 
@@ -105,14 +99,12 @@ impl<'a> From<&'a summary::Copies> for Copies<'a> {
     }
 }
 
-/// Arithmetic of one operator at one shape.
+/// Arithmetic of one operator with one shape.
 #[derive(Serialize)]
 pub(super) struct Work<'a> {
-    /// Gemm, convolution or attention.
+    /// `gemm`, `convolution` or `attention`.
     kind: &'a str,
-    /// Operator.
     op: &'a str,
-    /// Shape.
     shape: &'a str,
     /// Element type.
     dtype: &'a str,
@@ -120,11 +112,10 @@ pub(super) struct Work<'a> {
     count: u64,
     /// Device time.
     time_ns: i64,
-    /// Floating-point operations in all.
+    /// Total floating-point operations.
     flops: f64,
-    /// Operations a second over that time.
     flops_per_s: f64,
-    /// Share of the device's peak; null where that is not known.
+    /// Share of the device's peak rate; null if the peak is unknown.
     peak_share: Option<f64>,
 }
 
@@ -144,22 +135,20 @@ impl<'a> From<&'a summary::Work> for Work<'a> {
     }
 }
 
-/// Collective operations of one kind.
+/// Collectives with the same operation, type and group size.
 #[derive(Serialize)]
 pub(super) struct Collectives<'a> {
-    /// Operation.
     operation: &'a str,
     /// Element type.
     dtype: &'a str,
-    /// Size of the group.
+    /// Ranks in the process group.
     ranks: u64,
-    /// How many.
     count: u64,
-    /// Bytes of the larger side in all.
+    /// Total of the larger of input and output size.
     bytes: i64,
     /// Device time.
     time_ns: i64,
-    /// Of each.
+    /// Bus bandwidth per collective.
     bus_bandwidth_bytes_per_s: Spread,
 }
 
@@ -177,31 +166,31 @@ impl<'a> From<&'a summary::Collectives> for Collectives<'a> {
     }
 }
 
-/// Steps, or iterations of a serving loop.
+/// Training steps or serving iterations.
 #[derive(Serialize)]
 pub(super) struct Steps<'a> {
-    /// What marks them.
+    /// `ProfilerStep` or `iteration`.
     marker: &'a str,
     /// Duration on the host.
     duration_ns: Spread,
-    /// Time of the device work launched in each.
+    /// Device time launched per step.
     gpu_ns: Spread,
-    /// The first ones, in order of time.
+    /// The first steps, by start time.
     rows: Vec<Step<'a>>,
 }
 
 /// One step.
 #[derive(Serialize)]
 struct Step<'a> {
-    /// Its mark.
+    /// Name of its marker.
     name: &'a str,
-    /// Start, relative to the trace's first moment.
+    /// Start, relative to the start of the trace.
     start_ns: i64,
     /// Duration on the host.
     duration_ns: i64,
-    /// Time of the device work launched in it.
+    /// Device time launched in the step.
     gpu_ns: i64,
-    /// Pieces of that work.
+    /// Device operations launched in the step.
     gpu_count: u64,
 }
 

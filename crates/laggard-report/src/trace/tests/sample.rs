@@ -1,4 +1,4 @@
-//! A trace of everything a report can show.
+//! A trace with data for every section of the report.
 
 use laggard_core::trace::By;
 use laggard_core::trace::summary::{
@@ -6,7 +6,7 @@ use laggard_core::trace::summary::{
     Links, Loss, PeakMemory, Spread, Step, Steps, Stream, Summary, Totals, Work,
 };
 
-/// A breakdown of exactly these rows.
+/// A breakdown whose total is the sum of these rows.
 pub(super) fn breakdown(by: By, rows: Vec<Group>) -> Breakdown {
     let total = CountTime {
         count: rows.iter().map(|row| row.count).sum(),

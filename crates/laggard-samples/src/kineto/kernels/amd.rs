@@ -1,4 +1,4 @@
-//! Kernels as AMD's libraries and PyTorch on ROCm have them.
+//! Kernels of AMD's libraries and of PyTorch on ROCm.
 
 use super::{Kernel, Work, kernel};
 

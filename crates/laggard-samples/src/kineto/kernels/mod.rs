@@ -1,11 +1,11 @@
-//! The kernels of each vendor. They differ in speed, and in what is fused, as real ones do.
+//! The kernels of each vendor, which differ in speed and fusion like real ones.
 
 mod amd;
 mod nvidia;
 
 use super::Gpu;
 
-/// A kernel as one vendor's libraries have it.
+/// A kernel of one vendor.
 #[derive(Debug)]
 pub(super) struct Kernel {
     pub(super) name: &'static str,
@@ -27,7 +27,7 @@ const fn kernel(
     Kernel { name, nanos, grid, block, registers, shared }
 }
 
-/// A piece of work for the device. A vendor needs one kernel for it, or several where it is not fused.
+/// An operation of the model. Each vendor runs it as one kernel, or as several if it is not fused.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Work {
     Norm,
@@ -51,9 +51,9 @@ pub(super) enum Work {
     Activation,
     TopK,
     WideGemmOnOtherTile,
-    /// A sum and the norm of it, fused.
+    /// A sum and its norm, fused.
     AddNorm,
-    /// A norm of data that is not aligned: the moments first.
+    /// A norm of unaligned data, which computes the moments first.
     NormApart,
 }
 

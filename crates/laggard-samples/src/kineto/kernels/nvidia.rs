@@ -1,4 +1,4 @@
-//! Kernels as NVIDIA's libraries and PyTorch on CUDA have them.
+//! Kernels of NVIDIA's libraries and of PyTorch on CUDA.
 
 use super::{Kernel, Work, kernel};
 

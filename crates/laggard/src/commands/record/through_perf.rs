@@ -1,4 +1,4 @@
-//! A recording that perf makes.
+//! Records with perf.
 
 use crate::cli::{ProfileForm, RecordArgs, UnwindArg};
 use crate::failure;
@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-/// Exit codes of somebody who was asked to end: by Ctrl-C, or politely.
+/// Exit statuses of a process ended by SIGINT or SIGTERM.
 const ENDED_BY_US: [i32; 2] = [130, 143];
 
-/// Runs perf, and keeps what it saw as any other recording.
+/// Runs perf and converts perf.data to the requested format.
 pub(super) fn run(
     args: &RecordArgs,
     side: Option<&Alone>,
@@ -32,7 +32,7 @@ pub(super) fn run(
         .duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0.0, |time| time.as_secs_f64());
     if args.pid.is_some() && args.duration.is_none() {
-        printer.note("recording until Ctrl-C or the end of the process");
+        printer.note("recording until Ctrl-C or until the process exits");
     }
     let recorded = perf::record(&options, &data);
     let ended = match recorded {
@@ -42,7 +42,7 @@ pub(super) fn run(
             return Err(explain(error));
         }
     };
-    let kept = || format!("what perf recorded is kept in {}", data.display());
+    let kept = || format!("cannot process the perf recording, which is kept in {}", data.display());
     let source = Source::open(&data).with_context(kept)?;
     let mut profile = reader::read(source, &|_| ()).with_context(kept)?;
     profile.about.started_unix = started_unix;
@@ -66,7 +66,7 @@ fn options(args: &RecordArgs) -> Options {
     };
     let mut events = args.event.clone();
     if events.is_empty() {
-        // Branch records come with events of the processor only.
+        // LBR call stacks need a hardware event.
         let is_hardware = call_graph == CallGraph::BranchRecords;
         events.push(if is_hardware { "cycles" } else { "cpu-clock" }.to_owned());
     }
@@ -83,14 +83,13 @@ fn options(args: &RecordArgs) -> Options {
     }
 }
 
-/// perf's own file, beside the one that is wanted: they are of one size, and so of one disk.
+/// The path of perf.data, in the directory of the output, because both files have a similar size.
 fn temporary(output: &Path) -> PathBuf {
     let name = output.file_name().unwrap_or_default().to_string_lossy();
     output.with_file_name(format!(".{name}.{}.perf.data", std::process::id()))
 }
 
-/// perf follows threads only together with children. Those who did not ask for children get the
-/// first process.
+/// Removes samples of child processes unless requested. perf cannot follow threads without children.
 fn narrow(profile: &mut Profile, args: &RecordArgs) {
     if args.children {
         return;
@@ -113,14 +112,14 @@ fn narrow(profile: &mut Profile, args: &RecordArgs) {
     });
 }
 
-/// Says what is other than asked for, or than one may expect.
+/// Adds warnings about deviations from the request.
 fn tell_apart(profile: &mut Profile, args: &RecordArgs) {
     let got: Vec<&str> = profile.events.iter().map(|event| event.name.as_str()).collect();
     let is_cycles = |name: &String| name.split([':', '/']).any(|part| part == "cycles");
     let warnings = &mut profile.quality.warnings;
     if args.event.iter().any(is_cycles) && !got.contains(&"cycles") {
         warnings.push(format!(
-            "cycles cannot be counted here, so perf counted {} instead; `laggard doctor` says more",
+            "cycles are not available on this machine: perf counted {} instead; see `laggard doctor`",
             got.join(", ")
         ));
     }
@@ -131,14 +130,14 @@ fn tell_apart(profile: &mut Profile, args: &RecordArgs) {
     });
     if has_python {
         warnings.push(
-            "perf sees no Python frames: for these, start the program with `laggard record -- …`; \
-             `laggard dump --pid` shows them once"
+            "perf does not record Python frames: start the program with `laggard record -- …` to \
+             record them, or print them once with `laggard dump --pid`"
                 .into(),
         );
     }
 }
 
-/// The program's code. A process that was only watched has none, and ending that is no failure.
+/// The exit status of the program. With `--pid`, ending the recording is not a failure.
 fn exit_code(args: &RecordArgs, ended: &Ended) -> u8 {
     let code = ended.code();
     match args.pid.is_some() && (code == 0 || ENDED_BY_US.contains(&code)) {
@@ -147,25 +146,25 @@ fn exit_code(args: &RecordArgs, ended: &Ended) -> u8 {
     }
 }
 
-/// Says what helps, in the words of the doctor.
+/// Adds a hint to errors, partly from `laggard doctor`.
 fn explain(error: Error) -> anyhow::Error {
     let hint = match &error {
         Error::NoPerf => doctors_fix("perf").unwrap_or("install perf".into()),
         Error::PerfRefused { .. } => {
-            "sudo sysctl kernel.perf_event_paranoid=1, or record without perf: --backend agent"
+            "run `sudo sysctl kernel.perf_event_paranoid=1`, or record without perf: --backend agent"
                 .into()
         }
-        Error::UnknownEvent { .. } => "`perf list` names the events of this machine".into(),
+        Error::UnknownEvent { .. } => "list the events of this machine: perf list".into(),
         Error::NoBranchRecords { .. } => {
             "use --unwind dwarf, or --unwind fp for programs built with frame pointers".into()
         }
-        Error::NotOurs { pid } => format!("sudo laggard record --pid {pid}"),
+        Error::NotOurs { pid } => format!("run as root: sudo laggard record --pid {pid}"),
         _ => return super::explain(error),
     };
     failure::with_hint(error.to_string(), hint)
 }
 
-/// The command that the doctor prescribes.
+/// The fix that `laggard doctor` suggests for a check.
 fn doctors_fix(id: &str) -> Option<String> {
     let host = host::read(&Root::real(), &Places::from_env());
     let diagnosis = diagnose(&host);

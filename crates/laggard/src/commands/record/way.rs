@@ -1,25 +1,25 @@
-//! Which way a recording is made, and why.
+//! Selects the recording backend: the agent or perf.
 
 use crate::cli::{BackendArg, ClockArg, RecordArgs, UnwindArg};
 use crate::failure;
 use laggard_probe::sample::PerfEvent;
 use laggard_probe::{Refusal, can_carry_agent};
 
-/// What takes the samples, and why that.
+/// The backend, with the reason for it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Way {
     Agent(String),
     Perf(String),
 }
 
-/// Chooses by what was asked for; an error when two wishes exclude each other.
+/// Selects the backend by the options. Fails if options exclude each other.
 pub(super) fn choose(args: &RecordArgs) -> anyhow::Result<Way> {
     let for_perf = needs_perf(args);
     let for_agent = needs_agent(args);
     if let (Some(perf), Some(agent)) = (&for_perf, &for_agent) {
         return Err(failure::with_hint(
-            format!("{perf}, and {agent}"),
-            "leave one of them out: they cannot be had together".into(),
+            format!("{perf}, but {agent}"),
+            "remove one of these options: they cannot be combined".into(),
         ));
     }
     if let Some(why) = for_perf {
@@ -29,48 +29,48 @@ pub(super) fn choose(args: &RecordArgs) -> anyhow::Result<Way> {
         return Ok(Way::Agent(why));
     }
     match can_carry_agent(&args.command) {
-        Ok(()) => Ok(Way::Agent("it sees Python frames and needs no rights".into())),
+        Ok(()) => Ok(Way::Agent("it records Python frames and needs no privileges".into())),
         Err(
             why @ (Refusal::Static(_)
             | Refusal::OtherMachine(..)
             | Refusal::Go(_)
             | Refusal::Privileged(..)),
         ) if laggard_probe::perf::find().is_some() => Ok(Way::Perf(why.to_string())),
-        Err(_) => Ok(Way::Agent("there is no other way".into())),
+        Err(_) => Ok(Way::Agent("no other method is available".into())),
     }
 }
 
-/// What only perf can do.
+/// The reason why an option requires perf, if one does.
 fn needs_perf(args: &RecordArgs) -> Option<String> {
     if args.backend == BackendArg::Perf {
-        return Some("--backend perf was asked for".into());
+        return Some("--backend perf was given".into());
     }
     if args.pid.is_some() {
-        return Some("a process that runs already takes no agent".into());
+        return Some("the agent cannot be loaded into a running process".into());
     }
     match args.unwind {
-        UnwindArg::Lbr => return Some("branch records are perf's".into()),
-        UnwindArg::Fp => return Some("frame pointers are followed by perf".into()),
-        UnwindArg::Dwarf => return Some("--unwind dwarf was asked for".into()),
+        UnwindArg::Lbr => return Some("--unwind lbr requires perf".into()),
+        UnwindArg::Fp => return Some("--unwind fp requires perf".into()),
+        UnwindArg::Dwarf => return Some("--unwind dwarf requires perf".into()),
         UnwindArg::Auto | UnwindArg::Agent => {}
     }
     match &args.event[..] {
-        [_, _, ..] => Some(format!("{} events at once are perf's", args.event.len())),
+        [_, _, ..] => Some(format!("recording {} events requires perf", args.event.len())),
         [event] if PerfEvent::named(event).is_none() && args.backend == BackendArg::Auto => {
-            Some(format!("the agent does not know the event {event}"))
+            Some(format!("the agent does not support the event {event}"))
         }
         _ => None,
     }
 }
 
-/// What only the agent can do.
+/// The reason why an option requires the agent, if one does.
 fn needs_agent(args: &RecordArgs) -> Option<String> {
     let wishes = [
-        (args.backend == BackendArg::Agent, "--backend agent was asked for"),
-        (args.unwind == UnwindArg::Agent, "--unwind agent was asked for"),
-        (args.clock == ClockArg::Wall, "--clock wall is the agent's"),
-        (args.gil, "--gil is the agent's"),
-        (args.overhead.is_some(), "--overhead is the agent's"),
+        (args.backend == BackendArg::Agent, "--backend agent was given"),
+        (args.unwind == UnwindArg::Agent, "--unwind agent was given"),
+        (args.clock == ClockArg::Wall, "--clock wall requires the agent"),
+        (args.gil, "--gil requires the agent"),
+        (args.overhead.is_some(), "--overhead requires the agent"),
     ];
     wishes.iter().find(|(asked, _)| *asked).map(|(_, why)| (*why).to_owned())
 }
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agent_is_taken_where_it_can() {
+    fn options_select_agent_or_perf() {
         for words in ["-- sh", "--event cycles -- sh", "--clock wall -- sh", "--gil -- sh"] {
             assert!(matches!(way(words), Ok(Way::Agent(_))), "{words}");
         }

@@ -1,4 +1,4 @@
-//! What a traced call costs, and whether all are counted.
+//! Overhead of a traced call, and whether all calls are counted.
 
 use super::figures::{Estimate, range};
 use super::tools::answer;
@@ -13,24 +13,25 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const PRODUCTS: u64 = 100_000;
-/// Times that a program measures by itself in one run.
+/// Measurements that a program makes in one run.
 const REPEATS: usize = 5;
 
-/// A program that writes nanoseconds a call, one a line, to the file named last.
+/// A program that writes nanoseconds per call, one per line, to the file in its last argument.
 struct Case {
     title: String,
     command: Vec<OsString>,
     options: Options,
-    /// Part of the name of a function, and how often it is called in a run.
+    /// Part of a function name, and its exact number of calls per run.
     exact: Option<(&'static str, u64)>,
 }
 
 pub(super) fn section(lab: &Lab) -> Result<String> {
     let mut text = format!(
-        "### Cost of a traced call\n\n{}\n\n\
-         CPU nanoseconds a call as the program measures them, {REPEATS} times a run; {} runs with and \
-         {} without tracing took turns. The added time has the 95 % interval of a bootstrap. {}.\n\n\
-         | | n each | untraced ns, median (range) | traced ns, median (range) | added, medians | added, best | counted |\n\
+        "### Overhead of a traced call\n\n{}\n\n\
+         CPU nanoseconds per call, measured {REPEATS} times per run by the program itself; {} runs with \
+         and {} runs without tracing, interleaved. Overhead is the difference of the medians, with a 95 % \
+         bootstrap confidence interval. {}.\n\n\
+         | | n each | untraced ns, median (range) | traced ns, median (range) | overhead ns | overhead ns, best | counted |\n\
          |---|---:|---:|---:|---:|---:|---:|\n",
         machine::describe(),
         lab.rounds,
@@ -77,7 +78,7 @@ fn cases(lab: &Lab, output: &Path) -> Result<Vec<Case>> {
         });
         if flag == "-Wl,-z,now" {
             cases.push(Case {
-                title: format!("one instruction, {name}, 3 arguments kept"),
+                title: format!("one instruction, {name}, 3 arguments recorded"),
                 command,
                 options: Options { arguments: 3, ..options("libtraced") },
                 exact: of_native,
@@ -93,7 +94,7 @@ fn cases(lab: &Lab, output: &Path) -> Result<Vec<Case>> {
         exact,
     });
     cases.push(Case {
-        title: "`np.dot` of 4x4, what extensions call".into(),
+        title: "`np.dot` of 4x4, all calls of extensions".into(),
         command: product,
         options: Options { quiet: true, ..Options::default() },
         exact,
@@ -116,7 +117,7 @@ with open(sys.argv[1], 'w') as out:
         print((time.process_time_ns() - start) / 100000, file=out)
 ";
 
-/// Compiles the library of one instruction and a program that calls it, linked in one way.
+/// Compiles the one-instruction library and a program that calls it, with a linker flag.
 fn build(directory: &Path, flag: &str) -> Result<PathBuf> {
     let library = directory.join("libtraced.so");
     let program = directory.join(format!("calls{flag}"));
@@ -132,18 +133,18 @@ fn build(directory: &Path, flag: &str) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Nanoseconds a call without and with tracing, and what was counted.
+/// Nanoseconds per call without and with tracing, and the result of the count.
 fn measure(lab: &Lab, case: &Case, output: &Path) -> Result<(Vec<f64>, Vec<f64>, String)> {
     let (mut plain, mut traced) = (Vec::new(), Vec::new());
     let mut wrong = 0;
     for round in 0..lab.rounds {
         eprintln!("bench: calls, {}: round {} of {}", case.title, round + 1, lab.rounds);
-        // The order changes, so that what drifts falls on both.
+        // The order alternates, so that drift affects both.
         for is_traced in [round % 2 == 0, round % 2 == 1] {
             if is_traced {
                 let (calls, ended) = trace(&case.command, &case.options)?;
                 if ended.code() != 0 {
-                    bail!("the traced program failed with {}", ended.code());
+                    bail!("the traced program failed with exit status {}", ended.code());
                 }
                 wrong += u32::from(case.exact.is_some_and(|(name, n)| count(&calls, name) != n));
                 traced.extend(numbers(output)?);
@@ -157,7 +158,7 @@ fn measure(lab: &Lab, case: &Case, output: &Path) -> Result<(Vec<f64>, Vec<f64>,
     let counted = match case.exact {
         None => "-".into(),
         Some((_, n)) if wrong == 0 => format!("{n} of {n}, every run"),
-        Some((_, n)) => format!("**not {n} in {wrong} runs**"),
+        Some((_, n)) => format!("**differs from {n} in {wrong} runs**"),
     };
     Ok((plain, traced, counted))
 }
@@ -171,6 +172,6 @@ fn count(calls: &Calls, part: &str) -> u64 {
 }
 
 fn numbers(output: &Path) -> Result<Vec<f64>> {
-    let text = std::fs::read_to_string(output).context("the measured program left nothing")?;
+    let text = std::fs::read_to_string(output).context("the measured program wrote no times")?;
     text.lines().map(|line| line.parse().context("not a number")).collect()
 }

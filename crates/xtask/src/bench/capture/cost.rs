@@ -1,6 +1,5 @@
-//! What sampling costs a program, measured inside it: the program switches its own samples on and
-//! off, so that nothing else differs. A handler that returns at once shows what of it is the
-//! kernel's.
+//! Sampling overhead within one process: the program toggles its own sampling, so that nothing else
+//! differs. An empty handler shows the kernel's part of the overhead.
 
 use super::Lab;
 use super::figures::Estimate;
@@ -14,23 +13,23 @@ const PROGRAM: &str = include_str!("toggled.py");
 const WORKLOADS: [(&str, &str); 2] = [("fib", "pure Python, fib"), ("dot", "`np.dot` of 4x4")];
 const RATES: [f64; 2] = [999.0, 99.0];
 
-/// Ratios of the CPU time of neighbouring chunks.
+/// Ratios of CPU times of adjacent chunks.
 #[derive(Default)]
 struct Ratios {
-    /// With samples over without.
+    /// With sampling, divided by without.
     on: Vec<f64>,
-    /// Without over without.
+    /// Without sampling, divided by without.
     control: Vec<f64>,
 }
 
 pub(super) fn section(lab: &Lab) -> Result<String> {
     let mut text = format!(
-        "### Cost of sampling, inside one process\n\n{}\n\n\
-         A program switches its samples on and off from one chunk of equal work to the next, in \
-         changing order; CPU time with over without, {} pairs parted into {} processes a row that \
-         took turns, {}. Median, and the 95 % interval of a bootstrap. *Empty*: the signals come and \
-         the handler returns at once.\n\n\
-         | | rate | sampling | empty handler | sampling less empty | without over without |\n\
+        "### Sampling overhead, within one process\n\n{}\n\n\
+         A program runs equal chunks of work with sampling on and off, in varying order. Overhead is \
+         the CPU time with sampling relative to that without: {} pairs per row in {} interleaved \
+         processes, {}. Median with 95 % bootstrap confidence interval. *Empty handler*: signals are \
+         delivered and the handler returns immediately. *Control*: both chunks without sampling.\n\n\
+         | | rate | sampling | empty handler | sampling minus empty | control |\n\
          |---|---:|---:|---:|---:|---:|\n",
         machine::describe(),
         lab.pairs,
@@ -53,7 +52,7 @@ pub(super) fn section(lab: &Lab) -> Result<String> {
     Ok(text)
 }
 
-/// Sampling and empty, in turns.
+/// Ratios with sampling and with the empty handler, interleaved.
 fn measure(lab: &Lab, workload: &str, rate: f64) -> Result<[Ratios; 2]> {
     let mut all = [Ratios::default(), Ratios::default()];
     let blocks = lab.rounds.min(lab.pairs);
@@ -83,12 +82,12 @@ fn one(lab: &Lab, workload: &str, pairs: u32, options: &Options, all: &mut Ratio
     ];
     let (_, ended) = sample::record(&command, options, &mut |_| ())?;
     if ended.code() != 0 {
-        bail!("the measured program failed with {}", ended.code());
+        bail!("the measured program failed with exit status {}", ended.code());
     }
-    let text = std::fs::read_to_string(&output).context("the measured program left nothing")?;
+    let text = std::fs::read_to_string(&output).context("the measured program wrote no times")?;
     for line in text.lines() {
         let times: Vec<f64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
-        let [on, off, again] = times[..] else { bail!("not three times: {line:?}") };
+        let [on, off, again] = times[..] else { bail!("expected three times: {line:?}") };
         all.on.push(on / off);
         all.control.push(again / off);
     }

@@ -1,11 +1,11 @@
-//! From measured values to figures with their spread.
+//! Medians, confidence intervals and shares for the tables.
 
 use laggard_core::stats::summary::{Summary, bootstrap_median_interval, quantile};
 use laggard_samples::Rng;
 
 const RESAMPLES: usize = 2000;
 
-/// A median and the interval it is in, 95 times in 100.
+/// A median and its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Estimate {
     pub(super) middle: f64,
@@ -14,13 +14,13 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    /// Of values in any order.
+    /// Median of values in any order.
     pub(super) fn median(values: &[f64]) -> Estimate {
         let (low, high) = bootstrap_median_interval(values, RESAMPLES, 1);
         Estimate { middle: Summary::of(values).median, low, high }
     }
 
-    /// Of the median of `a` less that of `b`.
+    /// Median of `a` minus median of `b`.
     pub(super) fn difference(a: &[f64], b: &[f64]) -> Estimate {
         let mut rng = Rng::new(1);
         let mut differences: Vec<f64> =
@@ -33,7 +33,7 @@ impl Estimate {
         }
     }
 
-    /// A ratio as what it adds: `+3.4 % [+3.1, +3.8]`.
+    /// A ratio as a relative change: `+3.4 % [+3.1, +3.8]`.
     pub(super) fn as_change(self) -> String {
         Estimate { middle: self.middle - 1.0, low: self.low - 1.0, high: self.high - 1.0 }
             .as_percent()
@@ -46,7 +46,7 @@ impl Estimate {
     }
 }
 
-/// Median of as many values, drawn anew.
+/// Median of a bootstrap resample.
 fn resampled(values: &[f64], rng: &mut Rng) -> f64 {
     if values.is_empty() {
         return 0.0;
@@ -56,7 +56,7 @@ fn resampled(values: &[f64], rng: &mut Rng) -> f64 {
     quantile(&drawn, 0.5)
 }
 
-/// `1.021 (0.998..1.043)`: median and range.
+/// `1.021 (0.998..1.043)`: median, minimum and maximum.
 pub(super) fn range(values: &[f64], places: usize) -> String {
     let Summary { n, min, median, max, .. } = Summary::of(values);
     match n {
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_of_equals_is_within_its_interval() {
+    fn interval_of_a_difference() {
         let values: Vec<f64> = (0..50).map(f64::from).collect();
         let same = Estimate::difference(&values, &values);
         assert!(same.middle == 0.0 && same.low < 0.0 && same.high > 0.0, "{same:?}");
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_have_their_sign() {
+    fn changes_have_a_sign() {
         let estimate = Estimate { middle: 1.034, low: 0.998, high: 1.05 };
         assert_eq!(estimate.as_change(), "+3.40 % [-0.20, +5.00]");
     }

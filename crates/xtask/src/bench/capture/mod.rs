@@ -1,7 +1,7 @@
-//! `cargo xtask bench capture`: what sampling and tracing cost and find, beside perf and py-spy.
+//! `cargo xtask bench capture`: overhead and quality of sampling and tracing, compared with perf
+//! and py-spy.
 //!
-//! Whatever is compared takes turns in random order, round by round, so that what disturbs the
-//! machine disturbs all of it.
+//! Every round runs all tools in random order, so that noise on the machine affects all of them.
 
 mod calls;
 mod cost;
@@ -19,50 +19,50 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use tools::Tools;
 
-/// Measure what sampling and tracing cost and find
+/// Benchmark overhead and quality of sampling and tracing
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Parts to measure; all if none is given
+    /// Parts to measure [default: all]
     #[arg(long, value_enum, value_delimiter = ',')]
     part: Vec<Part>,
-    /// How often each peer runs, and how many blocks the pairs of `cost` are parted into
+    /// Runs of each tool; also the number of processes per row in `cost`
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Pairs of chunks in `cost`
+    /// Pairs of chunks in `cost`, over all processes
     #[arg(long, default_value_t = 250, value_parser = clap::value_parser!(u32).range(4..))]
     pairs: u32,
-    /// Few rounds and pairs, and docs/benchmarks.md stays as it is
+    /// Few rounds and pairs, no update of docs/benchmarks.md
     #[arg(long)]
     quick: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
-    /// Sampling switched on and off inside one process, beside a handler that does nothing
+    /// Sampling toggled within one process, compared with an empty handler
     Cost,
-    /// Whole programs, beside perf and py-spy
+    /// Whole programs, compared with perf and py-spy
     Whole,
-    /// How many stacks are right, beside perf and py-spy
+    /// Correct stacks, compared with perf and py-spy
     Quality,
-    /// What a traced call costs
+    /// Overhead of a traced call
     Calls,
-    /// A program of 160 threads
+    /// A program with 160 threads
     Threads,
 }
 
-/// What all parts need.
+/// Shared state of all parts.
 struct Lab {
     /// Newest first; each has NumPy.
     pythons: Vec<PathBuf>,
     tools: Tools,
     rounds: u32,
     pairs: u32,
-    /// For what programs leave behind.
+    /// Directory for output of programs.
     scratch: tempfile::TempDir,
 }
 
 impl Lab {
-    /// The interpreter for what is measured with one only.
+    /// The interpreter for parts that use only one.
     fn python(&self) -> &PathBuf {
         &self.pythons[0]
     }
@@ -72,14 +72,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let mut pythons = python::subjects(usize::MAX)?;
     pythons.retain(|python| python::has_packages(python, &["numpy"]));
     if pythons.is_empty() {
-        bail!("there is no Python with NumPy to measure");
+        bail!("no Python with NumPy found");
     }
     let lab = Lab {
         pythons,
         tools: Tools::find(&python::ready()?),
         rounds: if args.quick { args.rounds.min(3) } else { args.rounds },
         pairs: if args.quick { args.pairs.min(30) } else { args.pairs },
-        scratch: tempfile::tempdir().context("cannot make a temporary directory")?,
+        scratch: tempfile::tempdir().context("cannot create a temporary directory")?,
     };
     machine::warn_of_load();
     let all = [Part::Cost, Part::Whole, Part::Quality, Part::Calls, Part::Threads];
@@ -94,11 +94,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         println!("{section}");
         if !args.quick {
             let path = document::replace_section(name, &section)?;
-            eprintln!("bench: wrote {name} of {}", project::short(&path));
+            eprintln!("bench: wrote section {name} to {}", project::short(&path));
         }
     }
     if args.quick {
-        eprintln!("bench: --quick, so docs/benchmarks.md stays as it is");
+        eprintln!("bench: docs/benchmarks.md not updated (--quick)");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! How many stacks are right: products of matrices, whose kernels, entries and lines are known.
+//! Share of correct stacks, for matrix products whose functions and lines are known.
 
 use super::figures::share;
 use super::tools::answer;
@@ -11,42 +11,41 @@ use laggard_symbols::FileSystem;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Size of the matrices, how often each is multiplied (about a second in all), and their numbers:
-/// kernels for one kind may have unwind tables where those for the other have none.
+/// Matrix size, number of products (about a second in total), and element type. Kernels for one
+/// type may have unwind tables while those for another do not.
 const CASES: [(&str, &str, &str); 3] =
     [("4", "600000", "float32"), ("512", "80", "float32"), ("512", "40", "float64")];
 const RATE: u32 = 999;
 const SPY_RATE: u32 = 100;
 
-/// Where the subject calls, and what that reaches.
+/// BLAS function, Python function and line of each call in the subject.
 const CALLS: [(&str, &str, &str); 2] = [
     ("gemm", "product_with_itself", "products.py:12"),
     ("syrk", "product_with_transpose", "products.py:18"),
 ];
 
-/// What became of samples whose leaf is in BLAS.
+/// Counts of samples whose leaf is in BLAS.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Found {
     leaves: usize,
-    /// The stack goes back to the program's first frame.
+    /// The stack reaches the program's entry point.
     to_first: usize,
-    /// It has the function of BLAS that was called.
+    /// The stack contains the called BLAS function.
     with_entry: usize,
-    /// It has the right function and line of Python above the right function of BLAS.
+    /// The stack contains the right Python function and line above the right BLAS function.
     right: usize,
 }
 
 pub(super) fn section(lab: &Lab) -> Result<String> {
     let mut text = format!(
-        "### Quality of stacks\n\n{}\n\n\
-         `subjects/probe/products.py` calls two functions of BLAS from two lines. Counted are samples \
-         whose leaf is in BLAS, without those under a line of another file (NumPy tries its BLAS when it \
-         is imported): how many go back \
-         to the program's first frame, have the called function (`cblas_*`), and have it below the \
-         right function and line of Python. laggard and perf at {RATE} Hz (perf: `-e task-clock:u \
-         --call-graph dwarf,32768`, `perf script`), py-spy `--native` at {SPY_RATE} Hz, which keeps no \
-         first frame. perf knows no lines of Python.\n\n\
-         | | matrices | tool | to the first frame | with `cblas_*` | right line too |\n\
+        "### Stack quality\n\n{}\n\n\
+         `subjects/probe/products.py` calls two BLAS functions from two lines. The table counts samples \
+         whose leaf is in BLAS and that were called from this file (importing NumPy also calls BLAS): \
+         how many stacks reach the program's entry point, contain the called function (`cblas_*`), and \
+         contain it below the right Python function and line. laggard and perf sample at {RATE} Hz \
+         (perf: `-e task-clock:u --call-graph dwarf,32768`, `perf script`), py-spy `--native` at \
+         {SPY_RATE} Hz. py-spy does not report the entry point; perf does not report Python lines.\n\n\
+         | | matrices | tool | reaches entry point | with `cblas_*` | and right line |\n\
          |---|---:|---|---:|---:|---:|\n",
         machine::describe(),
     );
@@ -115,7 +114,7 @@ fn of_perf(lab: &Lab, command: &[OsString]) -> Result<Found> {
     Ok(read_perf(&lab.tools.perf_script(&recording)?))
 }
 
-/// Blocks of lines `address name (path)`, parted by empty lines.
+/// Blocks of lines `address name (path)`, separated by empty lines.
 fn read_perf(text: &str) -> Found {
     let mut found = Found::default();
     for block in text.split("\n\n") {
@@ -154,7 +153,7 @@ fn read_spy(text: &str) -> Found {
     found
 }
 
-/// Paths of files are shortened to their names, as in the other tools.
+/// Shortens paths to file names, as for the other tools.
 fn spell_spy(frame: &str) -> String {
     match frame.rsplit_once(" (") {
         Some((name, place)) => {
@@ -176,7 +175,7 @@ fn judge(frames: &[String], is_whole: bool, found: &mut Found) {
     if !caller.is_empty() && !caller.contains("(products.py:") {
         return;
     }
-    // NumPy has functions of such names too.
+    // NumPy has functions with such names, too.
     let is_entry = |frame: &&String| is_blas(frame) && frame.contains("cblas_");
     let entry = frames.iter().find(is_entry).map_or("", String::as_str);
     found.leaves += 1;
@@ -193,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stacks_of_py_spy_are_judged() {
+    fn reads_py_spy_stacks() {
         let text = "\
 <module> (/x/products.py:24);product_with_itself (/x/products.py:12);cblas_matrixproduct (numpy/_core/_multiarray_umath.so);scipy_cblas_sgemm64_ (numpy.libs/libscipy_openblas64_.so);sgemm_kernel (numpy.libs/libscipy_openblas64_.so) 3
 <module> (/x/products.py:24);product_with_itself (/x/products.py:12);sgemm_kernel (numpy.libs/libscipy_openblas64_.so) 2
@@ -204,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn stacks_of_perf_are_judged() {
+    fn reads_perf_stacks() {
         let text = "
             7f01 sgemm_kernel_SKYLAKEX+0x1b (/v/numpy.libs/libscipy_openblas64_.so)
             7f02 scipy_cblas_sgemm64_ (/v/numpy.libs/libscipy_openblas64_.so)

@@ -1,4 +1,4 @@
-//! What sampling costs a program of many threads, and whether its samples add up.
+//! Sampling overhead of a program with many threads, and whether its samples add up.
 
 use super::Lab;
 use super::turns;
@@ -9,7 +9,7 @@ use anyhow::Result;
 use std::ffi::OsString;
 
 const THREADS: u32 = 160;
-/// Below 7 rounds what threads do to each other hides everything.
+/// With fewer rounds, scheduling noise hides the overhead.
 const FEWEST_ROUNDS: u32 = 7;
 const WORKLOADS: [(&str, &str, &str); 2] =
     [("python", "150000", "pure Python"), ("dot", "600", "`np.dot` of 64x64")];
@@ -26,9 +26,9 @@ pub(super) fn section(lab: &Lab) -> Result<String> {
     let rounds = if lab.rounds > 3 { lab.rounds.max(FEWEST_ROUNDS) } else { lab.rounds };
     let mut text = format!(
         "### {THREADS} threads\n\n{}\n\n\
-         `subjects/probe/many_threads.py`, {}, {rounds} rounds in random order, ratios round by \
-         round. Times are those of the part with threads. The last column is the CPU time that the \
-         samples stand for over that of the whole program outside the kernel.\n",
+         `subjects/probe/many_threads.py`, {}, {rounds} rounds in random order. Ratios are computed per \
+         round. Times cover the part with threads. The last column is the CPU time represented by \
+         samples, divided by the user CPU time of the whole program.\n",
         machine::describe(),
         machine::python(lab.python()),
     );

@@ -1,6 +1,6 @@
-"""Equal chunks of work with and without samples: WORKLOAD PAIRS OUTPUT.
+"""Run equal chunks of work with and without sampling: WORKLOAD PAIRS OUTPUT.
 
-Writes CPU nanoseconds, a line for each pair: with, without, and once more without.
+Writes CPU nanoseconds, one line per pair: with sampling, without, and without again.
 """
 import ctypes
 import sys

@@ -1,4 +1,4 @@
-//! The other tools: where they are, whether they work here, and how they are run.
+//! Finds and runs perf and py-spy.
 
 use crate::{project, python};
 use anyhow::{Context, Result, bail};
@@ -6,14 +6,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Peers that people use today. An error says why one is not there.
+/// Paths of the tools, or why they are not available.
 pub(super) struct Tools {
     perf: Result<PathBuf, String>,
     spy: Result<PathBuf, String>,
 }
 
 impl Tools {
-    /// Looks for perf in PATH, and installs py-spy into the environment of `python`.
+    /// Finds perf in PATH, and installs py-spy into the environment of `python`.
     pub(super) fn find(python: &Path) -> Tools {
         let tools = Tools { perf: perf(), spy: spy(python) };
         for why in [&tools.perf, &tools.spy].into_iter().filter_map(|tool| tool.as_ref().err()) {
@@ -22,7 +22,7 @@ impl Tools {
         tools
     }
 
-    /// `perf record` of a command with copies of stacks, to a file.
+    /// `perf record` with stack copies.
     pub(super) fn perf_record(
         &self,
         rate: u32,
@@ -38,14 +38,14 @@ impl Tools {
         Ok(run)
     }
 
-    /// The text of a recording of perf: a block for each sample, its frames from the leaf outwards.
+    /// Output of `perf script`: one block per sample, with frames from the leaf outwards.
     pub(super) fn perf_script(&self, recording: &Path) -> Result<String> {
         let mut run = Command::new(known(&self.perf)?);
         run.args(["script", "--no-inline", "-F", "ip,sym,dso", "-i"]).arg(recording);
         Ok(String::from_utf8_lossy(&answer(&mut run)?.stdout).into_owned())
     }
 
-    /// `py-spy record` of a command, to collapsed stacks in a file.
+    /// `py-spy record` with collapsed stacks as output.
     pub(super) fn spy_record(
         &self,
         rate: u32,
@@ -63,10 +63,10 @@ impl Tools {
     }
 }
 
-/// Runs a command to its end; its failure is ours, with the last it said.
+/// Runs a command. An error contains the last line of its stderr.
 pub(super) fn answer(command: &mut Command) -> Result<Output> {
     let program = command.get_program().to_owned();
-    // Where it is on this machine is nobody else's concern.
+    // Errors end up in the document, which must not contain local paths.
     let program = Path::new(&program).file_name().unwrap_or(&program).to_owned();
     let output = command
         .stdin(Stdio::null())
@@ -74,7 +74,7 @@ pub(super) fn answer(command: &mut Command) -> Result<Output> {
         .with_context(|| format!("cannot run {}", program.display()))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+        let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no error message");
         bail!("{} failed ({}): {}", program.display(), output.status, last.trim());
     }
     Ok(output)
@@ -85,7 +85,7 @@ fn known(tool: &Result<PathBuf, String>) -> Result<&PathBuf> {
 }
 
 fn perf() -> Result<PathBuf, String> {
-    let perf = project::which("perf").ok_or("there is no perf in PATH")?;
+    let perf = project::which("perf").ok_or("perf is not in PATH")?;
     let mut run = Command::new(&perf);
     run.args(["record", "--quiet", "-e", "task-clock:u", "-o", "/dev/null", "--", "true"]);
     answer(&mut run).map(|_| perf).map_err(|error| format!("{error:#}"))

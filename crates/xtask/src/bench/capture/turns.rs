@@ -1,38 +1,38 @@
-//! Peers that take turns, and the table of what came of it.
+//! Runs tools in interleaved rounds and renders the results as a table.
 
 use super::figures::range;
 use anyhow::Result;
 use laggard_samples::Rng;
 
-/// What one run of a program used, as the program itself saw it.
+/// Times of one run, measured by the program itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Used {
     pub(super) cpu_s: f64,
     pub(super) wall_s: f64,
-    /// CPU time that samples stand for over that outside the kernel, where samples were taken.
+    /// CPU time represented by samples, divided by user CPU time; `None` without samples.
     pub(super) sampled: Option<f64>,
 }
 
 impl Used {
-    /// From the two numbers that a program left in a file.
+    /// Parses the two numbers that a program writes.
     pub(super) fn parse(text: &str) -> Result<Used> {
         let mut numbers = text.split_whitespace().map(str::parse::<f64>);
         match (numbers.next(), numbers.next()) {
             (Some(Ok(cpu_s)), Some(Ok(wall_s))) => Ok(Used { cpu_s, wall_s, sampled: None }),
-            _ => anyhow::bail!("the program left no times"),
+            _ => anyhow::bail!("the measured program wrote no times"),
         }
     }
 }
 
-/// All runs of one peer; a round it did not take part in has none.
+/// All runs of one tool. `None` for rounds without a run.
 pub(super) struct Series {
     pub(super) label: String,
     pub(super) rounds: Vec<Option<Used>>,
-    /// Why it is left out.
+    /// Why it was skipped.
     pub(super) failed: Option<String>,
 }
 
-/// Runs every peer in every round, in random order. One that fails is left out from then on.
+/// Runs every tool in every round, in random order. A tool that fails is skipped from then on.
 pub(super) fn take(
     what: &str,
     labels: &[String],
@@ -65,10 +65,10 @@ pub(super) fn take(
     series
 }
 
-/// The series as a Markdown table; ratios are to the first, round by round.
+/// The series as a Markdown table. Ratios are to the first series, per round.
 pub(super) fn table(series: &[Series]) -> String {
     let mut text = String::from(
-        "| | n | CPU s, best / median | wall s, best / median | CPU, × bare (min..max) | wall, × bare (min..max) | sampled / user CPU |\n\
+        "| | n | CPU s, best / median | wall s, best / median | CPU, × no profiler (min..max) | wall, × no profiler (min..max) | sampled / user CPU |\n\
          |---|---:|---:|---:|---:|---:|---:|\n",
     );
     for one in series {
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ratios_are_of_the_same_round_and_a_failure_is_said() {
+    fn ratios_use_the_same_round_and_failures_are_reported() {
         let labels = ["bare", "slow", "broken"].map(String::from);
         let mut bare = 0.0;
         let series = take("test", &labels, 3, |peer| match peer {

@@ -1,4 +1,4 @@
-"""A second or two of work: WORKLOAD OUTPUT. Writes its own CPU and wall time in seconds."""
+"""Work for one or two seconds: WORKLOAD OUTPUT. Writes its CPU and wall time in seconds."""
 import sys
 import time
 

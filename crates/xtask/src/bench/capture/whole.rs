@@ -1,4 +1,4 @@
-//! What sampling costs a whole program, beside perf and py-spy.
+//! Sampling overhead of whole programs, compared with perf and py-spy.
 
 use super::Lab;
 use super::tools::answer;
@@ -12,7 +12,7 @@ use std::path::Path;
 const PROGRAM: &str = include_str!("whole.py");
 const WORKLOADS: [(&str, &str); 2] = [("fib", "pure Python, fib"), ("dot", "`np.dot` of 4x4")];
 
-/// Who runs the program.
+/// The profiler that runs the program.
 #[derive(Clone, Copy)]
 pub(super) enum Runner {
     Nobody,
@@ -24,8 +24,8 @@ pub(super) enum Runner {
 impl Runner {
     pub(super) fn label(self, is_control: bool) -> String {
         match self {
-            Runner::Nobody if is_control => "bare, once more (control)".into(),
-            Runner::Nobody => "bare".into(),
+            Runner::Nobody if is_control => "no profiler (control)".into(),
+            Runner::Nobody => "no profiler".into(),
             Runner::Agent { rate, inherit: false } => format!("laggard, {rate} Hz"),
             Runner::Agent { rate, inherit: true } => {
                 format!("laggard, {rate} Hz, one inherited event")
@@ -40,9 +40,9 @@ impl Runner {
         }
     }
 
-    /// Runs a command that leaves its CPU and wall time in `times`.
+    /// Runs a command that writes its CPU and wall time to `times`.
     pub(super) fn run(self, lab: &Lab, command: &[OsString], times: &Path) -> Result<Used> {
-        // What an earlier run left must not pass for this one's.
+        // Do not read the times of an earlier run.
         _ = std::fs::remove_file(times);
         let recording = lab.scratch.path().join("recording");
         let mut sampled = None;
@@ -67,14 +67,14 @@ impl Runner {
                 _ = answer(&mut lab.tools.spy_record(rate, is_native, &recording, command)?)?;
             }
         }
-        let text = std::fs::read_to_string(times).context("the program left no times")?;
+        let text = std::fs::read_to_string(times).context("the measured program wrote no times")?;
         Ok(Used { sampled, ..Used::parse(&text)? })
     }
 }
 
 fn ensure(code: i32) -> Result<()> {
     if code != 0 {
-        bail!("the measured program failed with {code}");
+        bail!("the measured program failed with exit status {code}");
     }
     Ok(())
 }
@@ -89,10 +89,10 @@ pub(super) fn section(lab: &Lab) -> Result<String> {
         Runner::Spy { rate: 100, is_native: true },
     ];
     let mut text = format!(
-        "### Cost of sampling, whole programs\n\n{}\n\n\
-         CPU and wall time as the program itself saw them, from its start to its end, without the \
-         tool's own; {}; {} rounds in random order, ratios round by round. CPU time does not show \
-         that py-spy stops the program; wall time does.\n",
+        "### Sampling overhead, whole programs\n\n{}\n\n\
+         CPU and wall time from start to end, measured by the program itself, without the time of the \
+         profiler; {}; {} rounds in random order. Ratios are computed per round. py-spy pauses the \
+         program, which affects only wall time.\n",
         machine::describe(),
         machine::python(lab.python()),
         lab.rounds,

@@ -1,9 +1,9 @@
-"""What people do today to compare two traces: kernel time and launches by name, and the gaps.
+"""Comparison of two traces as a typical Python script: kernel time and launches by name.
 
 usage: by_name.py A.json B.json [--gc-off]
 
 Parses one side after the other with orjson, so that only one of them is in memory. Prints one JSON object: kernels
-and microseconds of either side, and of each kernel the gap and both counts, the largest gap first.
+and microseconds of each side, and the difference and both counts of each kernel, largest difference first.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("a")
     parser.add_argument("b")
-    parser.add_argument("--gc-off", action="store_true", help="switch the cyclic collector off")
+    parser.add_argument("--gc-off", action="store_true", help="disable the garbage collector")
     options = parser.parse_args()
     if options.gc_off:
         gc.disable()

@@ -1,5 +1,5 @@
-//! `cargo xtask bench compare`: comparing two large traces, beside loading either alone and beside Python; and how
-//! often what was planted is named.
+//! `cargo xtask bench compare`: speed of comparing two large traces, and accuracy of the verdict on
+//! pairs with a planted cause.
 
 mod quality;
 mod speed;
@@ -12,13 +12,13 @@ use laggard_samples::pairs::{self, Plan};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-/// Measure how fast two traces are compared, and how often the verdict is right
+/// Benchmark speed and accuracy of comparing two traces
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// How often each program runs; Python runs twice
+    /// Runs of each program; Python runs twice
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Small traces and few rounds, and docs/benchmarks.md stays as it is
+    /// Small traces, few rounds, no update of docs/benchmarks.md
     #[arg(long)]
     quick: bool,
 }
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let quality = quality::section(&lab)?;
     println!("{quality}");
     if args.quick {
-        eprintln!("bench: --quick, so docs/benchmarks.md stays as it is");
+        eprintln!("bench: docs/benchmarks.md not updated (--quick)");
     } else {
         let path = document::replace_section("compare", &format!("{speed}\n{quality}"))?;
         eprintln!("bench: wrote {}", project::short(&path));
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The programs, and a place for pairs.
+/// Programs, and the directory for pairs.
 struct Lab {
     program: PathBuf,
     python: PathBuf,
@@ -52,8 +52,8 @@ impl Lab {
     fn new() -> Result<Lab> {
         let place = project::target()?.join("bench").join("compare");
         std::fs::create_dir_all(&place)
-            .with_context(|| format!("cannot make {}", place.display()))?;
-        // A copy, so that a build meanwhile does not change what is measured.
+            .with_context(|| format!("cannot create {}", place.display()))?;
+        // A copy, so that a concurrent build does not change the measured program.
         let program = place.join("laggard");
         std::fs::copy(project::laggard()?, &program)
             .with_context(|| format!("cannot write {}", program.display()))?;
@@ -66,7 +66,7 @@ impl Lab {
         command
     }
 
-    /// Writes a pair over the one before.
+    /// Writes a pair; overwrites the previous one.
     fn write(&self, plan: &Plan) -> Result<[PathBuf; 2]> {
         let files = ["a.json", "b.json"].map(|name| self.place.join(name));
         let written = || {

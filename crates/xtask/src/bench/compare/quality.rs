@@ -1,4 +1,4 @@
-//! Pairs with one planted cause each: whether it is named first, and whether innocents are left alone.
+//! Accuracy of the verdict: pairs with one planted cause, and pairs without a difference.
 
 use super::Lab;
 use crate::bench::child;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=5;
 
-/// How pairs are made.
+/// How to generate pairs.
 struct Setting {
     title: &'static str,
     steps: u64,
@@ -24,13 +24,13 @@ const SETTINGS: [Setting; 3] = [
 ];
 
 impl Setting {
-    /// One iteration of a server is either kind, and there is no mix.
+    /// A single iteration of a server has only one phase, so there is no mix of phases.
     fn has(&self, planted: Planted) -> bool {
         self.steps > 1 || planted != Planted::PhaseMix
     }
 }
 
-/// What is to be named first; none where nobody is to be accused. Of vendors there is no truth.
+/// The culprit to name first; `None` if there is none. `Vendors` has no known culprit.
 fn expected(planted: Planted) -> Option<Kind> {
     match planted {
         Planted::SlowClass => Some(Kind::SameKernelSlower),
@@ -43,11 +43,11 @@ fn expected(planted: Planted) -> Option<Kind> {
     }
 }
 
-/// What was said of a pair.
+/// The verdict on a pair.
 struct Said {
     first: Option<String>,
     explains: f64,
-    /// Rows called slower or faster.
+    /// Rows reported as slower or faster.
     differing: Vec<String>,
 }
 
@@ -59,11 +59,11 @@ impl Said {
         }
     }
 
-    /// What was said instead of what is true.
+    /// Description of a wrong verdict.
     fn instead(&self, expected: Option<Kind>) -> String {
         match (&self.first, expected) {
             (Some(first), _) => first.clone(),
-            (None, Some(_)) => "nobody".into(),
+            (None, Some(_)) => "no culprit".into(),
             (None, None) => self.differing.join(", "),
         }
     }
@@ -99,8 +99,9 @@ pub(super) fn section(lab: &Lab) -> Result<String> {
                 }
             }
             for (said, seeds) in instead {
+                let noun = if seeds.len() == 1 { "seed" } else { "seeds" };
                 let (word, title, seeds) = (planted.word(), setting.title, seeds.join(", "));
-                wrong += &format!("- `{word}`, {title}, seed {seeds}: {said}\n");
+                wrong += &format!("- `{word}`, {title}, {noun} {seeds}: {said}\n");
             }
             if expected.is_some() {
                 (named, guilty) = (named + right, guilty + n);
@@ -113,23 +114,21 @@ pub(super) fn section(lab: &Lab) -> Result<String> {
                 format!("{right} of {n}")
             });
         }
-        let kind = expected.map_or("nobody", Kind::word);
+        let kind = expected.map_or("none", Kind::word);
         rows += &format!("| `{}` | {kind} | {} |\n", planted.word(), cells.join(" | "));
     }
     let titles = SETTINGS.map(|setting| setting.title).join(" | ");
-    let wrong = if wrong.is_empty() {
-        String::new()
-    } else {
-        format!("\nWhat was said instead:\n\n{wrong}")
-    };
+    let wrong =
+        if wrong.is_empty() { String::new() } else { format!("\nWrong verdicts:\n\n{wrong}") };
     Ok(format!(
-        "### Whether the verdict is right\n\n\
-         Pairs of `cargo xtask gen-pair`, seeds {} to {}, judged by `laggard compare --json`. A planted pair counts \
-         when the first culprit has the planted kind; ≥ is the least share of the lag that it then explains. A pair \
-         without a difference counts when nobody is accused and no row of any table is called slower or faster.\n\n\
-         **The planted kind is named first in {named} of {guilty}; {accused} of {innocent} innocent pairs are accused, \
-         and in {differ} a row is called slower or faster.**\n\n\
-         | pair | to be named | {titles} |\n|---|---|---|---|---|\n{rows}{wrong}",
+        "### Accuracy of the verdict\n\n\
+         Pairs of `cargo xtask gen-pair`, seeds {} to {}, compared with `laggard compare --json`. A pair with a planted \
+         cause is correct if the first culprit has the planted kind; ≥ is the lowest share of the lag that it explains. \
+         A pair without a difference is correct if no culprit is named and no row of any table is reported as slower or \
+         faster.\n\n\
+         **The planted kind is named first in {named} of {guilty} pairs. Of {innocent} pairs without a difference, \
+         {accused} have a culprit and {differ} have a row reported as slower or faster.**\n\n\
+         | pair | expected | {titles} |\n|---|---|---|---|---|\n{rows}{wrong}",
         SEEDS.start(),
         SEEDS.end(),
     ))
@@ -141,8 +140,8 @@ fn ask(lab: &Lab, planted: Planted, setting: &Setting, seed: u64) -> Result<Said
     let mut compare = lab.laggard("compare");
     compare.args(&files).args(["--json", "--no-index"]);
     let said = child::measure(&mut compare)?.stdout;
-    let said: Value = serde_json::from_str(&said).context("the JSON of compare cannot be read")?;
-    let culprits = said["culprits"].as_array().context("no list of culprits")?;
+    let said: Value = serde_json::from_str(&said).context("cannot parse the JSON of compare")?;
+    let culprits = said["culprits"].as_array().context("compare reported no list of culprits")?;
     let first = culprits.first();
     Ok(Said {
         first: first.and_then(|culprit| Some(culprit["kind"].as_str()?.to_owned())),
@@ -151,7 +150,7 @@ fn ask(lab: &Lab, planted: Planted, setting: &Setting, seed: u64) -> Result<Said
     })
 }
 
-/// Rows of all tables that are called slower or faster.
+/// Rows of all tables that are reported as slower or faster.
 fn differing(said: &Value) -> Vec<String> {
     let tables = [&said["time"], &said["findings"], &said["host"], &said["layers"]["rows"]];
     let rows = tables.into_iter().filter_map(Value::as_array).flatten();
@@ -171,7 +170,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_row_of_any_table_counts() {
+    fn differing_rows_of_all_tables() {
         let row = |name: &str, verdict: &str| json!({ "name": name, "verdict": verdict });
         let said = json!({
             "whole": row("step", "no detectable difference"),

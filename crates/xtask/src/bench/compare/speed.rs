@@ -1,6 +1,6 @@
-//! What comparing two large traces costs: time beside loading them, memory, and the second time.
+//! Time and memory of comparing two large traces, compared with loading them and with Python.
 //!
-//! Programs take turns in random order, round by round, so that what disturbs the machine disturbs all of them.
+//! Every round runs all programs in random order, so that noise on the machine affects all of them.
 
 use super::Lab;
 use crate::bench::child::{self, Run};
@@ -15,18 +15,18 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Python takes long and varies little.
+/// Python is slow and varies little.
 const PYTHON_ROUNDS: u32 = 2;
-/// Memory that Python needs, in sizes of the larger text.
+/// Memory that Python needs, as a multiple of the larger file.
 const PYTHON_MEMORY: f64 = 8.5;
 
-/// What is run on a pair.
+/// A command to run on a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     LoadA,
     LoadB,
     Compare,
-    /// When the indexes are there.
+    /// With indexes.
     CompareAgain,
     Python,
     PythonNoCollector,
@@ -47,9 +47,9 @@ impl Turn {
             Turn::LoadA => "`laggard report A --no-index`",
             Turn::LoadB => "`laggard report B --no-index`",
             Turn::Compare => "`laggard compare A B --no-index`",
-            Turn::CompareAgain => "`laggard compare A B`, second time",
+            Turn::CompareAgain => "`laggard compare A B`, with indexes",
             Turn::Python => "Python, orjson, sums by kernel",
-            Turn::PythonNoCollector => "the same, collector off",
+            Turn::PythonNoCollector => "the same, GC off",
         }
     }
 
@@ -90,9 +90,9 @@ struct Pair {
 
 /// All runs of one pair.
 struct Measured {
-    /// By turn in the order of [`Turn::ALL`], and by round; Python has fewer.
+    /// By command in the order of [`Turn::ALL`], then by round. Python has fewer rounds.
     runs: Vec<Vec<Run>>,
-    /// Own memory of [`Turn::Compare`], by round, where the system says.
+    /// Anonymous memory of [`Turn::Compare`], by round, if known.
     own_bytes: Vec<f64>,
 }
 
@@ -101,7 +101,7 @@ impl Measured {
         &self.runs[turn as usize]
     }
 
-    /// Comparing over loading both, round by round.
+    /// Cost of comparing, divided by the cost of loading both sides, per round.
     fn over_loading(&self, cost: fn(&Run) -> f64) -> Vec<f64> {
         let loads = self.of(Turn::LoadA).iter().zip(self.of(Turn::LoadB));
         let rounds = self.of(Turn::Compare).iter().zip(loads);
@@ -112,20 +112,20 @@ impl Measured {
 pub(super) fn section(lab: &Lab, rounds: u32, megabytes: u64) -> Result<String> {
     let mut text = format!(
         "## Comparing two traces\n\n\
-         `cargo xtask bench compare`: `laggard compare A B` on two traces of PyTorch. {}\n\n\
-         Pairs: `cargo xtask gen-pair KIND A B --mb {megabytes}`, both sides of the same number of steps. Programs \
-         took turns in random order, {rounds} rounds, Python {}; figures are median (least..most), ratios are taken \
-         round by round. CPU is user and system time of all threads; peak memory includes the mapped files. Python \
-         parses one side after the other and sums time and launches by name of kernel, no more.\n",
+         `cargo xtask bench compare`: `laggard compare A B` on two PyTorch traces. {}\n\n\
+         Pairs: `cargo xtask gen-pair KIND A B --mb {megabytes}`, with the same number of steps on both sides. Each of \
+         {rounds} rounds ran all programs in random order (Python: {} rounds). Values are median (min..max); ratios are \
+         computed per round. CPU is user and system time of all threads. Peak memory includes the mapped files. The \
+         Python script parses one side after the other and only sums time and launches by kernel name.\n",
         machine::describe(),
         PYTHON_ROUNDS.min(rounds),
     );
     let kinds = [
-        (Planted::SlowClass, "Training, B's attention slower in the backward pass"),
-        (Planted::PhaseMix, "Serving, more of B's iterations take in a prompt"),
+        (Planted::SlowClass, "Training, slower attention in the backward pass of B"),
+        (Planted::PhaseMix, "Serving, more prefill iterations in B"),
     ];
     for (planted, title) in kinds {
-        eprintln!("bench: making {} of {megabytes} MB", planted.word());
+        eprintln!("bench: generating {} with {megabytes} MB per side", planted.word());
         let length = Length::Bytes(megabytes * 1_000_000);
         let files = lab.write(&Plan { planted, length, seed: 1, python: true })?;
         let bytes = [size(&files[0])?, size(&files[1])?];
@@ -137,7 +137,7 @@ pub(super) fn section(lab: &Lab, rounds: u32, megabytes: u64) -> Result<String> 
         text += &format!("\n{}\n{}", table(&measured), verdict(&pair, &measured));
         for file in &pair.files {
             std::fs::remove_file(file)?;
-            // An index of another place is left for `laggard index --clear`.
+            // An index in the cache directory stays; `laggard index --clear` deletes it.
             _ = std::fs::remove_file(file.with_extension("json.lag"));
         }
     }
@@ -148,17 +148,17 @@ fn size(file: &Path) -> Result<f64> {
     Ok(file.metadata()?.len() as f64)
 }
 
-/// What the program says of a pair; this also writes the indexes and brings the files into memory.
+/// Result of comparing a pair. Also writes the indexes and loads the files into the page cache.
 fn found(lab: &Lab, pair: &Pair) -> Result<Value> {
     let said = child::measure(lab.laggard("compare").args(&pair.files).arg("--json"))?.stdout;
-    serde_json::from_str(&said).context("the JSON of compare cannot be read")
+    serde_json::from_str(&said).context("cannot parse the JSON of compare")
 }
 
 fn take_turns(lab: &Lab, pair: &Pair, rounds: u32) -> Result<Measured> {
     let larger = pair.bytes[0].max(pair.bytes[1]);
     let has_python = machine::has_memory(larger * PYTHON_MEMORY);
     if !has_python {
-        eprintln!("warning: Python is left out, it would not fit into memory");
+        eprintln!("warning: Python skipped, not enough memory");
     }
     let mut order = Turn::ALL;
     let mut rng = Rng::new(u64::from(rounds));
@@ -174,14 +174,14 @@ fn take_turns(lab: &Lab, pair: &Pair, rounds: u32) -> Result<Measured> {
             let run = child::measure(&mut turn.command(lab, pair));
             runs[turn as usize].push(run.with_context(|| format!("{} failed", turn.label()))?);
         }
-        // In a run of its own, because looking takes time.
+        // In a separate run, because polling costs time.
         let own = child::own_peak(&mut Turn::Compare.command(lab, pair))?;
         own_bytes.extend(own.map(|bytes| bytes as f64));
     }
     Ok(Measured { runs, own_bytes })
 }
 
-/// Sizes, laps and kernels, and whether Python counts the same.
+/// Sizes, steps and kernels, and whether Python reports the same counts.
 fn about(pair: &Pair, found: &Value, measured: &Measured) -> String {
     let side = |key: &str, bytes: f64| {
         let side = &found[key];
@@ -189,7 +189,7 @@ fn about(pair: &Pair, found: &Value, measured: &Measured) -> String {
         let (count, ns) = (total["count"].as_u64(), total["time_ns"].as_f64());
         let (count, ns) = (count.unwrap_or_default(), ns.unwrap_or_default());
         let text = format!(
-            "{:.0} MB, {} {}s, {count} kernels of {:.3} s together",
+            "{:.0} MB, {} {}s, {count} kernels with {:.3} s in total",
             bytes / 1e6,
             side["laps"],
             side["marker"].as_str().unwrap_or_default(),
@@ -203,21 +203,21 @@ fn about(pair: &Pair, found: &Value, measured: &Measured) -> String {
     let agrees = said.map(|said| {
         [("a", &a), ("b", &b)].iter().all(|(key, (_, count, ns))| {
             let micros = said[key]["kernel_us"].as_f64().unwrap_or_default();
-            // Python adds up microseconds in floating point.
+            // Python sums microseconds in floating point.
             said[key]["kernels"].as_u64() == Some(*count)
                 && (micros * 1e3 - ns).abs() <= ns / 1e9 + 1e3
         })
     });
     let peer = match agrees {
         None => "",
-        Some(true) => " Python finds the same kernels.",
-        Some(false) => " **Python finds other kernels.**",
+        Some(true) => " Python reports the same counts.",
+        Some(false) => " **Python reports different counts.**",
     };
     format!("A: {}. B: {}.{peer}\n", a.0, b.0)
 }
 
 fn table(measured: &Measured) -> String {
-    let mut text = "| | n | wall, s | CPU, s | peak memory, MB | wall over comparing's |\n\
+    let mut text = "| | n | wall, s | CPU, s | peak memory, MB | wall, × `compare` |\n\
                     |---|--:|--:|--:|--:|--:|\n"
         .to_owned();
     for turn in Turn::ALL {
@@ -242,7 +242,7 @@ fn table(measured: &Measured) -> String {
     text
 }
 
-/// The figures that there are targets for.
+/// The values that have targets.
 fn verdict(pair: &Pair, measured: &Measured) -> String {
     let files = pair.bytes[0] + pair.bytes[1];
     let again: Vec<f64> = measured.of(Turn::CompareAgain).iter().map(|run| run.wall_s).collect();
@@ -250,21 +250,21 @@ fn verdict(pair: &Pair, measured: &Measured) -> String {
         measured.of(Turn::Compare).iter().map(|run| run.peak_bytes as f64).collect();
     let shares: Vec<f64> = measured.own_bytes.iter().map(|bytes| bytes / (files / 2.0)).collect();
     let own = if shares.is_empty() {
-        "not known here".to_owned()
+        "unknown".to_owned()
     } else {
         format!(
-            "{:.0} MB, {} of the mean size of a file (target: at most 0.5; n = {})",
+            "{:.0} MB, {} of the mean file size (target: at most 0.5; n = {})",
             Summary::of(&measured.own_bytes).median / 1e6,
             range(&shares, 2),
             shares.len()
         )
     };
     format!(
-        "- Comparing over both reports: wall {}, CPU {} (target: at most 1.3; n = {}).\n\
-         - From the indexes: {} s for {:.1} GB together (target: under 0.5 s for two of 1 GB).\n\
-         - Own memory of comparing without an index: {own}; anonymous memory, looked at every millisecond in runs \
-         of their own. Both files are mapped; peak memory minus their sizes is {:+.0} MB, too little where one is let \
-         go before the other is read to its end.\n",
+        "- Time of `compare` divided by that of both reports: wall {}, CPU {} (target: at most 1.3; n = {}).\n\
+         - With indexes: {} s for {:.1} GB in total (target: under 0.5 s for two files of 1 GB).\n\
+         - Anonymous memory of `compare` without an index: {own}, polled every millisecond in separate runs. Peak \
+         memory minus the size of both mapped files is {:+.0} MB, which is too low if one file is unmapped before the \
+         other has been read.\n",
         range(&measured.over_loading(|run| run.wall_s), 2),
         range(&measured.over_loading(|run| run.cpu_s), 2),
         measured.of(Turn::Compare).len(),
@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comparing_is_set_against_loads_of_the_same_round() {
+    fn comparing_is_divided_by_loads_of_the_same_round() {
         let runs = |walls: [f64; 2]| {
             walls
                 .map(|wall_s| Run { wall_s, cpu_s: 1.0, peak_bytes: 1, stdout: String::new() })

@@ -1,6 +1,6 @@
-//! `cargo xtask bench profiles`: profiles of other programs, beside the programs that people read them with.
+//! `cargo xtask bench profiles`: reading profiles of other tools, compared with those tools.
 //!
-//! Peers take turns in random order, round by round, so that what disturbs the machine disturbs all of them.
+//! Every round runs all peers in random order, so that noise on the machine affects all of them.
 
 use super::summary::range;
 use super::{child, document, machine};
@@ -15,35 +15,35 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-/// Measure how fast profiles are read, drawn and opened
+/// Benchmark reading, drawing and opening of profiles
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// How often each peer runs
+    /// Runs of each peer
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// One part alone
+    /// Run only this part
     #[arg(long, value_enum)]
     part: Option<Part>,
-    /// Small inputs and few rounds, and docs/benchmarks.md stays as it is
+    /// Small inputs, few rounds, no update of docs/benchmarks.md
     #[arg(long)]
     quick: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
-    /// Recordings of perf
+    /// perf recordings
     Perf,
     /// Collapsed stacks
     Collapsed,
-    /// The page in a browser
+    /// The HTML page in a browser
     Page,
 }
 
-/// Size of recordings that are to be read, at least.
+/// Minimum size of the perf recording.
 const RECORDING: u64 = 200 << 20;
-/// Size of collapsed stacks.
+/// Size of the collapsed stacks.
 const COLLAPSED: u64 = 1_000_000_000;
-/// Size of collapsed stacks of which a million differ.
+/// Size of collapsed stacks with about a million distinct stacks.
 const MILLION: u64 = 1_600_000_000;
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
@@ -51,8 +51,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let lab = Lab { program: project::laggard()?, place: place()?, rounds, quick: args.quick };
     machine::warn_of_load();
     let mut text = format!(
-        "Profiles of other programs. {} Peers took turns in random order, {rounds} rounds; times are wall \
-         time, median (least..most), ratios are taken round by round; peak memory includes mapped files.\n",
+        "## Reading profiles of other tools\n\n{} Each of {rounds} rounds ran all programs in random order. Values are \
+         median (min..max); ratios are computed per round. Peak memory includes mapped files.\n",
         machine::describe()
     );
     let mut is_whole = true;
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         }
     }
     if args.quick || args.part.is_some() || !is_whole {
-        eprintln!("bench: a part of it, so docs/benchmarks.md stays as it is");
+        eprintln!("bench: docs/benchmarks.md not updated (incomplete run)");
     } else {
         let path = document::replace_section("profiles", &text)?;
         eprintln!("bench: wrote {}", project::short(&path));
@@ -95,11 +95,12 @@ struct Lab {
 
 fn place() -> Result<PathBuf> {
     let place = project::target()?.join("bench").join("profiles");
-    std::fs::create_dir_all(&place).with_context(|| format!("cannot make {}", place.display()))?;
+    std::fs::create_dir_all(&place)
+        .with_context(|| format!("cannot create {}", place.display()))?;
     Ok(place)
 }
 
-/// A program that does the job, and how it is run.
+/// A program and how to run it.
 struct Peer {
     label: &'static str,
     command: Box<dyn Fn() -> Result<Command>>,
@@ -111,7 +112,7 @@ impl Peer {
     }
 }
 
-/// Runs all peers in all rounds; a table of them, in which the first is what the others are compared with.
+/// Runs all peers in all rounds and returns a table. The first peer is the reference.
 fn take_turns(peers: &[Peer], rounds: u32) -> Result<String> {
     let mut order: Vec<usize> = (0..peers.len()).collect();
     let mut rng = Rng::new(u64::from(rounds));
@@ -125,7 +126,7 @@ fn take_turns(peers: &[Peer], rounds: u32) -> Result<String> {
         }
     }
     let mut text =
-        "| | wall, s | CPU, s | peak memory, MB | time over laggard's |\n|---|--:|--:|--:|--:|\n"
+        "| | wall, s | CPU, s | peak memory, MB | wall, × laggard |\n|---|--:|--:|--:|--:|\n"
             .to_owned();
     for (number, peer) in peers.iter().enumerate() {
         let values = |of: fn(&child::Run) -> f64| runs[number].iter().map(of).collect::<Vec<f64>>();
@@ -143,12 +144,12 @@ fn take_turns(peers: &[Peer], rounds: u32) -> Result<String> {
     Ok(text)
 }
 
-/// Recordings of perf with copies of stacks, made here: of a C++ program with all its debug information.
+/// A perf recording with stack copies, of a C++ program with debug info.
 fn recordings(lab: &Lab) -> Result<String> {
     system::ensure_debian("linux-perf", "perf")?;
     let data = record(lab)?;
     let size = data.metadata()?.len();
-    let perf = project::which("perf").context("there is no perf")?;
+    let perf = project::which("perf").context("perf is not in PATH")?;
     let mut peers = vec![];
     let (program, file) = (lab.program.clone(), data.clone());
     peers.push(Peer::new("`laggard report`, with inlined frames and lines", move || {
@@ -162,7 +163,7 @@ fn recordings(lab: &Lab) -> Result<String> {
         let (perf, file) = (perf.clone(), data.clone());
         peers.push(Peer::new(label, move || {
             let mut script = Command::new("sh");
-            // Its output goes nowhere: to keep it would be measured too.
+            // Output is discarded, so that capturing it is not measured.
             script.args(["-c", "exec \"$0\" script $2 -i \"$1\" > /dev/null 2>&1"]);
             script.arg(&perf).arg(&file).args(flag);
             Ok(script)
@@ -171,7 +172,7 @@ fn recordings(lab: &Lab) -> Result<String> {
     match installed("samply", "samply") {
         Ok(samply) => {
             let (file, out) = (data, lab.place.join("samply.json.gz"));
-            peers.push(Peer::new("`samply import`, which names nothing", move || {
+            peers.push(Peer::new("`samply import`, without symbolization", move || {
                 let mut import = Command::new(&samply);
                 import.args(["import", "--save-only", "-o"]).arg(&out).arg(&file);
                 Ok(import)
@@ -180,10 +181,10 @@ fn recordings(lab: &Lab) -> Result<String> {
         Err(error) => eprintln!("skipped: samply: {error:#}"),
     }
     let table = take_turns(&peers, lab.rounds)?;
-    Ok(format!("### A recording of perf, {:.0} MB of copied stacks\n\n{table}", size as f64 / 1e6))
+    Ok(format!("### perf recording, {:.0} MB with stack copies\n\n{table}", size as f64 / 1e6))
 }
 
-/// Records the program until the recording is large enough.
+/// Records the program for longer until the recording is large enough.
 fn record(lab: &Lab) -> Result<PathBuf> {
     let source = project::root().join("crates/xtask/src/bench/profiles/words.cpp");
     let program = lab.place.join("words");
@@ -206,12 +207,12 @@ fn record(lab: &Lab) -> Result<PathBuf> {
             "-o",
         ]);
         record.arg(&data).arg("--").arg(&program).arg(seconds.to_string()).stdout(Stdio::null());
-        project::must(&mut record).context("perf cannot record here")?;
+        project::must(&mut record).context("perf cannot record on this machine")?;
         if data.metadata()?.len() >= wanted {
             return Ok(data);
         }
     }
-    bail!("no recording of {} MB could be made", wanted >> 20)
+    bail!("cannot make a recording of {} MB", wanted >> 20)
 }
 
 /// Collapsed stacks to a flame graph.
@@ -240,10 +241,10 @@ fn collapsed(lab: &Lab) -> Result<String> {
     Ok(format!("### Collapsed stacks to a flame graph, {size:.0} MB\n\n{table}"))
 }
 
-/// The page of a million stacks, until it can be used.
+/// Time until the HTML page of a million stacks is ready.
 fn page(lab: &Lab) -> Result<String> {
     system::ensure_debian("chromium", "chromium")?;
-    let browser = project::which("chromium").context("there is no chromium")?;
+    let browser = project::which("chromium").context("chromium is not in PATH")?;
     let python = python::ready()?;
     python::install(&python, "playwright")?;
     let (file, page) = (stacks(lab, MILLION)?, lab.place.join("million.html"));
@@ -256,11 +257,11 @@ fn page(lab: &Lab) -> Result<String> {
     let ready: Vec<f64> =
         child::measure(&mut open)?.stdout.lines().filter_map(|line| line.parse().ok()).collect();
     if ready.is_empty() {
-        bail!("the page never was ready");
+        bail!("the page did not become ready");
     }
     Ok(format!(
-        "### The page of {} distinct stacks\n\nWritten in {:.2} s from {:.0} MB of collapsed stacks, {:.1} MB \
-         large; ready to use in Chromium {} ms after it was opened (n = {}).\n",
+        "### HTML page of {} distinct stacks\n\nWritten in {:.2} s from {:.0} MB of collapsed stacks; {:.1} MB in size; \
+         ready in Chromium {} ms after opening (n = {}).\n",
         distinct(&file)?,
         made.wall_s,
         file.metadata()?.len() as f64 / 1e6,
@@ -270,20 +271,20 @@ fn page(lab: &Lab) -> Result<String> {
     ))
 }
 
-/// Made-up collapsed stacks of about so many bytes, in the order in which py-spy writes them.
+/// Synthetic collapsed stacks of about this size, in the order of py-spy's output.
 fn stacks(lab: &Lab, size: u64) -> Result<PathBuf> {
     let size = if lab.quick { size / 50 } else { size };
     let file = lab.place.join(format!("stacks-{}.folded", size / 1_000_000));
     if file.metadata().is_ok_and(|meta| meta.len() >= size) {
-        eprintln!("bench: stacks of an earlier run are used");
+        eprintln!("bench: reusing stacks of an earlier run");
     } else {
-        eprintln!("bench: making {} MB of stacks", size / 1_000_000);
+        eprintln!("bench: generating {} MB of stacks", size / 1_000_000);
         collapsed_stacks(size, 1, Order::Mixed, &mut File::create(&file)?)?;
     }
     Ok(file)
 }
 
-/// How many stacks of a file differ.
+/// Number of distinct stacks in a file.
 fn distinct(file: &Path) -> Result<usize> {
     let mut known: HashSet<u64> = HashSet::new();
     let mut lines = BufReader::with_capacity(1 << 20, File::open(file)?);
@@ -298,12 +299,12 @@ fn distinct(file: &Path) -> Result<usize> {
     Ok(known.len())
 }
 
-/// A peer from the registry of crates, built once.
+/// A peer from crates.io, built once.
 fn installed(package: &str, program: &str) -> Result<PathBuf> {
     let place = project::target()?.join("peers");
     let path = place.join("bin").join(program);
     if !path.is_file() {
-        eprintln!("bench: building {package}, which takes minutes the first time");
+        eprintln!("bench: building {package} (takes minutes the first time)");
         let mut install = project::cargo();
         install.args(["install", "--locked", "--quiet", "--root"]).arg(&place).arg(package);
         project::must(&mut install)?;

@@ -1,4 +1,4 @@
-"""Opens a page in Chromium as often as asked and prints the milliseconds until it was ready to use."""
+"""Open a page in Chromium repeatedly and print the milliseconds until it was ready."""
 
 import sys
 

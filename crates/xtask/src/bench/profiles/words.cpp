@@ -1,5 +1,5 @@
-// A program with deep stacks, templates and inlined functions, whose recordings are hard to read:
-// builds trees of named nodes, walks them recursively, and sorts what it counted.
+// A program with deep stacks, templates and inlined functions, which make its recordings expensive to
+// symbolize: builds trees of named nodes, walks them recursively, and sorts the counts.
 
 #include <algorithm>
 #include <chrono>

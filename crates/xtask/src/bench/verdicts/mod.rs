@@ -1,4 +1,4 @@
-//! `cargo xtask bench verdicts`: how often verdicts are right, where the truth is known.
+//! `cargo xtask bench verdicts`: accuracy of verdicts on pairs with a known cause.
 
 mod planted;
 mod same;
@@ -10,40 +10,40 @@ use anyhow::Result;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-/// Measure how often verdicts are right: pairs of which the difference, or that there is none, is known
+/// Benchmark the accuracy of verdicts on pairs with a known cause or without a difference
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Parts to measure; all if none is given
+    /// Parts to measure [default: all]
     #[arg(long, value_enum, value_delimiter = ',')]
     part: Vec<Part>,
     /// Comparisons of a side with itself, half of them under load
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(2..))]
     comparisons: u32,
-    /// The same for each of the other tools, under load
+    /// The same for each other tool, under load
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     of_others: u32,
-    /// Time of a `why`, in seconds
+    /// Time limit of each `why`, in seconds
     #[arg(long, default_value_t = 20)]
     why: u32,
-    /// Keep the evidence of planted pairs as fixtures, with which judges are tested
+    /// Write the evidence of planted pairs to fixtures/, for the tests of judges
     #[arg(long)]
     keep: bool,
-    /// docs/benchmarks.md stays as it is
+    /// No update of docs/benchmarks.md
     #[arg(long)]
     quick: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
-    /// Pairs with one planted cause each, and innocent ones
+    /// Pairs with one planted cause each, and pairs without a difference
     Planted,
-    /// A side against itself, beside hyperfine, pyperf and timing one after the other
+    /// A side compared with itself, also by hyperfine, pyperf and sequential timing
     Same,
     /// A side that takes 2 % longer
     Small,
 }
 
-/// What all parts need.
+/// Shared state of all parts.
 struct Lab {
     program: PathBuf,
     python: PathBuf,
@@ -51,7 +51,7 @@ struct Lab {
 }
 
 impl Lab {
-    /// The program with a verb, where planted pairs can be imported.
+    /// laggard with a subcommand, set up so that the planted pairs can be imported.
     fn laggard(&self, verb: &str) -> Command {
         let mut command = Command::new(&self.program);
         command
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         println!("{section}");
         if !args.quick {
             let path = document::replace_section(name, &section)?;
-            eprintln!("bench: wrote {name} of {}", project::short(&path));
+            eprintln!("bench: wrote section {name} to {}", project::short(&path));
         }
     }
     Ok(ExitCode::SUCCESS)

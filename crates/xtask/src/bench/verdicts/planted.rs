@@ -1,4 +1,4 @@
-//! Pairs with one planted cause each: whether it is named first, and how much it explains.
+//! Pairs with one planted cause each: whether it is named first, and its share of the lag.
 
 use super::{Args, Lab, machine};
 use crate::bench::child;
@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What is wrong with a pair.
+/// The planted cause of a pair.
 #[derive(serde::Deserialize)]
 struct Planted {
     kinds: Vec<String>,
@@ -15,7 +15,7 @@ struct Planted {
     cause: String,
 }
 
-/// What was said of it.
+/// The verdict on a pair.
 struct Verdict {
     ratio: f64,
     kind: Option<String>,
@@ -32,7 +32,7 @@ pub(super) fn section(lab: &Lab, args: &Args) -> Result<String> {
     for (name, pair) in &all {
         eprintln!("bench: why {name}");
         let verdict = ask(lab, args, name).with_context(|| format!("no verdict on {name}"))?;
-        let first = verdict.kind.as_deref().unwrap_or("nobody");
+        let first = verdict.kind.as_deref().unwrap_or("none");
         let is_right = match pair.kinds.is_empty() {
             true => verdict.kind.is_none(),
             false => pair.kinds.iter().any(|kind| kind == first),
@@ -62,12 +62,13 @@ pub(super) fn section(lab: &Lab, args: &Args) -> Result<String> {
     let time = args.why;
     Ok(format!(
         "## Planted culprits\n\n\
-         `cargo xtask bench verdicts --part planted`: {planted} pairs of which B is slower for one reason, and {innocent} \
-         without a difference (`subjects/culprits`), each judged live by `laggard why --case NAME --time {time}s`.\n\n\
-         **The planted kind is named first in {named} of {planted}, and explains at least half of the lag in {half}; \
-         {accused} of {innocent} innocent pairs are accused.**\n\n\
+         `cargo xtask bench verdicts --part planted`: {planted} pairs in which B is slower for one known reason, and \
+         {innocent} pairs without a difference (`subjects/culprits`), each measured by \
+         `laggard why --case NAME --time {time}s`.\n\n\
+         **The planted kind is named first in {named} of {planted} pairs and explains at least half of the lag in {half}. \
+         A culprit is named in {accused} of {innocent} pairs without a difference.**\n\n\
          {}\n\n\
-         | pair | in | what is planted | B over A | named first | explains | others |\n\
+         | pair | language | planted cause | B / A | first culprit | share of lag | other culprits |\n\
          |---|---|---|---:|---|---:|---|\n{}\n",
         machine::describe(),
         rows.join("\n")
@@ -78,11 +79,11 @@ fn ask(lab: &Lab, args: &Args, name: &str) -> Result<Verdict> {
     let mut why = lab.laggard("why");
     why.args(["--case", name, "--time", &format!("{}s", args.why)]);
     let said = child::measure(&mut why)?.stdout;
-    let said: Value = serde_json::from_str(&said).context("its JSON cannot be read")?;
+    let said: Value = serde_json::from_str(&said).context("cannot parse the JSON of why")?;
     if args.keep {
         keep(name, said.clone())?;
     }
-    let culprits = said["culprits"].as_array().context("no list of culprits")?;
+    let culprits = said["culprits"].as_array().context("why reported no list of culprits")?;
     let explains = |culprit: &Value| culprit["explains"].as_f64().unwrap_or_default();
     let kind = |culprit: &Value| culprit["kind"].as_str().unwrap_or_default().to_owned();
     let other = |culprit: &Value| format!("{} {:.0} %", kind(culprit), explains(culprit) * 100.0);
@@ -94,7 +95,7 @@ fn ask(lab: &Lab, args: &Args, name: &str) -> Result<Verdict> {
     })
 }
 
-/// Puts the evidence among the fixtures, without what says where it was measured.
+/// Writes the evidence to the fixtures, without facts about the machine.
 fn keep(name: &str, mut said: Value) -> Result<()> {
     for side in said["sides"].as_array_mut().into_iter().flatten() {
         side["facts"] = Value::Array(vec![]);

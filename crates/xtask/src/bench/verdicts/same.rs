@@ -1,4 +1,4 @@
-//! A side against itself, which must read as equal; and against one that takes 2 % longer.
+//! A side compared with itself, and with one that takes 2 % longer.
 
 use super::tools::{Called, Tool};
 use super::{Args, Lab, machine};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Set-ups and statements of different kinds.
+/// Set-up code and statements of different kinds.
 const STATEMENTS: [(&str, &str); 4] = [
     ("", "sum(range(1000))"),
     ("import numpy as np; a = np.arange(100_000) % 7.0", "a.sum()"),
@@ -22,14 +22,14 @@ pub(super) fn section(lab: &Lab, args: &Args) -> Result<String> {
     let mut quiet = vec![];
     let half = args.comparisons / 2;
     for number in 0..half {
-        eprint!("\rbench: the same side twice, quiet {} of {half} ", number + 1);
+        eprint!("\rbench: same side twice, without load, {} of {half} ", number + 1);
         quiet.push(Tool::Laggard.compare(lab, STATEMENTS[number as usize % STATEMENTS.len()])?);
     }
     let loaded = args.comparisons - half;
     under_load(|| {
-        // Every tool in every round, as long as it has rounds.
+        // Other tools run fewer comparisons.
         for number in 0..loaded {
-            eprint!("\rbench: the same side twice, under load {} of {loaded} ", number + 1);
+            eprint!("\rbench: same side twice, under load, {} of {loaded} ", number + 1);
             let statement = STATEMENTS[number as usize % STATEMENTS.len()];
             for (tool, called) in tools.iter().zip(&mut counts) {
                 if *tool == Tool::Laggard || number < args.of_others {
@@ -53,31 +53,31 @@ pub(super) fn section(lab: &Lab, args: &Args) -> Result<String> {
             at(1.0)
         )
     };
-    let mut rows = vec![row(Tool::Laggard.label(), "none of ours", &quiet)];
+    let mut rows = vec![row(Tool::Laggard.label(), "none added", &quiet)];
     let measured = tools.iter().zip(&counts).filter(|(_, called)| !called.is_empty());
     rows.extend(measured.map(|(tool, called)| row(tool.label(), "bursts", called)));
     Ok(format!(
         "## The same side twice\n\n\
-         `cargo xtask bench verdicts --part same`: a statement against itself, of four kinds in turn. Load is a thread for \
-         each core that works and rests in bursts of 5 to 300 ms. A tool calls the sides different by its own rule: \
-         laggard by its verdict (95 %), pyperf by `compare_to` (which hides a ratio that is not significant: \
-         it counts as 1), hyperfine when its ratio is further from 1 than twice the \
-         error it gives, one after the other by Welch's t at 95 %.\n\n\
+         `cargo xtask bench verdicts --part same`: a statement compared with itself, alternating between four statements. \
+         Load is one thread per core that works and sleeps in bursts of 5 to 300 ms. Each tool reports a difference by \
+         its own rule: laggard by its verdict (95 %), pyperf by `compare_to` (insignificant ratios are hidden and count \
+         as 1), hyperfine if the ratio differs from 1 by more than twice its error, sequential timeit by Welch's t-test \
+         at 95 %.\n\n\
          {}\n\n\
-         | tool | load | comparisons | called different | median error of the ratio | largest |\n\
+         | tool | load | comparisons | reported as different | median error of the ratio | largest error |\n\
          |---|---|---:|---:|---:|---:|\n{}\n",
         machine::describe(),
         rows.join("\n")
     ))
 }
 
-/// A planted 2 %: as many elements more.
+/// A planted slowdown: 2 % more elements.
 pub(super) fn small(lab: &Lab) -> Result<String> {
     const RUNS: usize = 10;
     let mut ratios = vec![];
     let mut found = 0;
     for number in 0..RUNS {
-        eprint!("\rbench: 2 % slower, {} of {RUNS} ", number + 1);
+        eprint!("\rbench: slowdown of 2 %, {} of {RUNS} ", number + 1);
         let mut bench = lab.laggard("bench");
         bench.args(["--time", "5s", "--precision", "0.5%", "--no-check"]);
         bench.args(["sum(range(10000))", "sum(range(10200))"]);
@@ -90,8 +90,8 @@ pub(super) fn small(lab: &Lab) -> Result<String> {
     let percent = |ratio: f64| format!("{:+.1} %", (ratio - 1.0) * 100.0);
     Ok(format!(
         "## A slowdown of 2 %\n\n\
-         `cargo xtask bench verdicts --part small`: `sum(range(10000))` against `sum(range(10200))`, runs of 5 s: \
-         **found in {found} of {RUNS}** (ratios {} to {}, median {}).\n\n{}\n",
+         `cargo xtask bench verdicts --part small`: `sum(range(10000))` compared with `sum(range(10200))`, 5 s per run: \
+         **detected in {found} of {RUNS} runs** (ratios {} to {}, median {}).\n\n{}\n",
         percent(ratios[0]),
         percent(ratios[RUNS - 1]),
         percent(ratios[RUNS / 2]),
@@ -99,16 +99,16 @@ pub(super) fn small(lab: &Lab) -> Result<String> {
     ))
 }
 
-/// What `laggard bench` says of its only comparison.
+/// The verdict of `laggard bench` on its only comparison.
 pub(super) fn verdict(json: &str) -> Result<Called> {
-    let said: Value = serde_json::from_str(json).context("its JSON cannot be read")?;
+    let said: Value = serde_json::from_str(json).context("cannot parse the JSON of bench")?;
     let found = &said["cases"][0]["comparisons"][0];
-    let verdict = found["verdict"].as_str().context("it has no verdict")?;
-    let ratio = found["ratio"]["middle"].as_f64().context("it has no ratio")?;
+    let verdict = found["verdict"].as_str().context("bench reported no verdict")?;
+    let ratio = found["ratio"]["middle"].as_f64().context("bench reported no ratio")?;
     Ok(Called { is_different: matches!(verdict, "slower" | "faster"), ratio })
 }
 
-/// Does something while other threads work in bursts.
+/// Runs a closure while other threads work in bursts.
 fn under_load<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
     let is_over = &AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! The tools that compare two sides, each in its own way.
+//! Tools that compare two sides.
 
 use super::Lab;
 use super::same::verdict;
@@ -16,14 +16,14 @@ pub(super) enum Tool {
     Hyperfine,
 }
 
-/// What a tool made of a comparison.
+/// Result of a comparison.
 pub(super) struct Called {
     pub(super) is_different: bool,
     pub(super) ratio: f64,
 }
 
 impl Tool {
-    /// Those that can be had here; what cannot is said.
+    /// All available tools. Others are skipped with a notice.
     pub(super) fn all(lab: &Lab) -> Vec<Tool> {
         let mut all = vec![Tool::Laggard, Tool::Sequential];
         match python::install(&lab.python, "pyperf") {
@@ -40,9 +40,9 @@ impl Tool {
     pub(super) fn label(self) -> &'static str {
         match self {
             Tool::Laggard => "`laggard bench`, 2 s",
-            Tool::Sequential => "timeit one after the other, 1 s each",
-            Tool::Pyperf => "`pyperf timeit` twice and `compare_to`",
-            Tool::Hyperfine => "`hyperfine`, 20 runs each",
+            Tool::Sequential => "`timeit`, sequential, 1 s per side",
+            Tool::Pyperf => "`pyperf timeit` and `compare_to`",
+            Tool::Hyperfine => "`hyperfine`, 20 runs per side",
         }
     }
 
@@ -60,7 +60,7 @@ impl Tool {
     }
 }
 
-/// As many do it: a second of A, then a second of B, and a t-test.
+/// The common approach: one second of A, then one second of B, and a t-test.
 fn sequential(lab: &Lab, setup: &str, statement: &str) -> Result<Called> {
     const SCRIPT: &str = "import sys, timeit
 timer = timeit.Timer(sys.argv[2], sys.argv[1])
@@ -70,7 +70,9 @@ print(*[time / number for time in timer.repeat(50, number)])";
     let side = || -> Result<Vec<f64>> {
         let mut run = Command::new(&lab.python);
         let said = child::measure(run.args(["-c", SCRIPT, setup, statement]))?.stdout;
-        said.split_whitespace().map(|time| time.parse().context("no number")).collect()
+        said.split_whitespace()
+            .map(|time| time.parse().context("timeit printed no number"))
+            .collect()
     };
     let (a, b) = (side()?, side()?);
     let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
@@ -93,7 +95,8 @@ fn pyperf(lab: &Lab, setup: &str, statement: &str) -> Result<Called> {
     }
     let mut compare = Command::new(&lab.python);
     let said = child::measure(compare.args(["-m", "pyperf", "compare_to"]).args(&files))?.stdout;
-    // `Mean +- std dev: [a] 5.1 us +- 0.2 us -> [b] 5.3 us +- 0.1 us: 1.04x slower`, or `Benchmark hidden because not significant`.
+    // `Mean +- std dev: [a] 5.1 us +- 0.2 us -> [b] 5.3 us +- 0.1 us: 1.04x slower`, or
+    // `Benchmark hidden because not significant`.
     let factor =
         said.split_whitespace().find_map(|word| word.strip_suffix('x')?.parse::<f64>().ok());
     let is_different =
@@ -109,7 +112,7 @@ fn pyperf(lab: &Lab, setup: &str, statement: &str) -> Result<Called> {
 /// Whole processes that call the statement for about 50 ms.
 fn hyperfine(lab: &Lab, setup: &str, statement: &str) -> Result<Called> {
     const SCRIPT: &str = "import sys, timeit\ntimeit.Timer(sys.argv[2], sys.argv[1]).timeit(2000)";
-    let Some(program) = project::which("hyperfine") else { bail!("there is no hyperfine") };
+    let Some(program) = project::which("hyperfine") else { bail!("hyperfine is not in PATH") };
     let room = tempfile::tempdir()?;
     let (script, out) = (room.path().join("side.py"), room.path().join("out.json"));
     std::fs::write(&script, SCRIPT)?;
@@ -119,10 +122,12 @@ fn hyperfine(lab: &Lab, setup: &str, statement: &str) -> Result<Called> {
     run.args(["-N", "--style", "none", "--runs", "20", "--export-json"]).arg(&out);
     child::measure(run.args([&side, &side]))?;
     let said: Value = serde_json::from_slice(&std::fs::read(&out)?)?;
-    let of = |side: usize, what: &str| said["results"][side][what].as_f64().context("no figure");
+    let of = |side: usize, what: &str| {
+        said["results"][side][what].as_f64().context("a value is missing in the JSON of hyperfine")
+    };
     let (a, b) = (of(0, "mean")?, of(1, "mean")?);
     let ratio = b / a;
-    // As it says it: the errors of both, as shares.
+    // Error propagation as in hyperfine: relative errors of both sides.
     let error = ratio * ((of(0, "stddev")? / a).powi(2) + (of(1, "stddev")? / b).powi(2)).sqrt();
     Ok(Called { is_different: (ratio - 1.0).abs() > 2.0 * error, ratio })
 }

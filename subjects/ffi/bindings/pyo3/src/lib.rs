@@ -1,4 +1,4 @@
-//! benchlib through PyO3, by its own types and conversions.
+//! benchlib through PyO3, with its types and conversions.
 
 #![allow(
     clippy::needless_pass_by_value,
@@ -76,32 +76,32 @@ mod bench_pyo3 {
 
     #[pyfunction]
     fn bytes_length(bytes: &[u8]) -> usize {
-        // SAFETY: the slice is the memory of a `bytes`, which CPython ends with NUL.
+        // SAFETY: the slice is the memory of a `bytes`, which CPython terminates with NUL.
         unsafe { bl_bytes_length(bytes.as_ptr().cast()) }
     }
 
     #[pyfunction]
     fn bytes_count(bytes: &[u8], byte: u8) -> usize {
-        // SAFETY: pointer and length are of one slice.
+        // SAFETY: pointer and length come from one slice.
         unsafe { bl_bytes_count(bytes.as_ptr().cast(), bytes.len(), byte) }
     }
 
     #[pyfunction]
     fn str_length(text: &str) -> usize {
-        // SAFETY: the slice is the UTF-8 that CPython keeps with the `str` and ends with NUL.
+        // SAFETY: the slice is the UTF-8 that CPython caches in the `str`, terminated with NUL.
         unsafe { bl_str_length(text.as_ptr().cast()) }
     }
 
     #[pyfunction]
     fn concat<'py>(py: Python<'py>, a: &str, b: &str) -> PyResult<Bound<'py, PyString>> {
-        // SAFETY: both slices are the UTF-8 that CPython keeps with a `str` and ends with NUL.
+        // SAFETY: both slices are the UTF-8 that CPython caches in a `str`, terminated with NUL.
         let both = unsafe { bl_concat(a.as_ptr().cast(), b.as_ptr().cast()) };
         if both.is_null() {
             return Err(PyMemoryError::new_err(()));
         }
-        // SAFETY: bl_concat has given a text that ends with NUL.
+        // SAFETY: bl_concat returned a NUL-terminated string.
         let text = PyString::from_bytes(py, unsafe { CStr::from_ptr(both) }.to_bytes());
-        // SAFETY: the memory is of bl_concat, and the new `str` has a copy.
+        // SAFETY: bl_concat allocated the memory, and the new `str` has a copy.
         unsafe { bl_free(both.cast()) };
         text
     }
@@ -209,7 +209,7 @@ mod bench_pyo3 {
     #[pyfunction]
     fn large_bytes(py: Python<'_>, length: usize) -> PyResult<Bound<'_, PyBytes>> {
         PyBytes::new_with(py, length, |out| {
-            // SAFETY: pointer and length are of one slice.
+            // SAFETY: pointer and length come from one slice.
             unsafe { bl_fill(out.as_mut_ptr(), out.len()) };
             Ok(())
         })
@@ -217,13 +217,13 @@ mod bench_pyo3 {
 
     #[pyfunction]
     fn call(function: &Bound<'_, PyAny>, x: i64) -> PyResult<i64> {
-        // SAFETY: `call_back` gets the context that it is given with.
+        // SAFETY: `call_back` receives the context that is passed with it.
         with_callback(function, |context| unsafe { bl_call(call_back, context, x) })
     }
 
     #[pyfunction]
     fn call_many(function: &Bound<'_, PyAny>, count: i64) -> PyResult<i64> {
-        // SAFETY: `call_back` gets the context that it is given with.
+        // SAFETY: `call_back` receives the context that is passed with it.
         with_callback(function, |context| unsafe { bl_call_many(call_back, context, count) })
     }
 
@@ -256,9 +256,9 @@ mod bench_pyo3 {
 
 /// The items of a contiguous buffer.
 fn items<T: Element>(buffer: &PyBuffer<T>) -> PyResult<NonNull<[T]>> {
-    // SAFETY: a C string has a first byte, if only its NUL.
+    // SAFETY: a C string has at least its NUL byte.
     if unsafe { *buffer.format().as_ptr() } == b'>' as c_char {
-        // PyO3 0.30.1 takes this byte order for the machine's own.
+        // PyO3 0.30.1 treats this byte order as native.
         return Err(PyBufferError::new_err("the items have another byte order"));
     }
     buffer.as_slice_ptr().ok_or_else(|| PyBufferError::new_err("the buffer must be contiguous"))
@@ -271,13 +271,13 @@ fn writable_items<T: Element>(buffer: &PyBuffer<T>) -> PyResult<NonNull<[T]>> {
     items(buffer)
 }
 
-/// What C hands back to `call_back`. C knows no errors of Python, so the first one waits here.
+/// Context of `call_back`. C cannot propagate Python exceptions, so the first one is stored here.
 struct Callback<'a, 'py> {
     function: &'a Bound<'py, PyAny>,
     error: Option<PyErr>,
 }
 
-/// Gives what `run` makes of a context for `call_back`, or the first error of the function.
+/// Calls `run` with a context for `call_back`; returns its result or the first error of the function.
 fn with_callback(
     function: &Bound<'_, PyAny>,
     run: impl FnOnce(*mut c_void) -> i64,
@@ -288,7 +288,7 @@ fn with_callback(
 }
 
 extern "C" fn call_back(x: i64, context: *mut c_void) -> i64 {
-    // SAFETY: the context is the one of `with_callback`, which nobody else uses while C runs.
+    // SAFETY: the context is that of `with_callback`, which is not used elsewhere while C runs.
     let callback = unsafe { &mut *context.cast::<Callback<'_, '_>>() };
     if callback.error.is_some() {
         return 0;
@@ -302,7 +302,7 @@ extern "C" fn call_back(x: i64, context: *mut c_void) -> i64 {
     }
 }
 
-/// What benchlib.h declares, by its names there.
+/// Declarations of benchlib.h.
 #[expect(non_camel_case_types, reason = "types have the names of C")]
 mod benchlib {
     use std::ffi::{c_char, c_void};
@@ -368,7 +368,7 @@ mod benchlib {
     }
 }
 
-/// A hundred functions that give their number, each declared and bound on its own.
+/// 100 functions that return their number, each declared and bound separately.
 mod hundred {
     use pyo3::prelude::*;
     use pyo3::types::PyCFunction;

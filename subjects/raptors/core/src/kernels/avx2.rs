@@ -36,58 +36,58 @@ impl Vector for __m256 {
 
     #[inline(always)]
     unsafe fn load(at: *const f32) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_loadu_ps(at) }
     }
     #[inline(always)]
     unsafe fn store(self, at: *mut f32) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_storeu_ps(at, self) }
     }
     #[inline(always)]
     unsafe fn stream(self, at: *mut f32) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_stream_ps(at, self) }
     }
     #[inline(always)]
     unsafe fn splat(element: f32) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_set1_ps(element) }
     }
     #[inline(always)]
     unsafe fn plus(self, other: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_add_ps(self, other) }
     }
     #[inline(always)]
     unsafe fn times(self, other: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_mul_ps(self, other) }
     }
 
     #[inline(always)]
     unsafe fn no_sums() -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_setzero_ps() }
     }
     #[inline(always)]
     unsafe fn load_sums(at: *const f32) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_loadu_ps(at) }
     }
     #[inline(always)]
     unsafe fn store_sums(sums: Self, at: *mut f32) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_storeu_ps(at, sums) }
     }
     #[inline(always)]
     unsafe fn plus_sums(sums: Self, vector: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_add_ps(sums, vector) }
     }
     #[inline(always)]
     unsafe fn join_sums(a: Self, b: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_add_ps(a, b) }
     }
 }
@@ -99,112 +99,112 @@ impl Vector for __m256d {
 
     #[inline(always)]
     unsafe fn load(at: *const f64) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_loadu_pd(at) }
     }
     #[inline(always)]
     unsafe fn store(self, at: *mut f64) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_storeu_pd(at, self) }
     }
     #[inline(always)]
     unsafe fn stream(self, at: *mut f64) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_stream_pd(at, self) }
     }
     #[inline(always)]
     unsafe fn splat(element: f64) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_set1_pd(element) }
     }
     #[inline(always)]
     unsafe fn plus(self, other: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_add_pd(self, other) }
     }
     #[inline(always)]
     unsafe fn times(self, other: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_mul_pd(self, other) }
     }
 
     #[inline(always)]
     unsafe fn no_sums() -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_setzero_pd() }
     }
     #[inline(always)]
     unsafe fn load_sums(at: *const f64) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_loadu_pd(at) }
     }
     #[inline(always)]
     unsafe fn store_sums(sums: Self, at: *mut f64) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_storeu_pd(at, sums) }
     }
     #[inline(always)]
     unsafe fn plus_sums(sums: Self, vector: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_add_pd(sums, vector) }
     }
     #[inline(always)]
     unsafe fn join_sums(a: Self, b: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_add_pd(a, b) }
     }
 }
 
 impl Vector for __m256i {
     type Element = i32;
-    /// 64 bits a sum: the lower lanes, then the upper.
+    /// 64 bits per sum: lower lanes, then upper lanes.
     type Sums = [Self; 2];
     const LANES: usize = 8;
 
     #[inline(always)]
     unsafe fn load(at: *const i32) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_loadu_si256(at.cast()) }
     }
     #[inline(always)]
     unsafe fn store(self, at: *mut i32) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_storeu_si256(at.cast(), self) }
     }
     #[inline(always)]
     unsafe fn stream(self, at: *mut i32) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_stream_si256(at.cast(), self) }
     }
     #[inline(always)]
     unsafe fn splat(element: i32) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_set1_epi32(element) }
     }
     #[inline(always)]
     unsafe fn plus(self, other: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_add_epi32(self, other) }
     }
     #[inline(always)]
     unsafe fn times(self, other: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm256_mullo_epi32(self, other) }
     }
 
     #[inline(always)]
     unsafe fn no_sums() -> [Self; 2] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { [_mm256_setzero_si256(); 2] }
     }
     #[inline(always)]
     unsafe fn load_sums(at: *const i64) -> [Self; 2] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { [_mm256_loadu_si256(at.cast()), _mm256_loadu_si256(at.add(4).cast())] }
     }
     #[inline(always)]
     unsafe fn store_sums(sums: [Self; 2], at: *mut i64) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             _mm256_storeu_si256(at.cast(), sums[0]);
             _mm256_storeu_si256(at.add(4).cast(), sums[1]);
@@ -212,7 +212,7 @@ impl Vector for __m256i {
     }
     #[inline(always)]
     unsafe fn plus_sums(sums: [Self; 2], vector: Self) -> [Self; 2] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let low = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(vector));
             let high = _mm256_cvtepi32_epi64(_mm256_extracti128_si256::<1>(vector));
@@ -221,7 +221,7 @@ impl Vector for __m256i {
     }
     #[inline(always)]
     unsafe fn join_sums(a: [Self; 2], b: [Self; 2]) -> [Self; 2] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { [_mm256_add_epi64(a[0], b[0]), _mm256_add_epi64(a[1], b[1])] }
     }
 }

@@ -1,4 +1,4 @@
-//! AVX-512: 512 bits; only its foundation is needed.
+//! AVX-512: 512 bits; requires only AVX-512F.
 
 use super::lanes::{self, Vector, kernels};
 use super::{Kernels, Tables, Writers};
@@ -36,58 +36,58 @@ impl Vector for __m512 {
 
     #[inline(always)]
     unsafe fn load(at: *const f32) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_loadu_ps(at) }
     }
     #[inline(always)]
     unsafe fn store(self, at: *mut f32) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_storeu_ps(at, self) }
     }
     #[inline(always)]
     unsafe fn stream(self, at: *mut f32) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_stream_ps(at, self) }
     }
     #[inline(always)]
     unsafe fn splat(element: f32) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_set1_ps(element) }
     }
     #[inline(always)]
     unsafe fn plus(self, other: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_add_ps(self, other) }
     }
     #[inline(always)]
     unsafe fn times(self, other: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_mul_ps(self, other) }
     }
 
     #[inline(always)]
     unsafe fn no_sums() -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_setzero_ps() }
     }
     #[inline(always)]
     unsafe fn load_sums(at: *const f32) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_loadu_ps(at) }
     }
     #[inline(always)]
     unsafe fn store_sums(sums: Self, at: *mut f32) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_storeu_ps(at, sums) }
     }
     #[inline(always)]
     unsafe fn plus_sums(sums: Self, vector: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_add_ps(sums, vector) }
     }
     #[inline(always)]
     unsafe fn join_sums(a: Self, b: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_add_ps(a, b) }
     }
 }
@@ -99,112 +99,112 @@ impl Vector for __m512d {
 
     #[inline(always)]
     unsafe fn load(at: *const f64) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_loadu_pd(at) }
     }
     #[inline(always)]
     unsafe fn store(self, at: *mut f64) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_storeu_pd(at, self) }
     }
     #[inline(always)]
     unsafe fn stream(self, at: *mut f64) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_stream_pd(at, self) }
     }
     #[inline(always)]
     unsafe fn splat(element: f64) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_set1_pd(element) }
     }
     #[inline(always)]
     unsafe fn plus(self, other: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_add_pd(self, other) }
     }
     #[inline(always)]
     unsafe fn times(self, other: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_mul_pd(self, other) }
     }
 
     #[inline(always)]
     unsafe fn no_sums() -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_setzero_pd() }
     }
     #[inline(always)]
     unsafe fn load_sums(at: *const f64) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_loadu_pd(at) }
     }
     #[inline(always)]
     unsafe fn store_sums(sums: Self, at: *mut f64) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_storeu_pd(at, sums) }
     }
     #[inline(always)]
     unsafe fn plus_sums(sums: Self, vector: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_add_pd(sums, vector) }
     }
     #[inline(always)]
     unsafe fn join_sums(a: Self, b: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_add_pd(a, b) }
     }
 }
 
 impl Vector for __m512i {
     type Element = i32;
-    /// 64 bits a sum: the lower lanes, then the upper.
+    /// 64 bits per sum: lower lanes, then upper lanes.
     type Sums = [Self; 2];
     const LANES: usize = 16;
 
     #[inline(always)]
     unsafe fn load(at: *const i32) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_loadu_si512(at.cast()) }
     }
     #[inline(always)]
     unsafe fn store(self, at: *mut i32) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_storeu_si512(at.cast(), self) }
     }
     #[inline(always)]
     unsafe fn stream(self, at: *mut i32) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_stream_si512(at.cast(), self) }
     }
     #[inline(always)]
     unsafe fn splat(element: i32) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_set1_epi32(element) }
     }
     #[inline(always)]
     unsafe fn plus(self, other: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_add_epi32(self, other) }
     }
     #[inline(always)]
     unsafe fn times(self, other: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm512_mullo_epi32(self, other) }
     }
 
     #[inline(always)]
     unsafe fn no_sums() -> [Self; 2] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { [_mm512_setzero_si512(); 2] }
     }
     #[inline(always)]
     unsafe fn load_sums(at: *const i64) -> [Self; 2] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { [_mm512_loadu_si512(at.cast()), _mm512_loadu_si512(at.add(8).cast())] }
     }
     #[inline(always)]
     unsafe fn store_sums(sums: [Self; 2], at: *mut i64) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             _mm512_storeu_si512(at.cast(), sums[0]);
             _mm512_storeu_si512(at.add(8).cast(), sums[1]);
@@ -212,7 +212,7 @@ impl Vector for __m512i {
     }
     #[inline(always)]
     unsafe fn plus_sums(sums: [Self; 2], vector: Self) -> [Self; 2] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let low = _mm512_cvtepi32_epi64(_mm512_castsi512_si256(vector));
             let high = _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64::<1>(vector));
@@ -221,7 +221,7 @@ impl Vector for __m512i {
     }
     #[inline(always)]
     unsafe fn join_sums(a: [Self; 2], b: [Self; 2]) -> [Self; 2] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { [_mm512_add_epi64(a[0], b[0]), _mm512_add_epi64(a[1], b[1])] }
     }
 }

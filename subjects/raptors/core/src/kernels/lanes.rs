@@ -1,22 +1,22 @@
-//! The algorithms over vectors of any width, and the macro that makes named kernels of them.
+//! The algorithms for vectors of any width, and the macro that defines named kernels from them.
 //!
-//! Everything here is inlined into a kernel that has the instruction set switched on: only there do the intrinsics
-//! become single instructions. The contract of pointers is that of [`super::Kernels`].
+//! Everything is inlined into a kernel with the instruction set enabled, because intrinsics become single instructions
+//! only there. The contract of pointers is that of [`super::Kernels`].
 
 use crate::Element;
 
-/// A vector register of elements, and the registers that sums of its lanes are kept in.
+/// A vector register of elements, and the registers for sums of its lanes.
 ///
-/// Every function needs the instruction set; pointers are valid for `LANES` elements and need no alignment.
+/// Every function requires the instruction set. Pointers are valid for `LANES` elements and need no alignment.
 pub(super) trait Vector: Copy {
     type Element: Element;
-    /// One sum a lane; more than one register where sums are wider than elements.
+    /// One sum per lane; several registers if sums are wider than elements.
     type Sums: Copy;
     const LANES: usize;
 
     unsafe fn load(at: *const Self::Element) -> Self;
     unsafe fn store(self, at: *mut Self::Element);
-    /// Stores past the caches; the address is a multiple of the vector's size.
+    /// Streaming store; the address is a multiple of the vector size.
     unsafe fn stream(self, at: *mut Self::Element);
     unsafe fn splat(element: Self::Element) -> Self;
     unsafe fn plus(self, other: Self) -> Self;
@@ -31,9 +31,9 @@ pub(super) trait Vector: Copy {
 
 type Sum<V> = <<V as Vector>::Element as Element>::Sum;
 
-/// The most lanes a vector has.
+/// Maximum number of lanes.
 const MOST_LANES: usize = 16;
-/// Vectors written between two looks at the counter.
+/// Vectors written per loop iteration.
 const UNROLLED: usize = 4;
 
 #[inline(always)]
@@ -43,7 +43,7 @@ pub(super) unsafe fn add<V: Vector, const STREAM: bool>(
     out: *mut V::Element,
     len: usize,
 ) {
-    // SAFETY: the caller's, and `write_run` asks only for what lies within `len`.
+    // SAFETY: guaranteed by the caller, and `write_run` stays within `len`.
     unsafe {
         write_run::<V, STREAM>(
             out,
@@ -64,7 +64,7 @@ pub(super) unsafe fn broadcast_row_add<V: Vector, const STREAM: bool>(
     out: *mut V::Element,
 ) {
     for i in 0..rows {
-        // SAFETY: the caller's, row by row.
+        // SAFETY: guaranteed by the caller for each row.
         unsafe { add::<V, STREAM>(src.offset(i as isize * stride), row, out.add(i * cols), cols) };
     }
 }
@@ -80,7 +80,7 @@ pub(super) unsafe fn broadcast_col_add<V: Vector, const STREAM: bool>(
     out: *mut V::Element,
 ) {
     for i in 0..rows {
-        // SAFETY: the caller's, and `write_run` asks only for what lies within `cols`.
+        // SAFETY: guaranteed by the caller, and `write_run` stays within `cols`.
         unsafe {
             let a = src.offset(i as isize * stride);
             let beside = *col.offset(i as isize * step);
@@ -102,7 +102,7 @@ pub(super) unsafe fn scale<V: Vector, const STREAM: bool>(
     out: *mut V::Element,
     len: usize,
 ) {
-    // SAFETY: the caller's, and `write_run` asks only for what lies within `len`.
+    // SAFETY: guaranteed by the caller, and `write_run` stays within `len`.
     unsafe {
         let all = V::splat(factor);
         write_run::<V, STREAM>(
@@ -114,8 +114,8 @@ pub(super) unsafe fn scale<V: Vector, const STREAM: bool>(
     }
 }
 
-/// Writes a run: whole vectors where it can, single elements before and after. Streaming begins where a vector's
-/// address does.
+/// Writes a run: whole vectors where possible, single elements before and after. Streaming stores start at an address
+/// that is aligned to the vector size.
 #[inline(always)]
 unsafe fn write_run<V: Vector, const STREAM: bool>(
     out: *mut V::Element,
@@ -154,7 +154,7 @@ unsafe fn write_run<V: Vector, const STREAM: bool>(
     }
 }
 
-/// Sums with `CHAINS` independent additions in flight, so that their latency does not bind.
+/// Sums with `CHAINS` independent additions, to hide their latency.
 #[inline(always)]
 pub(super) unsafe fn sum<V: Vector, const CHAINS: usize>(
     a: *const V::Element,
@@ -194,7 +194,7 @@ pub(super) unsafe fn sum<V: Vector, const CHAINS: usize>(
 #[inline(always)]
 unsafe fn total<V: Vector>(sums: V::Sums) -> Sum<V> {
     let mut lanes = [Sum::<V>::default(); MOST_LANES];
-    // SAFETY: no vector has more lanes than that.
+    // SAFETY: no vector has more lanes.
     unsafe { V::store_sums(sums, lanes.as_mut_ptr()) };
     let mut width = V::LANES;
     while width > 1 {
@@ -206,8 +206,8 @@ unsafe fn total<V: Vector>(sums: V::Sums) -> Sum<V> {
     lanes[0]
 }
 
-/// Adds eight rows at a time to the sums of the columns, which stay in the nearest cache: rows are read as streams, and
-/// the sums are loaded and stored once for eight elements.
+/// Adds eight rows at a time to the sums of the columns, which stay in the L1 cache: rows are read sequentially, and
+/// each sum is loaded and stored once per eight elements.
 #[inline(always)]
 pub(super) unsafe fn sum_axis0<V: Vector>(
     src: *const V::Element,
@@ -217,7 +217,7 @@ pub(super) unsafe fn sum_axis0<V: Vector>(
     out: *mut Sum<V>,
 ) {
     let mut i = 0;
-    // SAFETY: the caller's; rows are below `rows`.
+    // SAFETY: guaranteed by the caller; rows are below `rows`.
     unsafe {
         while i + 8 <= rows {
             sum_few_rows::<V, 8>(src.offset(i as isize * stride), cols, stride, out);
@@ -281,12 +281,12 @@ pub(super) unsafe fn sum_axis1<V: Vector, const CHAINS: usize>(
     out: *mut Sum<V>,
 ) {
     for i in 0..rows {
-        // SAFETY: the caller's, row by row.
+        // SAFETY: guaranteed by the caller for each row.
         unsafe { *out.add(i) = sum::<V, CHAINS>(src.offset(i as isize * stride), cols) };
     }
 }
 
-/// Names the kernels of one instruction set and type, and makes their table.
+/// Defines the named kernels of one instruction set and type, and their table.
 macro_rules! kernels {
     ($table:ident, $feature:literal, $element:ty, $vector:ty, $chains:literal:
      $add:ident $row:ident $col:ident $scale:ident
@@ -318,7 +318,7 @@ macro_rules! kernels {
         #[target_feature(enable = $feature)]
         #[inline(never)]
         unsafe fn $sum(a: *const $element, len: usize) -> <$element as Element>::Sum {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { lanes::sum::<$vector, $chains>(a, len) }
         }
 
@@ -331,7 +331,7 @@ macro_rules! kernels {
             stride: isize,
             out: *mut <$element as Element>::Sum,
         ) {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { lanes::sum_axis0::<$vector>(src, rows, cols, stride, out) }
         }
 
@@ -344,21 +344,21 @@ macro_rules! kernels {
             stride: isize,
             out: *mut <$element as Element>::Sum,
         ) {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { lanes::sum_axis1::<$vector, $chains>(src, rows, cols, stride, out) }
         }
     };
 }
 pub(super) use kernels;
 
-/// Names the kernels that write arrays. Streamed stores are fenced, so that other threads see them in order.
+/// Defines the named kernels that write arrays. A fence after streaming stores orders them for other threads.
 macro_rules! writers {
     ($feature:literal, $element:ty, $vector:ty, $stream:literal:
      $add:ident $row:ident $col:ident $scale:ident) => {
         #[target_feature(enable = $feature)]
         #[inline(never)]
         unsafe fn $add(a: *const $element, b: *const $element, out: *mut $element, len: usize) {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { lanes::add::<$vector, $stream>(a, b, out, len) };
             lanes::fence_if($stream);
         }
@@ -373,7 +373,7 @@ macro_rules! writers {
             row: *const $element,
             out: *mut $element,
         ) {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 lanes::broadcast_row_add::<$vector, $stream>(src, rows, cols, stride, row, out)
             };
@@ -391,7 +391,7 @@ macro_rules! writers {
             step: isize,
             out: *mut $element,
         ) {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 lanes::broadcast_col_add::<$vector, $stream>(
                     src, rows, cols, stride, col, step, out,
@@ -403,7 +403,7 @@ macro_rules! writers {
         #[target_feature(enable = $feature)]
         #[inline(never)]
         unsafe fn $scale(a: *const $element, factor: $element, out: *mut $element, len: usize) {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { lanes::scale::<$vector, $stream>(a, factor, out, len) };
             lanes::fence_if($stream);
         }
@@ -414,7 +414,7 @@ pub(super) use writers;
 #[inline(always)]
 pub(super) fn fence_if(streamed: bool) {
     if streamed {
-        // SAFETY: every x86-64 processor has it.
+        // SAFETY: every x86-64 CPU supports it.
         unsafe { std::arch::x86_64::_mm_sfence() };
     }
 }

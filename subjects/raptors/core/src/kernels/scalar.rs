@@ -1,4 +1,4 @@
-//! The tables of the scalar kernels, which are a crate of their own. They have no streaming stores.
+//! The tables of the scalar kernels, which are in a separate crate and have no streaming stores.
 
 use super::{Kernels, Tables, Writers};
 use raptors_scalar::*;

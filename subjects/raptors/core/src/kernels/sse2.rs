@@ -36,58 +36,58 @@ impl Vector for __m128 {
 
     #[inline(always)]
     unsafe fn load(at: *const f32) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_loadu_ps(at) }
     }
     #[inline(always)]
     unsafe fn store(self, at: *mut f32) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_storeu_ps(at, self) }
     }
     #[inline(always)]
     unsafe fn stream(self, at: *mut f32) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_stream_ps(at, self) }
     }
     #[inline(always)]
     unsafe fn splat(element: f32) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_set1_ps(element) }
     }
     #[inline(always)]
     unsafe fn plus(self, other: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_add_ps(self, other) }
     }
     #[inline(always)]
     unsafe fn times(self, other: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_mul_ps(self, other) }
     }
 
     #[inline(always)]
     unsafe fn no_sums() -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_setzero_ps() }
     }
     #[inline(always)]
     unsafe fn load_sums(at: *const f32) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_loadu_ps(at) }
     }
     #[inline(always)]
     unsafe fn store_sums(sums: Self, at: *mut f32) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_storeu_ps(at, sums) }
     }
     #[inline(always)]
     unsafe fn plus_sums(sums: Self, vector: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_add_ps(sums, vector) }
     }
     #[inline(always)]
     unsafe fn join_sums(a: Self, b: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_add_ps(a, b) }
     }
 }
@@ -99,98 +99,98 @@ impl Vector for __m128d {
 
     #[inline(always)]
     unsafe fn load(at: *const f64) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_loadu_pd(at) }
     }
     #[inline(always)]
     unsafe fn store(self, at: *mut f64) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_storeu_pd(at, self) }
     }
     #[inline(always)]
     unsafe fn stream(self, at: *mut f64) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_stream_pd(at, self) }
     }
     #[inline(always)]
     unsafe fn splat(element: f64) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_set1_pd(element) }
     }
     #[inline(always)]
     unsafe fn plus(self, other: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_add_pd(self, other) }
     }
     #[inline(always)]
     unsafe fn times(self, other: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_mul_pd(self, other) }
     }
 
     #[inline(always)]
     unsafe fn no_sums() -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_setzero_pd() }
     }
     #[inline(always)]
     unsafe fn load_sums(at: *const f64) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_loadu_pd(at) }
     }
     #[inline(always)]
     unsafe fn store_sums(sums: Self, at: *mut f64) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_storeu_pd(at, sums) }
     }
     #[inline(always)]
     unsafe fn plus_sums(sums: Self, vector: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_add_pd(sums, vector) }
     }
     #[inline(always)]
     unsafe fn join_sums(a: Self, b: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_add_pd(a, b) }
     }
 }
 
 impl Vector for __m128i {
     type Element = i32;
-    /// 64 bits a sum: the lower lanes, then the upper.
+    /// 64 bits per sum: lower lanes, then upper lanes.
     type Sums = [Self; 2];
     const LANES: usize = 4;
 
     #[inline(always)]
     unsafe fn load(at: *const i32) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_loadu_si128(at.cast()) }
     }
     #[inline(always)]
     unsafe fn store(self, at: *mut i32) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_storeu_si128(at.cast(), self) }
     }
     #[inline(always)]
     unsafe fn stream(self, at: *mut i32) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_stream_si128(at.cast(), self) }
     }
     #[inline(always)]
     unsafe fn splat(element: i32) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_set1_epi32(element) }
     }
     #[inline(always)]
     unsafe fn plus(self, other: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_add_epi32(self, other) }
     }
     #[inline(always)]
     unsafe fn times(self, other: Self) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
-            // There is no such instruction yet: even and odd lanes apart, the lower halves joined.
+            // SSE2 has no such instruction: multiply even and odd lanes separately and join the lower halves.
             let even = _mm_mul_epu32(self, other);
             let odd = _mm_mul_epu32(_mm_srli_epi64::<32>(self), _mm_srli_epi64::<32>(other));
             let even = _mm_shuffle_epi32::<0b00_00_10_00>(even);
@@ -200,17 +200,17 @@ impl Vector for __m128i {
 
     #[inline(always)]
     unsafe fn no_sums() -> [Self; 2] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { [_mm_setzero_si128(); 2] }
     }
     #[inline(always)]
     unsafe fn load_sums(at: *const i64) -> [Self; 2] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { [_mm_loadu_si128(at.cast()), _mm_loadu_si128(at.add(2).cast())] }
     }
     #[inline(always)]
     unsafe fn store_sums(sums: [Self; 2], at: *mut i64) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             _mm_storeu_si128(at.cast(), sums[0]);
             _mm_storeu_si128(at.add(2).cast(), sums[1]);
@@ -218,7 +218,7 @@ impl Vector for __m128i {
     }
     #[inline(always)]
     unsafe fn plus_sums(sums: [Self; 2], vector: Self) -> [Self; 2] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let sign = _mm_cmpgt_epi32(_mm_setzero_si128(), vector);
             let low = _mm_unpacklo_epi32(vector, sign);
@@ -228,7 +228,7 @@ impl Vector for __m128i {
     }
     #[inline(always)]
     unsafe fn join_sums(a: [Self; 2], b: [Self; 2]) -> [Self; 2] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { [_mm_add_epi64(a[0], b[0]), _mm_add_epi64(a[1], b[1])] }
     }
 }

@@ -1,10 +1,10 @@
-//! Every kernel of every instruction set that this machine has, against loops that cannot be wrong.
+//! Compares every kernel of every instruction set of this machine with simple loops.
 
 use crate::Element;
 use crate::dispatch::Isa;
 use proptest::prelude::*;
 
-/// Small whole numbers: their sums are exact in every type, so results must be equal to the last bit.
+/// Small integers: their sums are exact in every type, so results must be bitwise equal.
 trait FromSmall: Element {
     fn from_small(number: i32) -> Self;
     fn sum_from_small(number: i64) -> Self::Sum;
@@ -25,7 +25,7 @@ macro_rules! from_small {
 
 from_small!(f32 f32 f64 f64 i32 i64);
 
-/// Rows that begin `stride` elements apart, and the numbers in them.
+/// Rows that start `stride` elements apart, and their values.
 struct Rows {
     rows: usize,
     cols: usize,
@@ -42,7 +42,7 @@ impl Rows {
         self.numbers.iter().map(|&number| T::from_small(number)).collect()
     }
 
-    /// What one function makes of each place.
+    /// Result of a function at each position.
     fn map<T: FromSmall>(&self, of: impl Fn(usize, usize) -> i32) -> Vec<T> {
         let places = (0..self.rows).flat_map(|row| (0..self.cols).map(move |col| (row, col)));
         places.map(|(row, col)| T::from_small(of(row, col))).collect()
@@ -64,7 +64,7 @@ where
             let mut out = vec![T::from_small(99); count * cols + 1];
             let len = src.len().min(out.len() - 1).min(other.len());
 
-            // SAFETY: the source has `count` rows of `cols` elements, `other` enough for a row and a column, `out` has room.
+            // SAFETY: the source has `count` rows of `cols` elements; `other` and `out` are large enough.
             unsafe {
                 (writers.broadcast_row_add)(
                     src.as_ptr(),
@@ -111,7 +111,7 @@ where
         assert_eq!(sum, T::sum_from_small(expected), "sum {isa:?}");
 
         let mut sums = vec![T::sum_from_small(5); cols + 1];
-        // SAFETY: the source is as above, and there is a sum a column.
+        // SAFETY: the source is as above, and there is one sum per column.
         unsafe { (kernels.sum_axis0)(src.as_ptr(), count, cols, stride, sums.as_mut_ptr()) };
         let sum_of_col = |col| (0..count).map(|row| i64::from(rows.get(row, col))).sum::<i64>() + 5;
         let expected: Vec<T::Sum> =
@@ -120,7 +120,7 @@ where
         assert_eq!(sums[cols], T::sum_from_small(5), "written past the end, {isa:?}");
 
         let mut sums = vec![T::sum_from_small(5); count + 1];
-        // SAFETY: the source is as above, and there is a sum a row.
+        // SAFETY: the source is as above, and there is one sum per row.
         unsafe { (kernels.sum_axis1)(src.as_ptr(), count, cols, stride, sums.as_mut_ptr()) };
         let sum_of_row = |row| (0..cols).map(|col| i64::from(rows.get(row, col))).sum();
         let expected: Vec<T::Sum> =
@@ -139,7 +139,7 @@ fn check_all(rows: usize, cols: usize, gap: usize, seed: i32) {
     check::<i32>(&rows);
 }
 
-/// Every remainder of every vector width and of every number of rows taken together.
+/// Every remainder of every vector width and of every number of rows per iteration.
 #[test]
 fn all_small_shapes() {
     for rows in 0..14 {
@@ -157,7 +157,7 @@ proptest! {
     }
 }
 
-/// Sums of int32 need 64 bits, negative ones too, and products wrap as NumPy's do.
+/// Sums of int32 need 64 bits, including negative ones, and products wrap as in NumPy.
 #[test]
 fn integers_at_their_ends() {
     for extreme in [i32::MIN, i32::MAX] {
@@ -176,7 +176,7 @@ fn integers_at_their_ends() {
     }
 }
 
-/// Equal numbers are the worst case: every rounding goes the same way.
+/// Equal numbers are the worst case: all rounding errors have the same sign.
 #[test]
 fn float32_sums_stay_accurate() {
     let numbers = vec![0.1f32; 4 << 10];

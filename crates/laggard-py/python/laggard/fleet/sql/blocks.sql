@@ -1,5 +1,5 @@
--- How often a rank came last in each twentieth of its collectives: what tells a lasting straggler from
--- one long disturbance.
+-- How often each rank arrived last, per twentieth of its collectives. This distinguishes a permanent
+-- straggler from a single long disturbance.
 select
     rank, block,
     count(*) as matched,

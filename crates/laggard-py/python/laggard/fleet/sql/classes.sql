@@ -1,4 +1,4 @@
--- Device time by class of operation, and how it spreads over ranks. A rank without it counts as zero.
+-- Device time by kernel class and its distribution over ranks. Ranks without a class count as zero.
 with per_rank as (
     select rank, class, sum(n) as n, sum(sum_ns) as sum_ns
     from work

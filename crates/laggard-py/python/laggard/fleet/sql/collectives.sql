@@ -1,4 +1,4 @@
--- How far apart ranks come to collectives, by operation. Skew needs a common clock, waiting none.
+-- Arrival skew and waiting time of collectives, by operation. Only the skew needs synchronized clocks.
 with named as (
     select kinds.operation, waits.parts, waits.last_rank, waits.skew_ns, waits.wait_ns, waits.waited_ns
     from waits

@@ -1,4 +1,4 @@
--- A rank's idle time by cause.
+-- Idle time by rank and cause.
 select rank, cause, count(*) as n, sum(dur_ns) as sum_ns, max(dur_ns) as longest_ns
 from gaps
 group by rank, cause

@@ -1,4 +1,4 @@
--- Ranks with a model of GPU: their pace, and their compute time.
+-- Pace and compute time of the ranks of each GPU model.
 select
     ranks.gpu,
     count(*) as ranks,

@@ -1,4 +1,4 @@
--- Ranks of a host: their pace, and their compute time.
+-- Pace and compute time of the ranks of each host.
 select
     ranks.host,
     count(*) as ranks,

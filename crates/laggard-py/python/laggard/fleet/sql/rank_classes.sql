@@ -1,4 +1,4 @@
--- A rank's device time by class of operation: what two jobs are compared by.
+-- Device time by rank and kernel class, for comparing two jobs.
 select rank, class, sum(n) as n, sum(sum_ns) as sum_ns
 from work
 group by rank, class

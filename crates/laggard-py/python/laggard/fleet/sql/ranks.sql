@@ -1,5 +1,5 @@
--- A rank: what its devices did, how long its steps take, how often it came last to collectives, how
--- long the others waited for it, and its pace.
+-- One row per rank: device times, step times, how often it arrived last in collectives, how long the
+-- others waited for it, and its pace.
 with device as (
     select
         rank,

@@ -1,6 +1,6 @@
--- A rank's part in a collective that several ranks took part in. Collectives are matched by operation,
--- group and order. The rank that comes last has the shortest part, as all others wait in theirs: its
--- `place` is 1. No column depends on a common clock, except `start_ns` across ranks.
+-- One row per rank and matched collective. Collectives are matched across ranks by operation, group and
+-- order. The rank that arrives last has the shortest duration, because the others wait for it. Its
+-- `place` is 1. Only comparing `start_ns` across ranks needs synchronized clocks.
 select
     rank, kind, ordinal, start_ns, dur_ns, parts, shortest_ns, place,
     ntile(20) over (partition by rank order by start_ns, kind, ordinal) as block

@@ -1,4 +1,4 @@
--- A kind of collective, operation and group, with a number: long texts are compared once.
+-- Numbers each combination of operation and group, so that long strings are compared only once.
 select
     operation, process_group, group_ranks,
     row_number() over (order by operation, process_group, group_ranks) as kind

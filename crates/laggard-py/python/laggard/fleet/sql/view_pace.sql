@@ -1,5 +1,5 @@
--- How long a rank's kernels take, against the fleet's: like for like. Kernels that more than half of
--- the ranks ran are weighed by how often a rank runs them; 1.1 is a tenth slower than the median rank.
+-- Kernel time of each rank relative to the fleet, over kernels run by more than half of the ranks and
+-- weighted by their median number of runs. A pace of 1.1 is 10 % slower than the median rank.
 with per_name as (
     select rank, name, sum(n) as n, max(median_ns) as median_ns
     from work

@@ -1,4 +1,4 @@
--- A collective that several ranks took part in: who came last, and how long the others waited.
+-- One row per matched collective: which rank arrived last, and how long the others waited.
 select
     kind, ordinal,
     max(parts) as parts,

@@ -1,4 +1,4 @@
--- A rank's device work of one name.
+-- Device operations by rank and name.
 select
     rank, name, class, class_group, activity,
     count(*) as n,
