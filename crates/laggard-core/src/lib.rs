@@ -10,6 +10,7 @@ pub mod classify;
 pub mod compare;
 pub mod counters;
 pub mod culprit;
+pub mod divergence;
 pub mod ffi;
 pub mod model;
 pub mod profile;

@@ -4,6 +4,7 @@ use super::partition::{shared_name, stem};
 use super::role::{Place, Role, role};
 use super::seen::{Called, SURELY_PARALLEL, Seen, Work};
 use crate::calls::{By, View, totals};
+use crate::divergence::{Spent, Stacks};
 use crate::model::NONE;
 use crate::model::calls::Calls;
 use crate::model::code::{Code, CodeFile, Mix, Role as LibraryRole};
@@ -76,7 +77,7 @@ pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, loading: &[bool
     let mut found: FxHashMap<(Role, u32, u32), Work> = FxHashMap::default();
     let mut stack: Vec<&Frame> = vec![];
     let mut whole = 0;
-    let mut stacks: FxHashMap<(Role, u32, u32), FxHashMap<u32, u64>> = FxHashMap::default();
+    let mut stacks: FxHashMap<(Role, u32, u32), FxHashMap<u32, (u64, u64)>> = FxHashMap::default();
     for (number, sample) in profile.samples.iter().enumerate() {
         if !profile.events.get(sample.event as usize).is_some_and(Event::is_time) {
             continue;
@@ -106,19 +107,32 @@ pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, loading: &[bool
         work.ns += sample.weight as f64;
         work.samples += 1;
         let key = (what, leaf.module, leaf.function);
-        *stacks.entry(key).or_default().entry(sample.stack).or_default() += sample.weight;
-    }
-    let most = found.iter().max_by(|(x, a), (y, b)| a.ns.total_cmp(&b.ns).then(x.cmp(y)));
-    let hottest = most.and_then(|(key, _)| {
-        stacks.remove(key)?.into_iter().max_by_key(|&(stack, weight)| (weight, stack))
-    });
-    seen.path = hottest.map_or_else(Vec::new, |(stack, _)| path(profile, stack));
-    seen.work = found.into_values().collect();
-    for work in &mut seen.work {
-        work.ns *= seen.user_ns / (whole as f64).max(1.0);
+        let sum = stacks.entry(key).or_default().entry(sample.stack).or_default();
+        *sum = (sum.0 + sample.weight, sum.1 + 1);
     }
     // A stable order, independent of the hash map.
-    seen.work.sort_by(|a, b| b.ns.total_cmp(&a.ns).then_with(|| a.name.cmp(&b.name)));
+    let mut found: Vec<_> = found.into_iter().collect();
+    found.sort_by(|(x, a), (y, b)| {
+        b.ns.total_cmp(&a.ns).then_with(|| a.name.cmp(&b.name)).then(x.cmp(y))
+    });
+    let hottest = found.first().and_then(|(key, _)| {
+        stacks.get(key)?.iter().max_by_key(|&(stack, (weight, _))| (weight, stack))
+    });
+    seen.path = hottest.map_or_else(Vec::new, |(stack, _)| path(profile, *stack));
+    let scale = seen.user_ns / (whole as f64).max(1.0);
+    let spent = found.iter().zip(0u32..).flat_map(|((key, _), work)| {
+        stacks.get(key).into_iter().flatten().map(move |(&node, &(weight, samples))| Spent {
+            node,
+            work,
+            ns: weight as f64 * scale,
+            samples,
+        })
+    });
+    seen.stacks = Stacks::new(profile, spent);
+    seen.work = found.into_iter().map(|(_, work)| work).collect();
+    for work in &mut seen.work {
+        work.ns *= scale;
+    }
     seen.available = available(&seen.work, code);
 }
 
@@ -159,6 +173,7 @@ pub fn settle(a: &mut Seen, b: &mut Seen) {
         side.user_ns += interrupts;
         side.system_ns -= interrupts;
         side.work.iter_mut().for_each(|work| work.ns *= longer);
+        side.stacks.spent.iter_mut().for_each(|spent| spent.ns *= longer);
     }
 }
 

@@ -13,6 +13,7 @@ mod kernel;
 mod look;
 mod parallel;
 mod partition;
+mod paths;
 mod role;
 mod same_code;
 mod seen;
@@ -20,10 +21,12 @@ mod simd;
 #[cfg(test)]
 mod tests;
 
+use crate::divergence::Point;
 pub use crate::model::counts::Simulated;
 pub use look::{add_counts, add_work, called, loading, of_run, settle, times};
 pub(crate) use partition::shared_name;
 pub use partition::{CallPair, Part, Slice, calls_that_differ, partition};
+use paths::Region;
 pub use role::{Place, Role, role};
 pub use seen::{Called, Pair, Seen, Work};
 
@@ -46,6 +49,8 @@ pub enum Kind {
     MoreInstructions,
     /// More calls of the same functions.
     MoreCalls,
+    /// Other functions than A calls at the same place.
+    OtherPath,
     /// Overhead of calls between Python and native code.
     CallOverhead,
     /// Python's evaluation loop and object handling.
@@ -106,6 +111,7 @@ impl Kind {
             Kind::OtherLibrary => "other-library",
             Kind::MoreInstructions => "more-instructions",
             Kind::MoreCalls => "more-calls",
+            Kind::OtherPath => "other-path",
             Kind::CallOverhead => "call-overhead",
             Kind::Interpreter => "interpreter",
             Kind::Copy => "copy",
@@ -259,6 +265,17 @@ pub struct Culprit {
     pub explains: f64,
     /// The same in nanoseconds per call.
     pub gap_ns: f64,
+    /// Where the call paths of the sides diverge, if known.
+    pub point: Option<Box<Point>>,
+    /// Share of B's time at this place by kind of work, by decreasing share.
+    pub work: Vec<(String, f64)>,
+}
+
+impl Culprit {
+    /// A culprit without a place.
+    pub fn new(finding: Finding, explains: f64, gap_ns: f64) -> Culprit {
+        Culprit { finding, explains, gap_ns, point: None, work: vec![] }
+    }
 }
 
 /// Result of [`judge`].
@@ -280,37 +297,32 @@ pub(crate) const SMALLEST_SHARE: f64 = 0.02;
 /// Missing evidence is reported for slices of at least this share of the lag.
 const SHARE_WORTH_ASKING: f64 = 0.05;
 
-/// Names the causes of a detected lag.
+/// Names the causes of a detected lag. The lag is cut by place first, then each place by kind.
 pub fn judge(pair: &Pair<'_>) -> Judgement {
-    let slices = partition(pair);
-    let lost: f64 = slices.iter().map(|slice| slice.gap_ns().max(0.0)).sum();
-    let mut judgement = Judgement {
-        saved_ns: slices.iter().map(|slice| (-slice.gap_ns()).max(0.0)).sum(),
-        ..Judgement::default()
-    };
+    let parallelism = pair.a.parallelism();
+    let regions = paths::regions(pair);
+    let mut judgement = Judgement::default();
+    let mut lost = 0.0;
+    // Slices with the region that they belong to.
+    let mut all: Vec<(Slice<'_>, Option<&Region>)> = vec![];
+    for region in &regions {
+        let slices = region.slices(parallelism);
+        all.extend(slices.into_iter().map(|slice| (slice, Some(region))));
+    }
+    all.extend(partition::beyond_functions(pair).map(|slice| (slice, None)));
+    for (slice, _) in &all {
+        lost += slice.gap_ns().max(0.0);
+        judgement.saved_ns += (-slice.gap_ns()).max(0.0);
+    }
     if lost <= 0.0 {
         return judgement;
     }
-    for slice in &partition::joined(slices, lost * SMALLEST_SHARE) {
-        let gap_ns = slice.gap_ns();
-        let explains = gap_ns / lost;
-        if explains < SMALLEST_SHARE {
-            continue;
-        }
-        let verdicts = JUDGES.iter().map(|judge| judge(slice, pair));
-        let mut missing = vec![];
-        let guilty = verdicts.into_iter().find_map(|verdict| match verdict {
-            Verdict::Guilty(finding) => Some(finding),
-            Verdict::Unknown(what) => {
-                missing.push(what);
-                None
-            }
-            Verdict::Innocent => None,
-        });
-        match guilty {
-            Some(finding) => judgement.add(Culprit { finding, explains, gap_ns }),
-            None if explains >= SHARE_WORTH_ASKING => judgement.missing.extend(missing),
-            None => {}
+    let small_ns = lost * SMALLEST_SHARE;
+    for chunk in all.chunk_by(|x, y| x.1.map(Region::number) == y.1.map(Region::number)) {
+        let region = chunk[0].1;
+        let slices = chunk.iter().map(|(slice, _)| slice.clone()).collect();
+        for slice in partition::joined(slices, small_ns) {
+            judgement.judge_slice(&slice, region, pair, lost);
         }
     }
     judgement.missing.sort();
@@ -322,9 +334,57 @@ pub fn judge(pair: &Pair<'_>) -> Judgement {
 }
 
 impl Judgement {
-    /// Merges slices with the same cause; the larger slice provides the finding.
+    /// Adds the cause of a slice, if a judge finds one.
+    fn judge_slice(
+        &mut self,
+        slice: &Slice<'_>,
+        region: Option<&Region>,
+        pair: &Pair<'_>,
+        lost: f64,
+    ) {
+        let gap_ns = slice.gap_ns();
+        let explains = gap_ns / lost;
+        if explains < SMALLEST_SHARE {
+            return;
+        }
+        if let Some(finding) = region.and_then(Region::path_finding) {
+            let culprit = Culprit::new(finding, explains, gap_ns);
+            self.culprits.push(region.map_or(culprit.clone(), |region| region.place(culprit)));
+            return;
+        }
+        let own = region.map(Region::pair);
+        let mut missing = vec![];
+        let guilty =
+            JUDGES.iter().find_map(|judge| match judge(slice, own.as_ref().unwrap_or(pair)) {
+                Verdict::Guilty(finding) => Some(finding),
+                Verdict::Unknown(what) => {
+                    missing.push(what);
+                    None
+                }
+                Verdict::Innocent => None,
+            });
+        match guilty {
+            Some(finding) => {
+                let culprit = Culprit::new(finding, explains, gap_ns);
+                self.add(match region {
+                    Some(region) => region.place(culprit),
+                    None => culprit,
+                });
+            }
+            None if explains >= SHARE_WORTH_ASKING => self.missing.extend(missing),
+            None => {}
+        }
+    }
+
+    /// Merges slices with the same cause at the same place; the larger slice provides the finding.
     fn add(&mut self, new: Culprit) {
-        let same = |old: &&mut Culprit| old.finding.kind == new.finding.kind;
+        let same = |old: &&mut Culprit| {
+            let is_same_place = match (&old.point, &new.point) {
+                (Some(old), Some(new)) => old.place == new.place,
+                _ => true,
+            };
+            old.finding.kind == new.finding.kind && is_same_place
+        };
         let Some(old) = self.culprits.iter_mut().find(same) else {
             self.culprits.push(new);
             return;

@@ -67,24 +67,36 @@ impl Slice<'_> {
 /// Splits the lag into slices. Functions with the same name and role on both sides form a slice. All
 /// functions of a role that exist on one side only form one slice together.
 pub fn partition<'a>(pair: &Pair<'a>) -> Vec<Slice<'a>> {
+    let mut slices = of_functions(pair, pair.a.parallelism());
+    slices.extend(beyond_functions(pair));
+    slices
+}
+
+/// The slices that are not time in functions.
+pub(super) fn beyond_functions<'a>(pair: &Pair<'a>) -> [Slice<'a>; 3] {
     let (a, b) = (pair.a, pair.b);
     let (of_a, of_b) = (a.parallelism(), b.parallelism());
+    let plain = |part, a_ns, b_ns| Slice { part, a: vec![], b: vec![], a_ns, b_ns };
+    [
+        plain(Part::Kernel, a.system_ns / of_a, b.system_ns / of_a),
+        plain(Part::Waiting, a.waiting_ns(), b.waiting_ns()),
+        plain(Part::Parallelism, b.cpu_ns() / of_a, b.cpu_ns() / of_b),
+    ]
+}
+
+/// The slices of time in functions, at A's `parallelism`.
+pub(super) fn of_functions<'a>(pair: &Pair<'a>, parallelism: f64) -> Vec<Slice<'a>> {
     let mut named: BTreeMap<(Role, String), Slice<'a>> = BTreeMap::new();
-    for (side, is_b) in [(a, false), (b, true)] {
+    for (side, is_b) in [(pair.a, false), (pair.b, true)] {
         for work in &side.work {
             let key = (work.role, shared_name(&work.name));
             let slice = named.entry(key).or_insert_with(|| Slice::empty(work.role));
-            slice.add(work, is_b, of_a);
+            slice.add(work, is_b, parallelism);
         }
     }
     let (both, one): (Vec<_>, Vec<_>) =
         named.into_values().partition(|slice| !slice.a.is_empty() && !slice.b.is_empty());
-    let plain = |part, a_ns, b_ns| Slice { part, a: vec![], b: vec![], a_ns, b_ns };
-    let mut slices: Vec<Slice<'a>> = both.into_iter().chain(by_part(one)).collect();
-    slices.push(plain(Part::Kernel, a.system_ns / of_a, b.system_ns / of_a));
-    slices.push(plain(Part::Waiting, a.waiting_ns(), b.waiting_ns()));
-    slices.push(plain(Part::Parallelism, b.cpu_ns() / of_a, b.cpu_ns() / of_b));
-    slices
+    both.into_iter().chain(by_part(one)).collect()
 }
 
 /// Merges slices of the same part whose differences are small.

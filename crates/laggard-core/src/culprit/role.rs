@@ -34,6 +34,25 @@ pub enum Role {
     StartUp,
 }
 
+impl Role {
+    /// The role in reports.
+    pub fn label(self) -> &'static str {
+        match self {
+            Role::Compute => "computation",
+            Role::Blas => "BLAS",
+            Role::Math => "math functions",
+            Role::Copy => "copying",
+            Role::Rearrangement => "rearranging data",
+            Role::Conversion => "type conversion",
+            Role::Allocation => "memory allocation",
+            Role::Sync => "locks",
+            Role::Interpreter => "Python interpreter",
+            Role::Binding => "binding code",
+            Role::StartUp => "imports and loading",
+        }
+    }
+}
+
 /// Properties of a function that determine its role.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {

@@ -1,6 +1,8 @@
 //! Evidence for the judges: observations of one side, per call.
 
 use super::Role;
+use crate::divergence::Stacks;
+use crate::model::call_counts::CallCounts;
 use crate::model::code::Mix;
 use crate::model::counts::Simulated;
 use serde::{Deserialize, Serialize};
@@ -43,6 +45,12 @@ pub struct Seen {
     /// Library and name of functions in the libraries that do computation: alternatives that
     /// could have run.
     pub available: Vec<(String, String)>,
+    /// The stacks of the samples; [`crate::divergence::Spent::work`] is an index in `work`.
+    pub stacks: Stacks,
+    /// Exact numbers of calls of Python and C functions, if counted.
+    pub call_counts: Option<CallCounts>,
+    /// The statement or command of the side.
+    pub runs: String,
 }
 
 /// Time in one function.

@@ -1,5 +1,6 @@
 //! Evidence tables, one file per family.
 
+pub mod call_counts;
 pub mod calls;
 pub mod code;
 pub mod counters;

@@ -132,6 +132,11 @@ fn with_python(profile: &Profile) -> Vec<bool> {
     with
 }
 
+/// Whether an interpreter function only dispatches calls.
+pub(crate) fn is_dispatch(name: &str) -> bool {
+    GLUE.iter().any(|glue| name.starts_with(glue))
+}
+
 fn is_glue(profile: &Profile, frame: &Frame) -> bool {
     if frame.kind == FrameKind::Python {
         // The import system is implemented in Python.
@@ -143,5 +148,5 @@ fn is_glue(profile: &Profile, frame: &Frame) -> bool {
     let name = profile.texts.get(frame.function);
     let library = file_name(profile.module_path(frame));
     let is_interpreter = library.starts_with("libpython") || library.starts_with("python");
-    START.contains(&name) || is_interpreter && GLUE.iter().any(|glue| name.starts_with(glue))
+    START.contains(&name) || is_interpreter && is_dispatch(name)
 }

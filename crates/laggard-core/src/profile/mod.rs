@@ -15,6 +15,7 @@ mod tree;
 mod view;
 
 pub use flat::{FlatNode, FlatTree, flat_tree};
+pub(crate) use fold::is_dispatch;
 pub use fold::{fold_inlined, fold_interpreter};
 pub use functions::{Functions, file_name, frame_label, python_place, short_path};
 pub use join::join_workers;

@@ -8,6 +8,7 @@
 
 mod allocations;
 mod alone;
+mod call_counts;
 mod case;
 mod command;
 mod compare;
@@ -33,6 +34,7 @@ mod wire;
 mod worker;
 
 pub use alone::{Repeat, alone};
+pub use call_counts::count_calls;
 pub use counters::counts_instructions;
 pub use counts::count_side;
 pub use here::{Here, measure_here};

@@ -336,6 +336,185 @@ def statement(_laggard_clock):
         if was_collecting:
             collect()
 
+    def count_calls(inner, most, limit):
+        """Counts the calls of Python functions, and of C functions by Python code, in all threads.
+
+        Returns the number of counted calls of the statement, the functions, and how often each
+        function calls another one. A resumed generator is not called again. Stops counting after
+        `limit` nanoseconds; without a complete call of the statement by then, the number is 0.
+        """
+        import dis
+        import json
+        import threading
+        import zlib
+
+        edges, places, is_over = {}, {}, []
+        builtin, descriptor = type(len), type(list.append)
+        qualified = hasattr(count_calls.__code__, "co_qualname")
+        offset = object.__basicsize__
+        try:
+            from ctypes import c_void_p
+
+            address_at = c_void_p.from_address
+        except ImportError:
+            address_at = None
+
+        def add(caller, callee):
+            counter = edges.get((caller, callee))
+            if counter is None:
+                counter = edges.setdefault((caller, callee), itertools.count())
+            # Atomic, unlike an addition.
+            next(counter)
+            if clock() > end and not is_over:
+                is_over.append(True)
+                stop()
+
+        def add_c(caller, function):
+            key = (function.__module__ if type(function) is builtin else None, function.__qualname__)
+            if key not in places:
+                places[key] = place(function)
+            add(caller, key)
+
+        def place(function):
+            """Address of the machine code: PyMethodDef.ml_meth."""
+            if address_at is None or sys.implementation.name != "cpython":
+                return 0
+            fields = 0 if type(function) is builtin else 24
+            method = address_at(id(function) + offset + fields).value
+            return address_at(method + 8).value or 0 if method else 0
+
+        resumes = {}
+
+        def is_resumed(frame, code):
+            # Only generators and coroutines can be resumed.
+            if not code.co_flags & 0x2A0:
+                return False
+            if sys.version_info < (3, 11):
+                return frame.f_lasti >= 0
+            instructions = resumes.get(code)
+            if instructions is None:
+                instructions = resumes[code] = code.co_code
+            # The argument of RESUME is 0 at the start of a function.
+            return instructions[frame.f_lasti + 1] & 3 != 0
+
+        def profiled(frame, event, arg):
+            if event == "call":
+                code = frame.f_code
+                if not is_resumed(frame, code):
+                    back = frame.f_back
+                    add(back and back.f_code, code)
+            elif event == "c_call" and type(arg) in (builtin, descriptor):
+                add_c(frame.f_code, arg)
+
+        if hasattr(sys, "monitoring"):
+            watch = sys.monitoring
+            frame_at = sys._getframe
+            tool = next(number for number in (2, 4, 3, 1, 0) if watch.get_tool(number) is None)
+            watch.use_tool_id(tool, "laggard")
+
+            def started(code, _):
+                back = frame_at(1).f_back
+                add(back and back.f_code, code)
+
+            def called(code, _, function, __):
+                if type(function) in (builtin, descriptor):
+                    add_c(code, function)
+
+            def start():
+                watch.register_callback(tool, watch.events.PY_START, started)
+                watch.register_callback(tool, watch.events.CALL, called)
+                watch.set_events(tool, watch.events.PY_START | watch.events.CALL)
+
+            def stop():
+                watch.set_events(tool, 0)
+
+            def finish():
+                stop()
+                watch.free_tool_id(tool)
+
+        else:
+            # Threads that run already cannot be counted.
+            def start():
+                threading.setprofile(profiled)
+                sys.setprofile(profiled)
+
+            def stop():
+                sys.setprofile(None)
+                threading.setprofile(None)
+
+            finish = stop
+
+        inner.send(repeat(None, 1))
+        was_collecting, calls, longest = collecting(), 0, 0
+        dont_collect()
+        end = clock() + limit
+        start()
+        try:
+            while calls < most and clock() + 2 * longest < end:
+                began = clock()
+                inner.send(repeat(None, 1))
+                longest = max(longest, clock() - began)
+                calls += 1
+        finally:
+            finish()
+            if was_collecting:
+                collect()
+        if is_over:
+            # Counts of the last call are incomplete.
+            return json.dumps({"calls": 0, "functions": [], "edges": []})
+
+        def lines(code):
+            found = [line for _, line in dis.findlinestarts(code) if line]
+            for constant in code.co_consts:
+                if type(constant) is type(code):
+                    found.append(lines(constant))
+            return max(found or [code.co_firstlineno])
+
+        def fingerprint(code):
+            parts = [code.co_code, repr(code.co_names).encode("utf-8", "replace")]
+            for constant in code.co_consts:
+                if type(constant) is type(code):
+                    parts.append(b"%d" % fingerprint(constant))
+                else:
+                    parts.append(repr(constant).encode("utf-8", "replace"))
+            return zlib.crc32(b"".join(parts))
+
+        def forwards(code):
+            """Whether a function takes any arguments, as the wrappers of decorators do."""
+            own = code.co_varnames[: code.co_argcount]
+            return code.co_flags & 0xC == 0xC and all(name in ("self", "cls") for name in own)
+
+        def describe_function(function):
+            if type(function) is tuple:
+                module, name = function
+                return {"name": name, "module": module or "", "address": places[function]}
+            return {
+                "name": function.co_qualname if qualified else function.co_name,
+                "file": function.co_filename,
+                "lines": [function.co_firstlineno, lines(function)],
+                "forwards": forwards(function),
+                "code": fingerprint(function),
+            }
+
+        numbers, functions, rows = {}, [], []
+
+        def number(function):
+            if function not in numbers:
+                numbers[function] = len(functions)
+                functions.append(describe_function(function))
+            return numbers[function]
+
+        own = (count_calls, start, stop, finish, clock)
+        of_harness = {getattr(function, "__code__", function) for function in own}
+        for (caller, callee), counter in edges.items():
+            count = next(counter)
+            if callee == (clock.__module__, clock.__qualname__) and caller is inner.gi_code:
+                # Two clock readings per call belong to the harness.
+                count -= 2 * calls
+            if count > 0 and caller not in of_harness and callee not in of_harness:
+                rows.append([-1 if caller is None else number(caller), number(callee), count])
+        return json.dumps({"calls": calls, "functions": functions, "edges": rows})
+
     def usage():
         used, of_children = getrusage(itself), getrusage(children)
         return [used[at] + of_children[at] for at in (0, 1, 6, 7, 14, 15)]
@@ -388,6 +567,9 @@ def statement(_laggard_clock):
                 number, calls, lead = unpack("<QQQ", request[1:])
                 count(statements[number], calls, lead)
                 send(b"O")
+            elif what == b"P":
+                number, most, limit = unpack("<QQQ", request[1:])
+                send(b"P" + text(count_calls(statements[number], most, limit)))
             elif what == b"F":
                 send(b"F" + b"".join(text(name) + text(value) for name, value in facts()))
             else:

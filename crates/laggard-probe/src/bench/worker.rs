@@ -152,6 +152,20 @@ impl Worker {
         self.hear(Some((&message.0, CALL)), "before a call was counted").map(|_| ())
     }
 
+    /// Counts the calls of functions during at most `most` calls, in JSON. Stops counting after
+    /// `limit`.
+    pub(super) fn count_calls(&mut self, most: u64, limit: Duration) -> Result<String, Trouble> {
+        let limit = limit.as_nanos() as u64;
+        let message = Written::new(b'P').number(self.current).number(most).number(limit);
+        let answer = self.hear(Some((&message.0, CALL)), "while its calls were counted")?;
+        Taken(&answer[1..]).text().ok_or_else(nonsense)
+    }
+
+    /// The memory mappings of the process.
+    pub(super) fn maps(&self) -> Option<Vec<u8>> {
+        std::fs::read(format!("/proc/{}/maps", self.pid()?)).ok()
+    }
+
     /// Sends a request, if any, and waits for the response.
     fn hear(
         &mut self,

@@ -180,8 +180,8 @@ fn judgement() -> Judgement {
     let fact =
         |what: &str, unit, a, b| Fact { what: what.into(), a, b, unit, n: 640, is_inferred: false };
     Judgement {
-        culprits: vec![Culprit {
-            finding: culprit::Finding {
+        culprits: vec![Culprit::new(
+            culprit::Finding {
                 kind: Kind::OldKernel,
                 facts: vec![
                     fact("time in products", Unit::Nanos, 60e6, 76e6),
@@ -190,9 +190,9 @@ fn judgement() -> Judgement {
                 at: format!("{GEMM_B}, from {HOSTILE}"),
                 advice: "build for this device".into(),
             },
-            explains: 0.76,
-            gap_ns: 16e6,
-        }],
+            0.76,
+            16e6,
+        )],
         not_explained: 0.24,
         missing: vec![],
         saved_ns: 1.4e6,

@@ -25,7 +25,9 @@ use laggard_core::model::timings::{Side, Timings};
 use laggard_core::profile::{View, fold_interpreter, join_workers};
 use laggard_formats::Source;
 use laggard_formats::lag::Run;
-use laggard_probe::bench::{CasePlan, Limits, Plan, count_side, record_side, trace_side};
+use laggard_probe::bench::{
+    CasePlan, Limits, Plan, count_calls, count_side, record_side, trace_side,
+};
 use laggard_probe::{calls, sample};
 use laggard_report::Style;
 use laggard_report::code::hot_loop;
@@ -40,6 +42,8 @@ use std::time::Duration;
 const TIMING: f64 = 0.45;
 const SAMPLING: f64 = 0.15;
 const TRACING: f64 = 0.03;
+/// Share of the total time after which counting the calls of a side stops.
+const COUNTING_CALLS: f64 = 0.08;
 /// Time limit for counting instructions, relative to the total time. Its duration cannot be predicted.
 const COUNTING: f64 = 2.0;
 /// Precision of the timing, which is sufficient for the size of the lag.
@@ -329,9 +333,15 @@ impl Looker<'_> {
         let options =
             calls::Options { libraries: vec!["*".into()], stack_every: 0, ..Default::default() };
         let time = self.time.mul_f64(TRACING);
+        seen.runs = self.plan.sides[side].runs.text();
         match trace_side(self.plan, side, self.case, time, &options) {
             Ok(traced) => seen.calls = Some(called(&traced.before, &traced.after, traced.calls)),
             Err(error) => self.notes.push(format!("{name}: calls not traced: {error}")),
+        }
+        bar.set_message(format!("counting calls of {name}"));
+        match count_calls(self.plan, side, self.case, self.time.mul_f64(COUNTING_CALLS)) {
+            Ok(counts) => seen.call_counts = Some(counts),
+            Err(error) => self.notes.push(format!("{name}: calls not counted: {error}")),
         }
         bar.set_message(format!("inspecting the code of {name}"));
         laggard_symbols::resolve(&mut profile, &FileSystem);

@@ -113,11 +113,7 @@ fn judgement(slices: Vec<Slice>, gaps: &[f64]) -> Judgement {
             // Because of medians over steps, the causes can add up to more than the lag.
             let explains = explains.min(1.0 - named);
             named += explains;
-            judgement.culprits.push(Culprit {
-                finding: slice.cause,
-                explains,
-                gap_ns: slice.gap_ns,
-            });
+            judgement.culprits.push(Culprit::new(slice.cause, explains, slice.gap_ns));
         }
     }
     judgement.culprits.sort_by(|x, y| y.gap_ns.total_cmp(&x.gap_ns));

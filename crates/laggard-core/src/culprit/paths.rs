@@ -1,0 +1,203 @@
+//! Parts of the lag by place: each [`Region`] is the time of both sides at one divergence point.
+
+use super::partition::{Slice, of_functions};
+use super::seen::{Pair, Seen, Work};
+use super::{Culprit, Finding, Kind, Part, Role, Unit};
+use crate::divergence::{Cause, Point, SideStacks, Step, diverge};
+use rustc_hash::FxHashMap;
+
+/// The time of both sides at one place.
+pub(super) struct Region {
+    number: usize,
+    /// The place; `None` for time without a place.
+    point: Option<Point>,
+    /// Observations of both sides with the work of this region only.
+    a: Seen,
+    b: Seen,
+}
+
+/// Splits the time in functions by place. Without stacks, all time is one region without a place.
+pub(super) fn regions(pair: &Pair<'_>) -> Vec<Region> {
+    let sides = [pair.a, pair.b];
+    let given =
+        sides.map(|side| SideStacks { stacks: &side.stacks, counts: side.call_counts.as_ref() });
+    let is_same = !pair.a.runs.is_empty() && pair.a.runs == pair.b.runs;
+    let found = diverge(given, is_same);
+    // Works of each region and side. The last region is the rest.
+    let rest = found.points.len();
+    let mut parts: Vec<[FxHashMap<usize, (f64, u64)>; 2]> = vec![];
+    parts.resize_with(rest + 1, Default::default);
+    for (side, seen) in sides.iter().enumerate() {
+        for (spent, point) in seen.stacks.spent.iter().zip(&found.of_spent[side]) {
+            let part = &mut parts[point.unwrap_or(rest)][side];
+            let sum = part.entry(spent.work as usize).or_default();
+            *sum = (sum.0 + spent.ns, sum.1 + spent.samples);
+        }
+        // Without stacks, no time is placed.
+        if seen.stacks.spent.is_empty() {
+            for (at, work) in seen.work.iter().enumerate() {
+                parts[rest][side].insert(at, (work.ns, work.samples));
+            }
+        }
+    }
+    let points = found.points.into_iter().map(Some).chain([None]);
+    let regions = points.zip(parts).enumerate().map(|(number, (point, [of_a, of_b]))| Region {
+        number,
+        point,
+        a: restrict(pair.a, &of_a),
+        b: restrict(pair.b, &of_b),
+    });
+    regions.filter(|region| region.a.user_ns + region.b.user_ns > 0.0).collect()
+}
+
+/// Observations of a side with part of its work.
+fn restrict(seen: &Seen, part: &FxHashMap<usize, (f64, u64)>) -> Seen {
+    let work: Vec<Work> = seen
+        .work
+        .iter()
+        .enumerate()
+        .filter_map(|(at, work)| {
+            let &(ns, samples) = part.get(&at)?;
+            let counted = work.counted.map(|counted| counted.divided(work.ns / ns.max(1e-9)));
+            Some(Work { ns, samples, counted, ..work.clone() })
+        })
+        .collect();
+    Seen {
+        wall_ns: seen.wall_ns,
+        user_ns: work.iter().map(|work| work.ns).sum(),
+        system_ns: seen.system_ns,
+        faults: seen.faults,
+        waits: seen.waits,
+        threads: seen.threads,
+        rounds: seen.rounds,
+        work,
+        calls: seen.calls.clone(),
+        counted: seen.counted,
+        available: seen.available.clone(),
+        ..Seen::default()
+    }
+}
+
+impl Region {
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
+
+    pub(super) fn pair(&self) -> Pair<'_> {
+        Pair { a: &self.a, b: &self.b }
+    }
+
+    /// The slices of the region. If the path itself is the cause, the region is one slice.
+    pub(super) fn slices(&self, parallelism: f64) -> Vec<Slice<'_>> {
+        if self.path_finding().is_none() {
+            return of_functions(&self.pair(), parallelism);
+        }
+        vec![Slice {
+            part: Part::Functions(Role::Interpreter),
+            a: self.a.work.iter().collect(),
+            b: self.b.work.iter().collect(),
+            a_ns: self.a.user_ns / parallelism,
+            b_ns: self.b.user_ns / parallelism,
+        }]
+    }
+
+    /// The finding if the path of B is the cause.
+    pub(super) fn path_finding(&self) -> Option<Finding> {
+        let point = self.point.as_ref()?;
+        let at = place_label(point);
+        let [a, b] = [0, 1].map(|side: usize| {
+            let only = point.callees[side].iter().filter(|callee| !callee.is_common);
+            only.map(|callee| callee.name.clone()).next()
+        });
+        let finding = match &point.cause {
+            Cause::Slower => return None,
+            Cause::OtherPath => {
+                let advice = match (a, b) {
+                    (Some(a), Some(b)) => {
+                        format!("A calls {a} here, B calls {b}: check why B takes this path")
+                    }
+                    (None, Some(b)) => format!("only B calls {b} here: check why it is needed"),
+                    _ => {
+                        "the code of this function differs: compare its source on both sides".into()
+                    }
+                };
+                Finding::new(Kind::OtherPath, at, advice)
+            }
+            Cause::MoreCalls { name, calls } => {
+                let advice = format!("call {name} once for all elements, or keep its result");
+                let what = format!("calls of {name}");
+                Finding::new(Kind::MoreCalls, at, advice).fact(&what, *calls, Unit::Count, 1)
+            }
+        };
+        let n = point.samples[1];
+        Some(finding.fact("time at this place", point.ns, Unit::Nanos, n))
+    }
+
+    /// Adds the place to a culprit.
+    pub(super) fn place(&self, mut culprit: Culprit) -> Culprit {
+        let Some(point) = &self.point else { return culprit };
+        let place = place_label(point);
+        let finding = &mut culprit.finding;
+        finding.at = match finding.kind {
+            Kind::OtherPath | Kind::Interpreter => place,
+            Kind::MoreCalls if finding.at == place => place,
+            _ if finding.at.is_empty() => place,
+            _ => format!("{}, from {place}", before_caller(&finding.at)),
+        };
+        culprit.work = work_by_kind(&self.b);
+        culprit.point = Some(Box::new(point.clone()));
+        culprit
+    }
+}
+
+/// A location without its caller, which the place replaces.
+fn before_caller(at: &str) -> &str {
+    at.split(", from ").next().unwrap_or(at)
+}
+
+/// `Index.join (pandas/core/indexes/base.py:4618)`, or B's own path below the statement:
+/// `loads > JSONDecoder.decode (json/decoder.py:337)`.
+fn place_label(point: &Point) -> String {
+    /// Maximum number of functions of a path.
+    const MOST: usize = 6;
+    if let Some(function) = &point.place.function {
+        return match point.place.lines[1] {
+            0 => function.label(),
+            line => format!("{} ({}:{line})", function.name, function.file),
+        };
+    }
+    let Some((last, before)) = point.own_path.split_last() else {
+        return match point.place.lines[1] {
+            0 => String::new(),
+            line => format!("statement (<statement>:{line})"),
+        };
+    };
+    let mut names: Vec<&str> = before.iter().map(|step: &Step| step.name.as_str()).collect();
+    names.retain(|name| !name.is_empty());
+    if names.len() >= MOST {
+        names.splice(MOST / 2..names.len() + 1 - MOST / 2, ["…"]);
+    }
+    let mut label = names.join(" > ");
+    if !label.is_empty() {
+        label += " > ";
+    }
+    label + &last.label()
+}
+
+/// Shares of the time by role; computation is split by library.
+fn work_by_kind(seen: &Seen) -> Vec<(String, f64)> {
+    /// Smaller shares are omitted.
+    const LEAST: f64 = 0.02;
+    let mut sums: FxHashMap<String, f64> = FxHashMap::default();
+    for work in &seen.work {
+        let kind = match work.role {
+            Role::Compute if !work.library.is_empty() => format!("computation in {}", work.library),
+            role => role.label().to_owned(),
+        };
+        *sums.entry(kind).or_default() += work.ns / seen.user_ns.max(1e-9);
+    }
+    let mut shares: Vec<(String, f64)> =
+        sums.into_iter().filter(|(_, share)| *share >= LEAST).collect();
+    shares.sort_by(|x, y| y.1.total_cmp(&x.1).then_with(|| x.0.cmp(&y.0)));
+    shares
+}

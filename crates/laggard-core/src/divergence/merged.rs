@@ -1,0 +1,273 @@
+//! The stacks of both sides with aligned functions.
+
+use super::stacks::{StackFrame, Stacks};
+use crate::compare::align::align;
+use crate::model::call_counts::CallCounts;
+use crate::model::profile::{FrameKind, Profile};
+use crate::profile::{View, is_dispatch, short_path};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Evidence of one side.
+#[derive(Clone, Copy, Debug)]
+pub struct SideStacks<'a> {
+    /// Its stacks.
+    pub stacks: &'a Stacks,
+    /// Its exact call counts, if known.
+    pub counts: Option<&'a CallCounts>,
+}
+
+/// A function of one or both sides.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PathFunction {
+    /// Its name; for C functions the name that Python code uses, such as `list.insert`.
+    pub name: String,
+    /// The file of a Python function without the installation prefix, or the file name of a library.
+    pub file: String,
+    /// Whether it is a Python function.
+    pub is_python: bool,
+    /// Whether it is a C function that Python code can call.
+    pub is_c_function: bool,
+    /// Whether it only passes on its arguments, as the wrapper of a decorator does.
+    pub forwards: bool,
+    /// Calls by A and B per call of the side; `None` if they were not counted.
+    pub calls: [Option<f64>; 2],
+    /// Where its source is on each side.
+    pub sources: [Option<FunctionSource>; 2],
+    /// Whether it is part of the interpreter: its evaluation loop and its object handling.
+    pub is_interpreter: bool,
+    /// Whether it is an interpreter function that dispatches calls.
+    is_dispatch: bool,
+}
+
+/// Source of a Python function.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FunctionSource {
+    /// Path of the file.
+    pub file: String,
+    /// First and last line; 0 if unknown.
+    pub lines: [u32; 2],
+    /// Checksum of the bytecode, if known.
+    pub code: Option<u32>,
+}
+
+impl PathFunction {
+    /// The function with its file: `Index.join (pandas/core/indexes/base.py)`.
+    pub fn label(&self) -> String {
+        match (self.name.is_empty(), self.file.is_empty()) {
+            (true, _) => format!("[{}]", self.file),
+            (false, true) => self.name.clone(),
+            (false, false) => format!("{} ({})", self.name, self.file),
+        }
+    }
+
+    /// Whether the time in it counts as time of the Python function that runs it.
+    pub(super) fn is_self_time(&self) -> bool {
+        !self.is_python && !self.is_c_function && self.is_interpreter
+    }
+
+    /// Whether a path ends before it: the evaluation loop is no callee of a Python function.
+    pub(super) fn ends_path(&self) -> bool {
+        self.is_dispatch && !self.is_c_function
+    }
+
+    /// Whether both sides call it equally often, if calls were counted.
+    pub(super) fn is_called_equally(&self) -> Option<bool> {
+        let [Some(a), Some(b)] = self.calls else { return None };
+        Some(a > 0.0 && b > 0.0 && are_equally_often(a, b))
+    }
+
+    /// Whether its bytecode is the same on both sides, if known.
+    pub(super) fn has_same_code(&self) -> Option<bool> {
+        let code = |side: usize| self.sources[side].as_ref()?.code;
+        Some(code(0)? == code(1)?)
+    }
+}
+
+/// Whether two numbers of calls are equal but for the effect of caches and garbage collection.
+pub(super) fn are_equally_often(a: f64, b: f64) -> bool {
+    const TOLERANCE: f64 = 0.1;
+    (a - b).abs() <= TOLERANCE * a.max(b)
+}
+
+/// A call path with its time.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Path {
+    /// Functions and lines from the statement inwards, without recursion.
+    pub(super) steps: Vec<(u32, u32)>,
+    /// Line of the statement; 0 for stacks without it.
+    pub(super) statement_line: u32,
+    /// Time per call in nanoseconds.
+    pub(super) ns: f64,
+    /// Number of samples.
+    pub(super) samples: u64,
+}
+
+impl Path {
+    /// Position of a function.
+    pub(super) fn position(&self, function: u32) -> Option<usize> {
+        self.steps.iter().position(|step| step.0 == function)
+    }
+}
+
+/// Call paths of both sides.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Merged {
+    pub(super) functions: Vec<PathFunction>,
+    /// Paths of each side, in the order of [`Stacks::spent`].
+    pub(super) paths: [Vec<Path>; 2],
+    /// Number of calls by caller and callee, per call of the side.
+    edges: [FxHashMap<(u32, u32), f64>; 2],
+}
+
+impl Merged {
+    /// Aligns the functions of both sides.
+    pub(super) fn new(sides: [SideStacks<'_>; 2]) -> Merged {
+        let counted = sides.map(|side| counted_frames(side.counts));
+        let profiles: [Profile; 2] =
+            std::array::from_fn(|side| sides[side].stacks.profile(&counted[side]));
+        let views = [View::whole(&profiles[0]), View::whole(&profiles[1])];
+        let alignment = align(&views[..1], &views[1..]);
+        let number = |side: usize, frame: u32| alignment.function(side, 0, &views[side], frame);
+        let mut merged = Merged {
+            functions: vec![PathFunction::default(); alignment.functions.len()],
+            ..Merged::default()
+        };
+        for side in [1, 0] {
+            let SideStacks { stacks, counts } = sides[side];
+            for (frame, at) in stacks.frames.iter().chain(&counted[side]).zip(0u32..) {
+                merged.describe(side, number(side, at), frame);
+            }
+            let first = stacks.frames.len() as u32;
+            if let Some(counts) = counts {
+                let of_counted = |at: usize| number(side, first + at as u32);
+                merged.count(side, counts, of_counted);
+            }
+            let path = |node: u32| merge_path(stacks, node, |frame| number(side, frame));
+            merged.paths[side] = stacks
+                .spent
+                .iter()
+                .map(|spent| {
+                    let (steps, statement_line) = path(spent.node);
+                    Path { steps, statement_line, ns: spent.ns, samples: spent.samples }
+                })
+                .collect();
+        }
+        merged.settle(sides.map(|side| side.counts.is_some()));
+        merged
+    }
+
+    fn describe(&mut self, side: usize, number: u32, frame: &StackFrame) {
+        let Some(function) = self.functions.get_mut(number as usize) else { return };
+        let is_python = frame.kind == FrameKind::Python;
+        if function.name.is_empty() {
+            function.name.clone_from(&frame.name);
+            function.file =
+                if is_python { short_path(&frame.file) } else { &frame.file }.to_owned();
+        }
+        function.is_python |= is_python;
+        function.is_interpreter |=
+            !is_python && (frame.file.starts_with("python") || frame.file.starts_with("libpython"));
+        function.is_dispatch |= function.is_interpreter && is_dispatch(&frame.name);
+        if is_python && function.sources[side].is_none() {
+            let file = frame.file.clone();
+            function.sources[side] = Some(FunctionSource { file, ..FunctionSource::default() });
+        }
+    }
+
+    fn count(&mut self, side: usize, counts: &CallCounts, of: impl Fn(usize) -> u32) {
+        let calls = counts.calls.max(1) as f64;
+        for (at, counted) in counts.functions.iter().enumerate() {
+            let Some(function) = self.functions.get_mut(of(at) as usize) else { continue };
+            function.forwards |= counted.forwards;
+            if counted.is_python() {
+                function.sources[side] = Some(FunctionSource {
+                    file: counted.file.clone(),
+                    lines: counted.lines,
+                    code: Some(counted.code),
+                });
+            } else {
+                function.is_c_function = true;
+                function.name = counted.full_name();
+            }
+        }
+        for &(caller, callee, count) in &counts.edges {
+            let callee = of(callee as usize);
+            let Some(function) = self.functions.get_mut(callee as usize) else { continue };
+            *function.calls[side].get_or_insert(0.0) += count as f64 / calls;
+            if let Ok(caller) = usize::try_from(caller) {
+                *self.edges[side].entry((of(caller), callee)).or_default() += count as f64 / calls;
+            }
+        }
+    }
+
+    /// Functions that were not counted although others were have no calls.
+    fn settle(&mut self, is_counted: [bool; 2]) {
+        for function in &mut self.functions {
+            for side in [0, 1] {
+                let can_be_counted = function.is_python || function.is_c_function;
+                if is_counted[side] && can_be_counted {
+                    function.calls[side].get_or_insert(0.0);
+                } else {
+                    function.calls[side] = None;
+                }
+            }
+        }
+    }
+
+    pub(super) fn function(&self, number: u32) -> &PathFunction {
+        &self.functions[number as usize]
+    }
+
+    /// Calls of a function by another one, or all calls of it if the caller is not known.
+    pub(super) fn calls(&self, side: usize, caller: Option<u32>, callee: u32) -> Option<f64> {
+        let all = self.function(callee).calls[side]?;
+        let edge = caller.and_then(|caller| self.edges[side].get(&(caller, callee)));
+        Some(edge.copied().unwrap_or(all))
+    }
+}
+
+/// Frames of counted functions, so that functions without samples are aligned too.
+fn counted_frames(counts: Option<&CallCounts>) -> Vec<StackFrame> {
+    let frames = counts.into_iter().flat_map(|counts| &counts.functions);
+    frames
+        .map(|counted| match counted.is_python() {
+            true => StackFrame {
+                kind: FrameKind::Python,
+                name: counted.name.clone(),
+                file: counted.file.clone(),
+                line: 0,
+            },
+            false => {
+                let (library, symbol) = counted.symbol.clone();
+                let name = if symbol.is_empty() { counted.full_name() } else { symbol };
+                StackFrame { kind: FrameKind::Native, name, file: library, line: 0 }
+            }
+        })
+        .collect()
+}
+
+/// Functions of a stack below the statement, and the line of the statement. Recursion is removed: a
+/// function that calls itself, directly or through others, occurs once.
+fn merge_path(stacks: &Stacks, node: u32, number: impl Fn(u32) -> u32) -> (Vec<(u32, u32)>, u32) {
+    let mut steps: Vec<(u32, u32)> = vec![];
+    let mut known: FxHashSet<u32> = FxHashSet::default();
+    let mut statement_line = 0;
+    for at in stacks.path(node) {
+        let frame = &stacks.frames[at as usize];
+        if frame.is_statement() {
+            statement_line = frame.line;
+            continue;
+        }
+        let function = number(at);
+        if !known.insert(function)
+            && let Some(first) = steps.iter().position(|step| step.0 == function)
+        {
+            for (removed, _) in steps.drain(first..) {
+                known.remove(&removed);
+            }
+            known.insert(function);
+        }
+        steps.push((function, frame.line));
+    }
+    (steps, statement_line)
+}

@@ -1,0 +1,53 @@
+//! `CallCounts`: exact numbers of calls of Python functions, and of C functions by Python code.
+
+use serde::{Deserialize, Serialize};
+
+/// Calls during some calls of a side.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CallCounts {
+    /// Number of calls of the side during which calls were counted.
+    pub calls: u64,
+    /// The functions.
+    pub functions: Vec<CountedFunction>,
+    /// Index of the caller, -1 if it is not Python code; index of the callee; number of calls.
+    pub edges: Vec<(i64, u32, u64)>,
+}
+
+/// A function that was called or that calls another one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CountedFunction {
+    /// Its qualified name, such as `list.insert`.
+    pub name: String,
+    /// File of a Python function; empty for C functions.
+    pub file: String,
+    /// Module of a C function; empty for methods.
+    pub module: String,
+    /// First and last line of a Python function.
+    pub lines: [u32; 2],
+    /// Whether a Python function passes on any arguments, as the wrapper of a decorator does.
+    pub forwards: bool,
+    /// Checksum of a Python function's bytecode.
+    pub code: u32,
+    /// Address of a C function in its process; 0 if unknown.
+    #[serde(skip_serializing)]
+    pub address: u64,
+    /// File name of the library and symbol of a C function; empty if unknown.
+    pub symbol: (String, String),
+}
+
+impl CountedFunction {
+    /// Whether it is a Python function.
+    pub fn is_python(&self) -> bool {
+        !self.file.is_empty()
+    }
+
+    /// Its name with the module.
+    pub fn full_name(&self) -> String {
+        match self.module.as_str() {
+            "" | "builtins" => self.name.clone(),
+            module => format!("{module}.{}", self.name),
+        }
+    }
+}
