@@ -1,5 +1,6 @@
 //! Culprits of a lag as text, HTML and JSON, shared by all reports that name them.
 
+use crate::divergence;
 use crate::document::Document;
 use crate::escape::xml;
 use crate::number::{Quantity, bytes, count, duration, percent, significant};
@@ -9,6 +10,9 @@ use serde::Serialize;
 /// Smaller shares round to 0 % and are not shown.
 const SMALLEST_SHARE: f64 = 0.005;
 
+/// Maximum number of lines of a source comparison in text.
+const MOST_DIFF_LINES: usize = 12;
+
 /// Adds the section to a document. Savings are per `unit`: `call` or `step`.
 pub(crate) fn section(judgement: &Judgement, unit: &str, document: &mut Document) {
     document.heading("Why");
@@ -16,9 +20,18 @@ pub(crate) fn section(judgement: &Judgement, unit: &str, document: &mut Document
         let finding = &culprit.finding;
         let at = if finding.at.is_empty() { String::new() } else { format!("  {}", finding.at) };
         let share = whole_percent(culprit.explains);
+        let mut below: Vec<String> = vec![];
+        if let Some(point) = &culprit.point {
+            below.extend(divergence::lines(point));
+        }
+        below.extend(work(culprit));
+        if let Some(source) = &culprit.source {
+            below.extend(divergence::source_lines(source, Some(MOST_DIFF_LINES)));
+        }
+        below.extend(finding.facts.iter().map(fact));
+        below.push(format!("→ {}", finding.advice));
         let mut lines = vec![format!("{share:>3} %  {}{at}", finding.kind.word())];
-        lines.extend(finding.facts.iter().map(|one| format!("{:7}{}", "", fact(one))));
-        lines.push(format!("{:7}→ {}", "", finding.advice));
+        lines.extend(below.into_iter().map(|line| format!("{:7}{line}", "")));
         document.verbatim(lines);
     }
     if let Some(open) = not_explained(judgement) {
@@ -40,15 +53,34 @@ pub(crate) fn html(judgement: &Judgement, unit: &str) -> String {
     section
 }
 
+/// `B's time: 43 % sorting, 31 % Python interpreter`.
+fn work(culprit: &Culprit) -> Option<String> {
+    const MOST_KINDS: usize = 4;
+    let kinds = culprit.work.iter().take(MOST_KINDS);
+    let kinds: Vec<String> =
+        kinds.map(|(kind, share)| format!("{} % {kind}", whole_percent(*share))).collect();
+    (!kinds.is_empty()).then(|| format!("B's time: {}", kinds.join(", ")))
+}
+
 fn culprit(culprit: &Culprit) -> String {
     let finding = &culprit.finding;
     let share = (culprit.explains * 100.0).clamp(0.0, 100.0);
     let facts: String =
         finding.facts.iter().map(|one| format!("<li>{}</li>", xml(&fact(one)))).collect();
+    let mut paths = String::new();
+    if let Some(point) = &culprit.point {
+        paths += &divergence::html(point);
+    }
+    paths.extend(work(culprit).map(|work| format!("<p class=\"minor\">{}</p>", xml(&work))));
+    if let Some(source) = &culprit.source {
+        let lines = divergence::source_lines(source, None).map(|line| xml(&line));
+        let lines: Vec<String> = lines.collect();
+        paths += &format!("<pre class=\"verbatim\">{}</pre>", lines.join("\n"));
+    }
     format!(
         "<section class=\"culprit\"><header>{share:.0} % {}</header>\
          <div class=\"share\"><i style=\"width:{share:.1}%\"></i></div>\
-         <div class=\"at\">{}</div><ul>{facts}</ul><div class=\"advice\">→ {}</div></section>\n",
+         <div class=\"at\">{}</div>{paths}<ul>{facts}</ul><div class=\"advice\">→ {}</div></section>\n",
         xml(finding.kind.word()),
         xml(&finding.at),
         xml(&finding.advice)
@@ -117,6 +149,20 @@ pub(crate) struct Shape<'a> {
     facts: Vec<FactShape<'a>>,
     at: &'a str,
     advice: &'a str,
+    /// Where the call paths diverge; absent if unknown.
+    #[serde(flatten)]
+    point: Option<divergence::PointShape<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    work: Vec<WorkShape<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<divergence::SourceShape<'a>>,
+}
+
+/// Part of B's time at a place.
+#[derive(Serialize)]
+struct WorkShape<'a> {
+    role: &'a str,
+    share: f64,
 }
 
 #[derive(Serialize)]
@@ -139,6 +185,13 @@ impl<'a> From<&'a Culprit> for Shape<'a> {
             facts: finding.facts.iter().map(Into::into).collect(),
             at: &finding.at,
             advice: &finding.advice,
+            point: culprit.point.as_deref().map(Into::into),
+            work: culprit
+                .work
+                .iter()
+                .map(|(role, share)| WorkShape { role, share: *share })
+                .collect(),
+            source: culprit.source.as_ref().map(Into::into),
         }
     }
 }

@@ -19,6 +19,7 @@ pub mod compare_profile;
 pub mod compare_trace;
 pub mod counters;
 mod culprits;
+mod divergence;
 pub mod doctor;
 mod document;
 pub mod dump;

@@ -338,6 +338,12 @@ pub struct WhyArgs {
     /// Abort a side that does not respond within TIME
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub timeout: Duration,
+    /// Leave source text out of all output
+    #[arg(long)]
+    pub no_source: bool,
+    /// Store source text in the JSON file of -o
+    #[arg(long, conflicts_with = "no_source")]
+    pub keep_source: bool,
     /// Destination and format; HTML pages (.html) are supported too.
     #[command(flatten)]
     pub output: Output,

@@ -1,8 +1,8 @@
 //! Matching of functions and libraries between two sides.
 //!
 //! Functions with the same name in the same library match. The remaining functions are matched by
-//! weaker rules, in this order: other builds of a library, Python files in other directories, compiler
-//! clones of a function, and the same name in another library. Variants for other CPUs do not match,
+//! weaker rules, in this order: other builds of a library, Python files in other directories, other
+//! files of a Python package, compiler clones of a function, and the same name in another library. Variants for other CPUs do not match,
 //! but are linked: they are different kernels for the same operation.
 
 use super::names::{function_stem, library_family, library_stem, path_end, variant_stem};
@@ -68,7 +68,7 @@ pub enum AlignedBy {
     File,
     /// Compiler clones of the same function, or one of them is inlined.
     Clone,
-    /// The same name in another library.
+    /// The same name in another library, or in another file of the same Python package.
     Moved,
 }
 
@@ -423,6 +423,13 @@ fn unite_functions(groups: &mut Groups, entries: &[Entry], libraries: &Groups) {
     groups.unite(AlignedBy::File, true, |at| {
         let entry = &entries[at];
         (is_python(entry) && entry.is_script).then_some(entry.name)
+    });
+    // The same function in another file of the same package.
+    groups.unite(AlignedBy::Moved, true, |at| {
+        let entry = &entries[at];
+        let (package, _) = entry.file.split_once('/')?;
+        let is_named = is_python(entry) && !package.is_empty() && !entry.name.starts_with('<');
+        is_named.then_some((package, entry.name))
     });
     let clone = |at: usize| {
         let entry = &entries[at];

@@ -54,6 +54,8 @@ pub fn of_run(profile: &Profile) -> Seen {
         system_ns: about.system_ns as f64,
         threads: profile.threads.len() as u32,
         rounds: 1,
+        runs: about.command.join(" "),
+        measured_unix: about.started_unix + about.duration_ns as f64 / 1e9,
         ..Seen::default()
     }
 }

@@ -21,7 +21,7 @@ mod simd;
 #[cfg(test)]
 mod tests;
 
-use crate::divergence::Point;
+use crate::divergence::{Point, PointSource};
 pub use crate::model::counts::Simulated;
 pub use look::{add_counts, add_work, called, loading, of_run, settle, times};
 pub(crate) use partition::shared_name;
@@ -269,12 +269,14 @@ pub struct Culprit {
     pub point: Option<Box<Point>>,
     /// Share of B's time at this place by kind of work, by decreasing share.
     pub work: Vec<(String, f64)>,
+    /// Source at the place. The caller of [`judge`] adds it, because this crate reads no files.
+    pub source: Option<PointSource>,
 }
 
 impl Culprit {
     /// A culprit without a place.
     pub fn new(finding: Finding, explains: f64, gap_ns: f64) -> Culprit {
-        Culprit { finding, explains, gap_ns, point: None, work: vec![] }
+        Culprit { finding, explains, gap_ns, point: None, work: vec![], source: None }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::partition::{Slice, of_functions};
 use super::seen::{Pair, Seen, Work};
 use super::{Culprit, Finding, Kind, Part, Role, Unit};
-use crate::divergence::{Cause, Point, SideStacks, Step, diverge};
+use crate::divergence::{Cause, Point, SideStacks, diverge};
 use rustc_hash::FxHashMap;
 
 /// The time of both sides at one place.
@@ -142,7 +142,7 @@ impl Region {
             Kind::OtherPath | Kind::Interpreter => place,
             Kind::MoreCalls if finding.at == place => place,
             _ if finding.at.is_empty() => place,
-            _ => format!("{}, from {place}", before_caller(&finding.at)),
+            _ => format!("{}, from {}", before_caller(&finding.at), point.python_label()),
         };
         culprit.work = work_by_kind(&self.b);
         culprit.point = Some(Box::new(point.clone()));
@@ -160,28 +160,17 @@ fn before_caller(at: &str) -> &str {
 fn place_label(point: &Point) -> String {
     /// Maximum number of functions of a path.
     const MOST: usize = 6;
-    if let Some(function) = &point.place.function {
-        return match point.place.lines[1] {
-            0 => function.label(),
-            line => format!("{} ({}:{line})", function.name, function.file),
-        };
+    let last = point.label();
+    if !point.is_own_path {
+        return last;
     }
-    let Some((last, before)) = point.own_path.split_last() else {
-        return match point.place.lines[1] {
-            0 => String::new(),
-            line => format!("statement (<statement>:{line})"),
-        };
-    };
-    let mut names: Vec<&str> = before.iter().map(|step: &Step| step.name.as_str()).collect();
+    let mut names: Vec<&str> = point.path.iter().map(|step| step.name.as_str()).collect();
     names.retain(|name| !name.is_empty());
     if names.len() >= MOST {
         names.splice(MOST / 2..names.len() + 1 - MOST / 2, ["…"]);
     }
-    let mut label = names.join(" > ");
-    if !label.is_empty() {
-        label += " > ";
-    }
-    label + &last.label()
+    names.push(&last);
+    names.join(" > ")
 }
 
 /// Shares of the time by role; computation is split by library.

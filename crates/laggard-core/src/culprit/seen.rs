@@ -51,6 +51,8 @@ pub struct Seen {
     pub call_counts: Option<CallCounts>,
     /// The statement or command of the side.
     pub runs: String,
+    /// When the side was measured, seconds since 1970; 0 if unknown.
+    pub measured_unix: f64,
 }
 
 /// Time in one function.

@@ -1,8 +1,8 @@
 //! The stacks of both sides with aligned functions.
 
-use super::stacks::{StackFrame, Stacks};
+use super::stacks::{StackFrame, Stacks, enclosing_function};
 use crate::compare::align::align;
-use crate::model::call_counts::CallCounts;
+use crate::model::call_counts::{CallCounts, CountedFunction};
 use crate::model::profile::{FrameKind, Profile};
 use crate::profile::{View, is_dispatch, short_path};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -178,6 +178,9 @@ impl Merged {
         let calls = counts.calls.max(1) as f64;
         for (at, counted) in counts.functions.iter().enumerate() {
             let Some(function) = self.functions.get_mut(of(at) as usize) else { continue };
+            if counted.is_comprehension() {
+                continue;
+            }
             function.forwards |= counted.forwards;
             if counted.is_python() {
                 function.sources[side] = Some(FunctionSource {
@@ -191,6 +194,10 @@ impl Merged {
             }
         }
         for &(caller, callee, count) in &counts.edges {
+            // A comprehension is part of its function, not called by it.
+            if counts.functions.get(callee as usize).is_none_or(CountedFunction::is_comprehension) {
+                continue;
+            }
             let callee = of(callee as usize);
             let Some(function) = self.functions.get_mut(callee as usize) else { continue };
             *function.calls[side].get_or_insert(0.0) += count as f64 / calls;
@@ -233,7 +240,7 @@ fn counted_frames(counts: Option<&CallCounts>) -> Vec<StackFrame> {
         .map(|counted| match counted.is_python() {
             true => StackFrame {
                 kind: FrameKind::Python,
-                name: counted.name.clone(),
+                name: enclosing_function(&counted.name).to_owned(),
                 file: counted.file.clone(),
                 line: 0,
             },

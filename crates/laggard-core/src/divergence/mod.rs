@@ -9,10 +9,12 @@
 
 mod merged;
 mod point;
+mod source;
 mod stacks;
 #[cfg(test)]
 mod tests;
 
 pub use merged::{FunctionSource, PathFunction, SideStacks};
 pub use point::{Callee, Cause, Divergence, Place, Point, Step, diverge};
+pub use source::{DiffLine, PointSource, SideSource, SourceLoss, diff, function_lines};
 pub use stacks::{Spent, StackFrame, Stacks};

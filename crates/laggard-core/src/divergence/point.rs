@@ -1,6 +1,6 @@
 //! Finds divergence points.
 
-use super::merged::{FunctionSource, Merged, Path, PathFunction, SideStacks, are_equally_often};
+use super::merged::{Merged, Path, PathFunction, SideStacks, are_equally_often};
 use rustc_hash::FxHashMap;
 
 /// A function holds most of the lag if its difference is at least this share of it.
@@ -34,8 +34,8 @@ pub struct Point {
     pub place: Place,
     /// Functions from the statement to the place, both excluded.
     pub path: Vec<Step>,
-    /// If the place is the statement: B's own path below it, outermost first.
-    pub own_path: Vec<Step>,
+    /// Whether only B runs the function: the paths diverge at the statement.
+    pub is_own_path: bool,
     /// Time of A and B in it, in nanoseconds per call.
     pub ns: [f64; 2],
     /// Number of samples of A and B.
@@ -46,15 +46,45 @@ pub struct Point {
     pub cause: Cause,
 }
 
+impl Point {
+    /// The place: `Index.join (pandas/core/indexes/base.py:4618)`.
+    pub fn label(&self) -> String {
+        match &self.place.function {
+            Some(function) if function.is_python => with_line(function, self.place.lines[1]),
+            Some(function) => function.label(),
+            None => self.python_label(),
+        }
+    }
+
+    /// The Python function that leads to the place, or the statement.
+    pub fn python_label(&self) -> String {
+        match &self.place.python {
+            Some(function) => with_line(function, self.place.lines[1]),
+            None => match self.place.lines[1] {
+                0 => "statement".into(),
+                line => format!("statement (<statement>:{line})"),
+            },
+        }
+    }
+}
+
+fn with_line(function: &PathFunction, line: u32) -> String {
+    match line {
+        0 => function.label(),
+        line => format!("{} ({}:{line})", function.name, function.file),
+    }
+}
+
 /// A place in the source of both sides.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Place {
     /// The function; `None` for the statement.
     pub function: Option<PathFunction>,
-    /// Hottest line of A and B in it; 0 if unknown.
+    /// The Python function that runs it: itself or its innermost Python caller; `None` for the
+    /// statement.
+    pub python: Option<PathFunction>,
+    /// Line of A and B in the Python function where the paths part; 0 if unknown.
     pub lines: [u32; 2],
-    /// Where the source of each side is.
-    pub sources: [Option<FunctionSource>; 2],
 }
 
 /// A function of a call path.
@@ -235,20 +265,38 @@ impl Search<'_> {
             None if !self.is_same_statement => Cause::Slower,
             _ => calls.cause(),
         };
-        let lines = [0, 1].map(|side: usize| calls.line(side, &cause));
+        let mut lines = [0, 1].map(|side: usize| calls.line(side, &cause));
+        let (path, last) = match function {
+            Some(number) => (self.leading_to(number, &taken[1]), Some(number)),
+            None => {
+                let mut path = self.own_path(taken);
+                // The function that is called more often is the place, not what it calls.
+                if matches!(cause, Cause::MoreCalls { .. }) {
+                    path.truncate(1);
+                }
+                let last = path.pop();
+                let is_python = |&(number, _): &(u32, u32)| self.merged.function(number).is_python;
+                if let Some(&(_, line)) =
+                    last.iter().chain(path.iter().rev()).find(|x| is_python(x))
+                {
+                    lines = [0, line];
+                }
+                (path, last.map(|(number, _)| number))
+            }
+        };
+        let functions = path.iter().map(|step| step.0).chain(last);
+        let python = functions.filter(|&number| self.merged.function(number).is_python).last();
+        let describe = |number: u32| self.merged.function(number).clone();
         let samples = [0, 1].map(|side: usize| {
             taken[side].iter().map(|&at| self.path(side, at).samples).sum::<u64>()
         });
         Point {
-            place: Place {
-                function: function.map(|number| self.merged.function(number).clone()),
-                lines,
-                sources: function
-                    .map(|number| self.merged.function(number).sources.clone())
-                    .unwrap_or_default(),
-            },
-            path: function.map(|number| self.leading_to(number, &taken[1])).unwrap_or_default(),
-            own_path: if function.is_none() { self.own_path(taken) } else { vec![] },
+            is_own_path: function.is_none() && last.is_some(),
+            place: Place { function: last.map(describe), python: python.map(describe), lines },
+            path: path
+                .iter()
+                .map(|&(number, line)| Step::new(self.merged.function(number), line))
+                .collect(),
             ns: self.times(taken),
             samples,
             callees: [0, 1].map(|side| calls.listed(side)),
@@ -257,7 +305,7 @@ impl Search<'_> {
     }
 
     /// B's hottest path to a function.
-    fn leading_to(&self, function: u32, taken: &[usize]) -> Vec<Step> {
+    fn leading_to(&self, function: u32, taken: &[usize]) -> Vec<(u32, u32)> {
         let mut sums: FxHashMap<&[(u32, u32)], f64> = FxHashMap::default();
         for &at in taken {
             let path = self.path(1, at);
@@ -267,15 +315,14 @@ impl Search<'_> {
         }
         let hottest =
             sums.into_iter().max_by(|x, y| x.1.total_cmp(&y.1).then_with(|| y.0.cmp(x.0)));
-        let steps = hottest.map_or(&[][..], |(steps, _)| steps);
-        steps.iter().map(|&(number, line)| Step::new(self.merged.function(number), line)).collect()
+        hottest.map_or_else(Vec::new, |(steps, _)| self.shown(steps))
     }
 
     /// B's own path below the statement: the callee with most of the lag, then its callee, and so on,
     /// until the time is mostly self time or divided among several callees.
-    fn own_path(&self, taken: &[Vec<usize>; 2]) -> Vec<Step> {
+    fn own_path(&self, taken: &[Vec<usize>; 2]) -> Vec<(u32, u32)> {
         let mut here = taken.clone();
-        let mut steps = vec![];
+        let mut steps: Vec<(u32, u32)> = vec![];
         for depth in 0.. {
             let whole = gap(self.times(&here));
             let mut times: FxHashMap<u32, Times> = FxHashMap::default();
@@ -305,9 +352,19 @@ impl Search<'_> {
                 let path = self.path(1, at);
                 *lines.entry(path.steps[depth].1).or_default() += path.ns;
             }
-            steps.push(Step::new(function, most(lines)));
+            steps.push((next, most(lines)));
         }
-        steps
+        self.shown(&steps)
+    }
+
+    /// A path without wrappers and without native code that only leads to a Python function.
+    fn shown(&self, steps: &[(u32, u32)]) -> Vec<(u32, u32)> {
+        let function = |at: usize| steps.get(at).map(|step| self.merged.function(step.0));
+        let is_shown = |at: &usize| match (function(*at), function(at + 1)) {
+            (Some(here), Some(next)) => !is_wrapper(here) && (here.is_python || !next.is_python),
+            _ => true,
+        };
+        (0..steps.len()).filter(is_shown).map(|at| steps[at]).collect()
     }
 }
 

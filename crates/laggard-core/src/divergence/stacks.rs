@@ -194,6 +194,19 @@ impl Stacks {
     }
 }
 
+/// The name of a comprehension's or generator expression's function: `f` for `f.<locals>.<genexpr>`.
+/// From Python 3.12 on, comprehensions are part of it.
+pub(super) fn enclosing_function(name: &str) -> &str {
+    const PARTS: [&str; 4] = ["<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"];
+    let mut name = name;
+    while let Some((function, part)) = name.rsplit_once(".<locals>.")
+        && PARTS.contains(&part)
+    {
+        name = function;
+    }
+    name
+}
+
 /// Converts stacks of a profile.
 struct Builder<'a> {
     profile: &'a Profile,
@@ -243,9 +256,10 @@ impl<'a> Builder<'a> {
         }
         let texts = &self.profile.texts;
         let is_python = frame.kind == FrameKind::Python;
+        let name = texts.get(frame.function);
         let new = StackFrame {
             kind: frame.kind,
-            name: texts.get(frame.function).to_owned(),
+            name: if is_python { enclosing_function(name) } else { name }.to_owned(),
             file: match is_python {
                 true => texts.get(frame.file),
                 false => file_name(self.profile.module_path(frame)),

@@ -43,6 +43,12 @@ impl CountedFunction {
         !self.file.is_empty()
     }
 
+    /// Whether it is the code of a comprehension or generator expression.
+    pub fn is_comprehension(&self) -> bool {
+        const PARTS: [&str; 4] = ["<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"];
+        PARTS.iter().any(|part| self.name.ends_with(part))
+    }
+
     /// Its name with the module.
     pub fn full_name(&self) -> String {
         match self.module.as_str() {

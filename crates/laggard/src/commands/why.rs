@@ -12,6 +12,8 @@ use crate::page::distributions;
 use crate::printer::Printer;
 use crate::profile::{is_run, load_run};
 use crate::sides::sides;
+use crate::source_text::SourceText::{self, Included, Omitted};
+use crate::source_text::{add_source, now_unix};
 use crate::suite;
 use anyhow::{Context, ensure};
 use laggard_core::compare::profile::Scale;
@@ -54,7 +56,16 @@ const RATE: f64 = 1999.0;
 /// Runs the verb.
 pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
     let destination = Destination::of(&args.output)?;
-    show_verdict(&found(args, printer)?, &destination, printer)
+    let mut found = found(args, printer)?;
+    let is_json = |path: &PathBuf| path.extension().is_some_and(|suffix| suffix == "json");
+    // A kept file may be passed on, so it holds source text only on request.
+    if args.output.output.as_ref().is_some_and(is_json) && !args.keep_source {
+        found.json_source = Omitted;
+    }
+    if args.no_source {
+        (found.source, found.json_source) = (Omitted, Omitted);
+    }
+    show_verdict(&found, &destination, printer)
 }
 
 /// Collects the evidence: measures it, or loads it from files.
@@ -90,7 +101,8 @@ fn show_verdict(found: &Found, destination: &Destination, printer: &Printer) -> 
 impl Found {
     /// The verdict in one format.
     pub(crate) fn render(&self, form: Format, style: &Style) -> String {
-        self.judged(|report| match form {
+        let text = if form == Format::Json { self.json_source } else { self.source };
+        self.judged(text, |report| match form {
             Format::Json => show::json(report),
             Format::Md => show::markdown(report),
             Format::Html => show::html(report),
@@ -107,13 +119,17 @@ impl Found {
             distributions: distributions(&self.timings),
             loops: self.looks.iter().map(Look::hot_loop).collect(),
         };
-        self.judged(|report| show::page(report, beyond))
+        self.judged(self.source, |report| show::page(report, beyond))
     }
 
-    fn judged<T>(&self, show: impl FnOnce(&WhyReport) -> T) -> T {
+    fn judged<T>(&self, text: SourceText, show: impl FnOnce(&WhyReport) -> T) -> T {
         let Found { timings, lag, seen, notes, .. } = self;
         let pair = seen.as_ref().map(|[a, b]| Pair { a, b });
-        let judgement = pair.as_ref().map(judge);
+        let judgement = pair.as_ref().map(|pair| {
+            let mut judgement = judge(pair);
+            add_source(&mut judgement, [pair.a, pair.b], text);
+            judgement
+        });
         show(&WhyReport { timings, lag: *lag, pair, judgement: judgement.as_ref(), notes })
     }
 }
@@ -140,6 +156,9 @@ pub(crate) struct Found {
     notes: Vec<String>,
     /// Profile and code of each side, for the HTML page; empty for saved verdicts.
     looks: Vec<Look>,
+    /// Source text in reports, and in JSON.
+    source: SourceText,
+    json_source: SourceText,
 }
 
 /// The samples of a side, with the code of its hot modules.
@@ -188,7 +207,7 @@ fn measured(
             Looker { time, plan: &plan, case, timings: &timings, notes, looks, printer };
         seen = Some(looker.both()?);
     }
-    Ok(Found { timings, lag, seen, notes, looks })
+    Ok(Found { timings, lag, seen, notes, looks, source: Included, json_source: Included })
 }
 
 /// Fails if a single recording is given.
@@ -212,7 +231,7 @@ pub(crate) fn kept(source: Source) -> anyhow::Result<Found> {
     let timings =
         Timings { command: evidence.command, sides: evidence.sides.into(), ..Timings::default() };
     let (seen, notes) = (evidence.seen, evidence.notes);
-    Ok(Found { timings, lag, seen, notes, looks: vec![] })
+    Ok(Found { timings, lag, seen, notes, looks: vec![], source: Included, json_source: Included })
 }
 
 /// Evidence from timings and a recording of each side with its number of calls.
@@ -233,6 +252,7 @@ pub(crate) fn sampled(
         notes.extend(losses.into_iter().map(|loss| format!("{name}: {loss}")));
         let Run::Profile(mut profile) = run else { anyhow::bail!("{name} has no samples") };
         let mut of_side = times(&case.series[side]);
+        of_side.measured_unix = now_unix();
         let code = seen_in(&mut of_side, &mut profile, name, &mut notes, printer);
         looks.push(Look { name: name.clone(), profile, calls: *calls, code });
         seen.push(of_side);
@@ -241,7 +261,7 @@ pub(crate) fn sampled(
         settle(&mut a, &mut b);
         [a, b]
     });
-    Ok(Found { timings, lag, seen, notes, looks })
+    Ok(Found { timings, lag, seen, notes, looks, source: Included, json_source: Included })
 }
 
 /// Evidence from one recording per side. The whole run counts as one call.
@@ -272,7 +292,15 @@ fn recorded(paths: &[PathBuf], printer: &Printer) -> anyhow::Result<Found> {
     let seen = <[Seen; 2]>::try_from(seen).ok().context("two recordings are required")?;
     let lag = Lag::Recorded(seen[1].wall_ns / seen[0].wall_ns.max(1.0));
     let timings = Timings { sides, ..Timings::default() };
-    Ok(Found { timings, lag, seen: Some(seen).filter(|_| lag.is_there()), notes, looks })
+    Ok(Found {
+        timings,
+        lag,
+        seen: Some(seen).filter(|_| lag.is_there()),
+        notes,
+        looks,
+        source: Included,
+        json_source: Included,
+    })
 }
 
 /// Plans the measurement of the given sides, or of the sides of a case.
@@ -321,6 +349,8 @@ impl Looker<'_> {
     fn look(&mut self, side: usize) -> anyhow::Result<Seen> {
         let case = self.timings.cases.first().context("nothing was measured")?;
         let mut seen = times(&case.series[side]);
+        seen.runs = self.plan.sides[side].runs.text();
+        seen.measured_unix = now_unix();
         let name = &self.timings.sides[side].name;
         let bar = self.printer.steps();
         bar.set_message(format!("sampling {name}"));
@@ -333,7 +363,6 @@ impl Looker<'_> {
         let options =
             calls::Options { libraries: vec!["*".into()], stack_every: 0, ..Default::default() };
         let time = self.time.mul_f64(TRACING);
-        seen.runs = self.plan.sides[side].runs.text();
         match trace_side(self.plan, side, self.case, time, &options) {
             Ok(traced) => seen.calls = Some(called(&traced.before, &traced.after, traced.calls)),
             Err(error) => self.notes.push(format!("{name}: calls not traced: {error}")),

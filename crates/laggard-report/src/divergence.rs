@@ -1,0 +1,207 @@
+//! A divergence point as text, HTML and JSON, shared by all reports that contain one.
+
+use crate::escape::{self, xml};
+use crate::number::{Quantity, count, plural, significant};
+use laggard_core::divergence::{Callee, DiffLine, Point, PointSource, SideSource};
+use serde::Serialize;
+
+/// Names of both sides.
+const SIDES: [&str; 2] = ["A", "B"];
+/// Maximum number of callees per side in text.
+const MOST_CALLEES: usize = 3;
+/// Callees with a smaller share of a side's time at the place are not shown in text.
+const LEAST_SHARE: f64 = 0.05;
+/// Maximum display width of names and of source lines in text.
+const NAME_WIDTH: usize = 44;
+const SOURCE_WIDTH: usize = 96;
+
+/// The path to the place, and what A and B call there.
+pub(crate) fn lines(point: &Point) -> Vec<String> {
+    let mut lines: Vec<String> = path(point).into_iter().collect();
+    let rows: Vec<[String; 5]> = [0, 1]
+        .into_iter()
+        .flat_map(|side: usize| shown(point, side).map(move |c| row(side, c)))
+        .collect();
+    let width =
+        |column: usize| rows.iter().map(|row| escape::columns(&row[column])).max().unwrap_or(0);
+    let [names, counts, times] = [1, 2, 3].map(width);
+    for [side, name, calls, time, below] in &rows {
+        let gap = " ".repeat(names - escape::columns(name));
+        let line = format!("{side}  {name}{gap}  {calls:>counts$}  {time:>times$}  {below}");
+        lines.push(line.trim_end().to_owned());
+    }
+    lines
+}
+
+/// `called from statement > DataFrame.join > DataFrame._join_compat`.
+fn path(point: &Point) -> Option<String> {
+    const MOST: usize = 8;
+    if point.is_own_path || point.path.is_empty() {
+        return None;
+    }
+    let mut names: Vec<&str> = point.path.iter().map(|step| step.name.as_str()).collect();
+    names.retain(|name| !name.is_empty());
+    if names.len() > MOST {
+        names.splice(MOST / 2..names.len() - MOST / 2, ["…"]);
+    }
+    Some(format!("called from statement > {}", names.join(" > ")))
+}
+
+fn shown(point: &Point, side: usize) -> impl Iterator<Item = &Callee> {
+    let least = LEAST_SHARE * point.ns[side];
+    let is_shown = move |callee: &&Callee| callee.ns >= least && !callee.name.is_empty();
+    point.callees[side].iter().filter(is_shown).take(MOST_CALLEES)
+}
+
+fn row(side: usize, callee: &Callee) -> [String; 5] {
+    [
+        SIDES[side].to_owned(),
+        escape::fit(&callee.name, NAME_WIDTH),
+        callee.calls.map_or_else(String::new, calls),
+        Quantity::Time.show(callee.ns),
+        escape::fit(&callee.below.join(", "), NAME_WIDTH),
+    ]
+}
+
+/// `1 call`, `5,000 calls`, `0.5 calls`.
+fn calls(calls: f64) -> String {
+    if calls.fract() == 0.0 {
+        plural(calls as u64, "call")
+    } else {
+        format!("{} calls", significant(calls))
+    }
+}
+
+/// The lines where the paths part, and the changed lines of the function; at most `most` of these.
+pub(crate) fn source_lines(
+    source: &PointSource,
+    most: Option<usize>,
+) -> impl Iterator<Item = String> {
+    let numbers = source.sides.iter().flatten().map(|side| side.line);
+    let of_diff = source.diff.iter().flat_map(|line| line.lines).flatten();
+    let digits = numbers.chain(of_diff).max().unwrap_or(0).to_string().len();
+    let mut lines = vec![];
+    for (name, side) in SIDES.iter().zip(&source.sides) {
+        let Some(SideSource { line, text, .. }) = side else { continue };
+        let text = match text {
+            Ok(text) => escape::fit(text.trim(), SOURCE_WIDTH),
+            Err(loss) => format!("({})", loss.label()),
+        };
+        lines.push(format!("{name}  {line:>digits$} │ {text}"));
+    }
+    let most = most.unwrap_or(usize::MAX);
+    if !source.diff.is_empty() {
+        let changed = source.diff.iter().filter(|line| sign(line) != ' ').count();
+        lines.push(format!("changed source, A to B ({}):", plural(changed as u64, "line")));
+    }
+    for line in source.diff.iter().take(most) {
+        let number = line.lines[1].or(line.lines[0]).unwrap_or(0);
+        let text = escape::fit(line.text.trim_end(), SOURCE_WIDTH);
+        lines.push(format!("{}  {number:>digits$} │ {text}", sign(line)));
+    }
+    let left = source.diff.len().saturating_sub(most);
+    if left > 0 {
+        lines.push(format!("({} more on the HTML page)", count(left as u64)));
+    }
+    lines.into_iter()
+}
+
+fn sign(line: &DiffLine) -> char {
+    match line.lines {
+        [Some(_), None] => '-',
+        [None, _] => '+',
+        _ => ' ',
+    }
+}
+
+/// The path and the callees as HTML.
+pub(crate) fn html(point: &Point) -> String {
+    let lines: Vec<String> = lines(point).iter().map(|line| xml(line)).collect();
+    match lines.is_empty() {
+        true => String::new(),
+        false => format!("<pre class=\"verbatim\">{}</pre>", lines.join("\n")),
+    }
+}
+
+/// A divergence point in JSON.
+#[derive(Serialize)]
+pub(crate) struct PointShape<'a> {
+    path: Vec<String>,
+    callees: CalleesShape<'a>,
+}
+
+#[derive(Serialize)]
+struct CalleesShape<'a> {
+    a: Vec<CalleeShape<'a>>,
+    b: Vec<CalleeShape<'a>>,
+}
+
+#[derive(Serialize)]
+struct CalleeShape<'a> {
+    name: &'a str,
+    file: &'a str,
+    calls: Option<f64>,
+    ns: f64,
+    below: &'a [String],
+}
+
+impl<'a> From<&'a Point> for PointShape<'a> {
+    fn from(point: &'a Point) -> PointShape<'a> {
+        let callees = |side: usize| {
+            let shape = |callee: &'a Callee| CalleeShape {
+                name: &callee.name,
+                file: &callee.file,
+                calls: callee.calls,
+                ns: callee.ns,
+                below: &callee.below,
+            };
+            point.callees[side].iter().map(shape).collect()
+        };
+        PointShape {
+            path: point.path.iter().map(|step| step.label()).collect(),
+            callees: CalleesShape { a: callees(0), b: callees(1) },
+        }
+    }
+}
+
+/// Source in JSON.
+#[derive(Serialize)]
+pub(crate) struct SourceShape<'a> {
+    a: Option<LineShape<'a>>,
+    b: Option<LineShape<'a>>,
+    diff: Vec<DiffShape<'a>>,
+}
+
+#[derive(Serialize)]
+struct LineShape<'a> {
+    file: &'a str,
+    line: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    /// Why there is no text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct DiffShape<'a> {
+    a: Option<u32>,
+    b: Option<u32>,
+    text: &'a str,
+}
+
+impl<'a> From<&'a PointSource> for SourceShape<'a> {
+    fn from(source: &'a PointSource) -> SourceShape<'a> {
+        let line = |side: usize| {
+            source.sides[side].as_ref().map(|side| LineShape {
+                file: &side.file,
+                line: side.line,
+                text: side.text.as_deref().ok(),
+                missing: side.text.as_ref().err().map(|loss| loss.label()),
+            })
+        };
+        let diff =
+            |line: &'a DiffLine| DiffShape { a: line.lines[0], b: line.lines[1], text: &line.text };
+        SourceShape { a: line(0), b: line(1), diff: source.diff.iter().map(diff).collect() }
+    }
+}
