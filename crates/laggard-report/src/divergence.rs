@@ -59,8 +59,21 @@ fn row(side: usize, callee: &Callee) -> [String; 5] {
         escape::fit(&callee.name, NAME_WIDTH),
         callee.calls.map_or_else(String::new, calls),
         Quantity::Time.show(callee.ns),
-        escape::fit(&callee.below.join(", "), NAME_WIDTH),
+        below(&callee.below),
     ]
+}
+
+/// As many names as fit.
+fn below(names: &[String]) -> String {
+    let mut text = String::new();
+    for name in names {
+        let next = if text.is_empty() { name.clone() } else { format!("{text}, {name}") };
+        if escape::columns(&next) > NAME_WIDTH {
+            return if text.is_empty() { escape::fit(name, NAME_WIDTH) } else { text + ", …" };
+        }
+        text = next;
+    }
+    text
 }
 
 /// `1 call`, `5,000 calls`, `0.5 calls`.
@@ -94,7 +107,7 @@ pub(crate) fn source_lines(
         let changed = source.diff.iter().filter(|line| sign(line) != ' ').count();
         lines.push(format!("changed source, A to B ({}):", plural(changed as u64, "line")));
     }
-    for line in source.diff.iter().take(most) {
+    for line in source.diff.iter().skip(first_shown(source, most)).take(most) {
         let number = line.lines[1].or(line.lines[0]).unwrap_or(0);
         let text = escape::fit(line.text.trim_end(), SOURCE_WIDTH);
         lines.push(format!("{}  {number:>digits$} │ {text}", sign(line)));
@@ -104,6 +117,22 @@ pub(crate) fn source_lines(
         lines.push(format!("({} more on the HTML page)", count(left as u64)));
     }
     lines.into_iter()
+}
+
+/// The first of `most` lines of a comparison that are shown: they surround the line where the paths
+/// part.
+fn first_shown(source: &PointSource, most: usize) -> usize {
+    let distance = |line: &DiffLine| {
+        let of_side = |side: usize| {
+            let part = source.sides[side].as_ref()?.line;
+            Some(line.lines[side]?.abs_diff(part))
+        };
+        of_side(1).or(of_side(0)).unwrap_or(u32::MAX)
+    };
+    let changed = source.diff.iter().enumerate().filter(|(_, line)| sign(line) != ' ');
+    let nearest = changed.min_by_key(|(at, line)| (distance(line), *at)).map_or(0, |found| found.0);
+    let last_start = source.diff.len().saturating_sub(most);
+    nearest.saturating_sub(most / 2).min(last_start)
 }
 
 fn sign(line: &DiffLine) -> char {

@@ -180,7 +180,11 @@ fn work_by_kind(seen: &Seen) -> Vec<(String, f64)> {
     let mut sums: FxHashMap<String, f64> = FxHashMap::default();
     for work in &seen.work {
         let kind = match work.role {
-            Role::Compute if !work.library.is_empty() => format!("computation in {}", work.library),
+            Role::Compute if !work.library.is_empty() => {
+                // `hashtable` for `hashtable.cpython-311-x86_64-linux-gnu.so`.
+                let library = work.library.split('.').next().unwrap_or_default();
+                format!("computation in {library}")
+            }
             role => role.label().to_owned(),
         };
         *sums.entry(kind).or_default() += work.ns / seen.user_ns.max(1e-9);

@@ -1,1 +1,245 @@
+//! Properties of the search: what a user would call wrong in a named place.
 
+use super::*;
+use crate::model::NONE;
+use crate::model::call_counts::{CallCounts, CountedFunction};
+use crate::model::profile::FrameKind;
+use proptest::prelude::*;
+
+/// A stack below the statement and its time. `c:` marks native functions.
+type Row<'a> = (&'a str, f64);
+
+fn frame(name: &str) -> StackFrame {
+    match name.strip_prefix("c:") {
+        Some(name) => StackFrame {
+            kind: FrameKind::Native,
+            name: name.into(),
+            file: "libfast.so".into(),
+            line: 0,
+        },
+        None => StackFrame {
+            kind: FrameKind::Python,
+            name: name.into(),
+            file: "package/module.py".into(),
+            line: 7,
+        },
+    }
+}
+
+fn statement() -> StackFrame {
+    StackFrame {
+        kind: FrameKind::Python,
+        name: "statement".into(),
+        file: "<statement>".into(),
+        line: 1,
+    }
+}
+
+fn stacks(rows: &[(Vec<&str>, f64)]) -> Stacks {
+    let mut stacks = Stacks { frames: vec![statement()], nodes: vec![(NONE, 0)], spent: vec![] };
+    for (names, ns) in rows {
+        let mut node = 0;
+        for name in names {
+            stacks.frames.push(frame(name));
+            stacks.nodes.push((node, stacks.frames.len() as u32 - 1));
+            node = stacks.nodes.len() as u32 - 1;
+        }
+        stacks.spent.push(Spent { node, work: 0, ns: *ns, samples: *ns as u64 });
+    }
+    stacks
+}
+
+fn split<'a>(rows: &[Row<'a>]) -> Vec<(Vec<&'a str>, f64)> {
+    rows.iter().map(|&(path, ns)| (path.split(' ').collect(), ns)).collect()
+}
+
+/// Counts from edges `caller callee count`; the statement is `-`.
+fn counts(edges: &[(&str, &str, u64)]) -> CallCounts {
+    let mut found = CallCounts { calls: 1, ..CallCounts::default() };
+    let mut number = |name: &str| {
+        let known = found.functions.iter().position(|function| function.name == name);
+        known.unwrap_or_else(|| {
+            let (name, file) = (name.to_owned(), "package/module.py".to_owned());
+            found.functions.push(CountedFunction { name, file, ..CountedFunction::default() });
+            found.functions.len() - 1
+        })
+    };
+    let rows: Vec<(i64, u32, u64)> = edges
+        .iter()
+        .map(|&(caller, callee, count)| {
+            let caller = if caller == "-" { -1 } else { number(caller) as i64 };
+            (caller, number(callee) as u32, count)
+        })
+        .collect();
+    found.edges = rows;
+    found
+}
+
+fn find(a: &Stacks, b: &Stacks) -> Divergence {
+    diverge([a, b].map(|stacks| SideStacks { stacks, counts: None }), true)
+}
+
+/// The place of each point, and whether it is on B's own path.
+fn check(a: &[Row], b: &[Row], counted: Option<[CallCounts; 2]>, expected: &[&str]) -> Divergence {
+    let (a, b) = (stacks(&split(a)), stacks(&split(b)));
+    let of = |side: usize| counted.as_ref().map(|counted| &counted[side]);
+    let sides =
+        [SideStacks { stacks: &a, counts: of(0) }, SideStacks { stacks: &b, counts: of(1) }];
+    let found = diverge(sides, true);
+    let name = |point: &Point| {
+        point.place.function.as_ref().map_or("statement".to_owned(), |f| f.name.clone())
+    };
+    assert_eq!(found.points.iter().map(name).collect::<Vec<_>>(), expected);
+    found
+}
+
+#[test]
+fn the_place_is_the_deepest_function_of_both_sides() {
+    let found = check(
+        &[("join fast c:merge", 100.0), ("join setup", 10.0)],
+        &[("join slow c:hash", 900.0), ("join setup", 10.0)],
+        None,
+        &["join"],
+    );
+    assert_eq!(found.points[0].cause, Cause::OtherPath);
+    let names = |side: usize| {
+        found.points[0].callees[side].iter().map(|callee| callee.name.as_str()).collect::<Vec<_>>()
+    };
+    assert_eq!((names(0), names(1)), (vec!["fast", "setup"], vec!["slow", "setup"]));
+}
+
+#[test]
+fn a_function_that_b_calls_more_often_is_named_at_its_caller() {
+    let counted = [
+        counts(&[("-", "build", 1), ("build", "check", 1)]),
+        counts(&[("-", "build", 1), ("build", "check", 5000)]),
+    ];
+    let found = check(
+        &[("build check", 20.0), ("build", 80.0)],
+        &[("build check", 900.0), ("build", 80.0)],
+        Some(counted),
+        &["build"],
+    );
+    assert_eq!(
+        found.points[0].cause,
+        Cause::MoreCalls { name: "check".into(), calls: [1.0, 5000.0] }
+    );
+}
+
+#[test]
+fn two_causes_are_two_points() {
+    let found = check(
+        &[("main load read", 50.0), ("main save write", 50.0)],
+        &[("main load parse", 550.0), ("main save format", 400.0)],
+        None,
+        &["main"],
+    );
+    assert_eq!(found.points[0].ns, [100.0, 950.0]);
+    let found = check(
+        &[("main load read", 50.0), ("main save write", 50.0)],
+        &[("main load parse", 850.0), ("main save format", 150.0)],
+        None,
+        &["load", "save"],
+    );
+    assert_eq!(
+        found.points.iter().map(|point| point.ns).collect::<Vec<_>>(),
+        [[50.0, 850.0], [50.0, 150.0]]
+    );
+}
+
+#[test]
+fn time_of_comprehensions_belongs_to_their_function() {
+    assert_eq!(stacks::enclosing_function("C.f.<locals>.<genexpr>"), "C.f");
+    assert_eq!(stacks::enclosing_function("f.<locals>.<listcomp>.<locals>.<genexpr>"), "f");
+    assert_eq!(stacks::enclosing_function("f.<locals>.g"), "f.<locals>.g");
+    assert_eq!(stacks::enclosing_function("<genexpr>"), "<genexpr>");
+}
+
+#[test]
+fn recursion_does_not_hide_the_place() {
+    check(
+        &[("walk walk walk visit", 100.0)],
+        &[("walk walk walk slow_visit", 900.0)],
+        None,
+        &["walk"],
+    );
+}
+
+#[test]
+fn damaged_stacks_are_searched_without_a_panic() {
+    let broken = Stacks {
+        frames: vec![statement(), frame("f")],
+        nodes: vec![(1, 1), (0, 0), (9, 1)],
+        spent: vec![
+            Spent { node: 7, work: 3, ns: 10.0, samples: 1 },
+            Spent { node: 1, work: 0, ns: 5.0, samples: 1 },
+        ],
+    };
+    find(&Stacks::default(), &broken);
+    find(&broken, &broken);
+}
+
+/// Paths of a small program: `main` calls up to three functions, each of which calls others.
+fn paths() -> impl Strategy<Value = Vec<(Vec<&'static str>, f64)>> {
+    let names = prop::sample::select(vec!["f", "g", "h", "i", "c:sort", "c:copy"]);
+    let path = prop::collection::vec(names, 0..4).prop_map(|mut path| {
+        path.insert(0, "main");
+        path
+    });
+    prop::collection::vec((path, 1.0..1000.0f64), 1..12)
+}
+
+proptest! {
+    #[test]
+    fn each_path_belongs_to_at_most_one_point_and_times_add_up(a in paths(), b in paths()) {
+        let (a, b) = (stacks(&a), stacks(&b));
+        let found = find(&a, &b);
+        for (side, given) in [&a, &b].into_iter().enumerate() {
+            let mut sums = vec![0.0; found.points.len()];
+            for (spent, point) in given.spent.iter().zip(&found.of_spent[side]) {
+                if let Some(point) = point {
+                    sums[*point] += spent.ns;
+                }
+            }
+            for (sum, point) in sums.iter().zip(&found.points) {
+                prop_assert!((sum - point.ns[side]).abs() < 1e-6);
+            }
+        }
+        let lag = |stacks: &Stacks| stacks.spent.iter().map(|spent| spent.ns).sum::<f64>();
+        prop_assert_eq!(found.points.is_empty(), lag(&b) <= lag(&a));
+    }
+
+    #[test]
+    fn a_tree_against_itself_has_no_divergence(a in paths()) {
+        let a = stacks(&a);
+        prop_assert!(find(&a, &a).points.is_empty());
+    }
+
+    #[test]
+    fn only_one_direction_has_points(a in paths(), b in paths()) {
+        let (a, b) = (stacks(&a), stacks(&b));
+        prop_assert!(find(&a, &b).points.is_empty() || find(&b, &a).points.is_empty());
+    }
+
+    #[test]
+    fn a_wrapper_on_one_side_does_not_move_the_place(ns in 200.0..1000.0f64, at in 0usize..3) {
+        let a = stacks(&split(&[("main join fast", 100.0)]));
+        let mut path = vec!["main", "join", "slow"];
+        let plain = find(&a, &stacks(&[(path.clone(), ns)]));
+        path.insert(at, "decorate.<locals>.wrapper");
+        let wrapped = find(&a, &stacks(&[(path, ns)]));
+        prop_assert_eq!(plain.points[0].label(), "join (package/module.py:7)");
+        prop_assert_eq!(wrapped.points[0].label(), plain.points[0].label());
+        prop_assert_eq!(&wrapped.points[0].cause, &plain.points[0].cause);
+    }
+
+    #[test]
+    fn half_of_the_samples_name_the_same_place(noise in prop::collection::vec(0.8..1.25f64, 6)) {
+        let rows = |scale: &[f64]| [
+            stacks(&split(&[("main join fast", 100.0 * scale[0]), ("main load", 60.0 * scale[1])])),
+            stacks(&split(&[("main join slow", 700.0 * scale[2]), ("main load", 60.0 * scale[3])])),
+        ];
+        let [a, b] = rows(&noise);
+        prop_assert_eq!(find(&a, &b).points[0].label(), "join (package/module.py:7)");
+    }
+}

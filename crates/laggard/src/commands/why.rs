@@ -38,16 +38,19 @@ use laggard_report::page::MOST_FRAMES;
 use laggard_report::why::{self as show, Beyond, Lag, WhyReport};
 use laggard_symbols::FileSystem;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Shares of the total time: for timing both sides, and for sampling and tracing each side.
-const TIMING: f64 = 0.45;
+const TIMING: f64 = 0.35;
 const SAMPLING: f64 = 0.15;
 const TRACING: f64 = 0.03;
 /// Share of the total time after which counting the calls of a side stops.
-const COUNTING_CALLS: f64 = 0.08;
-/// Time limit for counting instructions, relative to the total time. Its duration cannot be predicted.
-const COUNTING: f64 = 2.0;
+const COUNTING_CALLS: f64 = 0.06;
+/// Time limit of the whole verdict, relative to the total time. Set-up code runs once per step, and
+/// the duration of counting instructions cannot be predicted.
+const LIMIT: f64 = 1.25;
+/// Counting instructions of a side is not worth starting with less time.
+const LEAST_COUNTING: Duration = Duration::from_secs(1);
 /// Precision of the timing, which is sufficient for the size of the lag.
 const PRECISION: f64 = 0.02;
 /// Sampling rate, high because each side is sampled for a few seconds only.
@@ -193,6 +196,7 @@ fn measured(
         seed: SEED,
         ..plan
     };
+    let end = Instant::now() + time.mul_f64(LIMIT);
     let timings = timed(&plan, printer)?;
     let comparisons = compare(&timings, SEED);
     let lag = Lag::of(comparisons.first().context("nothing was measured")?);
@@ -204,7 +208,7 @@ fn measured(
         let case = plan.cases.first().unwrap_or(&lone);
         let (notes, looks) = (&mut notes, &mut looks);
         let mut looker =
-            Looker { time, plan: &plan, case, timings: &timings, notes, looks, printer };
+            Looker { time, end, plan: &plan, case, timings: &timings, notes, looks, printer };
         seen = Some(looker.both()?);
     }
     Ok(Found { timings, lag, seen, notes, looks, source: Included, json_source: Included })
@@ -324,6 +328,8 @@ fn planned(args: &WhyArgs) -> anyhow::Result<Plan> {
 struct Looker<'a> {
     /// Total time.
     time: Duration,
+    /// When the verdict must be there.
+    end: Instant,
     plan: &'a Plan,
     case: &'a CasePlan,
     timings: &'a Timings,
@@ -353,26 +359,34 @@ impl Looker<'_> {
         seen.measured_unix = now_unix();
         let name = &self.timings.sides[side].name;
         let bar = self.printer.steps();
-        bar.set_message(format!("sampling {name}"));
+        bar.set_message(self.step("sampling", name));
         let options = sample::Options { rate: RATE, ..sample::Options::default() };
         let time = self.time.mul_f64(SAMPLING);
         let recorded = record_side(self.plan, side, self.case, time, &options);
         let (mut profile, calls) = recorded.map_err(explain)?;
-        bar.set_message(format!("tracing calls of {name}"));
+        bar.set_message(self.step("tracing calls of", name));
         // Traces calls into all libraries from all callers.
         let options =
             calls::Options { libraries: vec!["*".into()], stack_every: 0, ..Default::default() };
         let time = self.time.mul_f64(TRACING);
-        match trace_side(self.plan, side, self.case, time, &options) {
-            Ok(traced) => seen.calls = Some(called(&traced.before, &traced.after, traced.calls)),
-            Err(error) => self.notes.push(format!("{name}: calls not traced: {error}")),
+        // Slow set-up code is not repeated for the least important step.
+        let needed = self.time.mul_f64(SAMPLING + 2.0 * SAMPLING * (1 - side) as f64);
+        if self.left() < needed {
+            self.notes.push(format!("{name}: calls not traced: no time left; increase --time"));
+        } else {
+            match trace_side(self.plan, side, self.case, time, &options) {
+                Ok(traced) => {
+                    seen.calls = Some(called(&traced.before, &traced.after, traced.calls));
+                }
+                Err(error) => self.notes.push(format!("{name}: calls not traced: {error}")),
+            }
         }
-        bar.set_message(format!("counting calls of {name}"));
+        bar.set_message(self.step("counting calls of", name));
         match count_calls(self.plan, side, self.case, self.time.mul_f64(COUNTING_CALLS)) {
             Ok(counts) => seen.call_counts = Some(counts),
             Err(error) => self.notes.push(format!("{name}: calls not counted: {error}")),
         }
-        bar.set_message(format!("inspecting the code of {name}"));
+        bar.set_message(self.step("inspecting the code of", name));
         laggard_symbols::resolve(&mut profile, &FileSystem);
         let code = seen_in(&mut seen, &mut profile, name, self.notes, self.printer);
         self.looks.push(Look { name: name.clone(), profile, calls, code });
@@ -380,14 +394,29 @@ impl Looker<'_> {
         Ok(seen)
     }
 
+    /// The time that is left.
+    fn left(&self) -> Duration {
+        self.end.saturating_duration_since(Instant::now())
+    }
+
+    /// A progress line: `sampling A, about 12 s left`.
+    fn step(&self, what: &str, name: &str) -> String {
+        format!("{what} {name}, about {:.0} s left", self.left().as_secs_f64())
+    }
+
     /// Adds instruction counts of a simulated CPU, for both sides or for none.
     fn count(&mut self, sides: [&mut Seen; 2]) {
         let bar = self.printer.steps();
-        let limit = self.time.mul_f64(COUNTING);
         let mut counted = vec![];
         for (side, seen) in sides.iter().enumerate() {
             let name = &self.timings.sides[side].name;
-            bar.set_message(format!("counting instructions of {name}"));
+            bar.set_message(self.step("counting instructions of", name));
+            let limit = self.left() / (sides.len() - side) as u32;
+            if limit < LEAST_COUNTING {
+                let more = "no time left; increase --time";
+                self.notes.push(format!("instructions not counted: {more}"));
+                break;
+            }
             match count_side(self.plan, side, self.case, seen.wall_ns, limit) {
                 Ok(counts) => counted.push(counts),
                 Err(error) => {
