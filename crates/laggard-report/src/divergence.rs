@@ -1,8 +1,9 @@
 //! A divergence point as text, HTML and JSON, shared by all reports that contain one.
 
+use crate::document::Document;
 use crate::escape::{self, xml};
 use crate::number::{Quantity, count, plural, significant};
-use laggard_core::divergence::{Callee, DiffLine, Point, PointSource, SideSource};
+use laggard_core::divergence::{Callee, DiffLine, Divergence, Point, PointSource, SideSource};
 use serde::Serialize;
 
 /// Names of both sides.
@@ -33,7 +34,7 @@ pub(crate) fn lines(point: &Point) -> Vec<String> {
     lines
 }
 
-/// `called from statement > DataFrame.join > DataFrame._join_compat`.
+/// `called from DataFrame.join > DataFrame._join_compat`.
 fn path(point: &Point) -> Option<String> {
     const MOST: usize = 8;
     if point.is_own_path || point.path.is_empty() {
@@ -44,7 +45,7 @@ fn path(point: &Point) -> Option<String> {
     if names.len() > MOST {
         names.splice(MOST / 2..names.len() - MOST / 2, ["…"]);
     }
-    Some(format!("called from statement > {}", names.join(" > ")))
+    Some(format!("called from {}", names.join(" > ")))
 }
 
 fn shown(point: &Point, side: usize) -> impl Iterator<Item = &Callee> {
@@ -146,10 +147,69 @@ fn sign(line: &DiffLine) -> char {
 /// The path and the callees as HTML.
 pub(crate) fn html(point: &Point) -> String {
     let lines: Vec<String> = lines(point).iter().map(|line| xml(line)).collect();
-    match lines.is_empty() {
-        true => String::new(),
-        false => format!("<pre class=\"verbatim\">{}</pre>", lines.join("\n")),
+    let mut html = String::new();
+    if !lines.is_empty() {
+        html += &format!("<pre class=\"verbatim\">{}</pre>", lines.join("\n"));
     }
+    let function = point.place.function.as_ref().or(point.place.python.as_ref());
+    if let Some(function) = function.filter(|function| !function.name.is_empty()) {
+        html += &format!(
+            "<p class=\"minor\"><a class=\"jump\" href=\"#v=flame&amp;s=ab&amp;q={}\">mark it in the flame \
+             graph</a></p>",
+            encoded(&function.name)
+        );
+    }
+    html
+}
+
+/// A name in the fragment of a URL.
+fn encoded(name: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' => (byte as char).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    name.bytes().map(byte).collect()
+}
+
+/// The section of a comparison: each point with its share of the time that B loses there.
+pub(crate) fn section(divergence: &Divergence, document: &mut Document) {
+    document.heading("Divergence");
+    for (point, share) in shares(divergence) {
+        let word = point.cause.word();
+        let mut all = vec![format!("{:>3.0} %  {word}  {}", share * 100.0, point.label())];
+        all.extend(lines(point).into_iter().map(|line| format!("{:7}{line}", "")));
+        document.verbatim(all);
+    }
+    document.minor("share of the time that B loses at these places; calls were not counted");
+}
+
+/// The points with their shares of the time that B loses.
+fn shares(divergence: &Divergence) -> impl Iterator<Item = (&Point, f64)> {
+    let lost = |point: &Point| (point.ns[1] - point.ns[0]).max(0.0);
+    let whole: f64 = divergence.points.iter().map(lost).sum();
+    divergence.points.iter().map(move |point| (point, lost(point) / whole.max(f64::MIN_POSITIVE)))
+}
+
+/// A point of a comparison in JSON.
+#[derive(Serialize)]
+pub(crate) struct DivergenceShape<'a> {
+    share: f64,
+    kind: &'static str,
+    at: String,
+    a_ns: f64,
+    b_ns: f64,
+    #[serde(flatten)]
+    point: PointShape<'a>,
+}
+
+/// The points of a comparison in JSON.
+pub(crate) fn shapes(divergence: &Divergence) -> Vec<DivergenceShape<'_>> {
+    let mut all = vec![];
+    for (point, share) in shares(divergence) {
+        let (kind, at, [a_ns, b_ns]) = (point.cause.word(), point.label(), point.ns);
+        all.push(DivergenceShape { share, kind, at, a_ns, b_ns, point: point.into() });
+    }
+    all
 }
 
 /// A divergence point in JSON.

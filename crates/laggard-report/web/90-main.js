@@ -147,6 +147,13 @@ function showHelp() {
   dialog?.showModal();
 }
 
+/** Scrolls to the flame graph when a link marks a function in it. */
+function followMarks() {
+  for (const link of document.querySelectorAll("a.jump")) {
+    link.addEventListener("click", () => document.querySelector('[data-panel="flame"]')?.scrollIntoView({ behavior: "smooth" }));
+  }
+}
+
 /** Adds links to the sections and the global buttons. @param {() => any} page */
 function fillNavigation(page) {
   const nav = document.getElementById("panels");
@@ -170,6 +177,7 @@ async function start() {
   /** @type {Page | null} */
   let page = null;
   fillNavigation(() => page);
+  followMarks();
   document.querySelectorAll("table.rows").forEach((table) => makeSortable(/** @type {HTMLTableElement} */ (table)));
   const element = document.getElementById("data");
   try {

@@ -11,6 +11,7 @@ use crate::printer::Printer;
 use crate::profile::{Loaded, missing};
 use laggard_core::compare::diff_tree::diff_tree;
 use laggard_core::compare::profile::{Gap, GapVerdict, ProfileComparison, Scale, Spread, compare};
+use laggard_core::divergence::{Divergence, diverge_views};
 use laggard_core::model::profile::Unit;
 use laggard_core::profile::{Filter, View, fold_interpreter, quality};
 use laggard_report::compare_profile::{self as show, CompareProfile, Given, Recording, Shown};
@@ -76,6 +77,7 @@ pub(crate) fn section(pair: &Pair, files: [(&str, &Loaded); 2], views: [&View; 2
         a: given[0],
         b: given[1],
         comparison: &pair.comparison,
+        divergence: diverged(views, pair.comparison.scale).as_ref(),
         narrowed: "",
         shown: Shown::Whole,
         top: Some(ROWS),
@@ -102,6 +104,10 @@ pub(crate) fn run(
     if let Some(function) = &args.function {
         keep_functions(&mut comparison, function)?;
     }
+    let divergence = match &views {
+        [a, b] if a.len() == 1 && b.len() == 1 => diverged([&a[0], &b[0]], scale),
+        _ => None,
+    };
     let recordings = [0, 1].map(|side: usize| {
         sides[side].iter().map(|named| recording(&named.path, &named.loaded)).collect::<Vec<_>>()
     });
@@ -114,6 +120,7 @@ pub(crate) fn run(
         a: given[0],
         b: given[1],
         comparison: &comparison,
+        divergence: divergence.as_ref(),
         narrowed: &in_words(args, &views),
         shown: shown(args),
         top: (!args.all).then_some(args.top.unwrap_or(USUAL_ROWS)),
@@ -127,6 +134,19 @@ pub(crate) fn run(
         Format::Html => show::html(&report),
     })?;
     Ok(verdict.unwrap_or(ExitCode::SUCCESS))
+}
+
+/// Where B's call paths diverge from A's, in one profile of time per side.
+fn diverged(views: [&View; 2], scale: Scale) -> Option<Divergence> {
+    let calls = match scale {
+        Scale::Time => [1.0; 2],
+        Scale::PerCall(calls) => calls,
+        Scale::Weight | Scale::Samples | Scale::Share => return None,
+    };
+    if !views.iter().all(|view| view.is_time()) {
+        return None;
+    }
+    Some(diverge_views(views, calls)).filter(|divergence| !divergence.points.is_empty())
 }
 
 fn shown(args: &CompareArgs) -> Shown {

@@ -51,6 +51,37 @@ fn names_planted_causes_and_no_others() {
     }
 }
 
+/// Evidence of real differences leads to the function that an expert would name.
+#[test]
+fn names_the_place_of_real_differences() {
+    let text = std::fs::read_to_string(root().join("subjects/real/pairs.toml")).unwrap();
+    let table: toml::Table = text.parse().unwrap();
+    let words = |pair: &toml::Value, key: &str| -> Vec<String> {
+        let words = pair[key].as_array().unwrap().iter();
+        words.map(|word| word.as_str().unwrap().to_owned()).collect()
+    };
+    let (mut places, mut kinds, mut wrong) = (0, 0, vec![]);
+    let pairs = table["pair"].as_array().unwrap();
+    for pair in pairs {
+        let name = pair["name"].as_str().unwrap();
+        let verdict = judged(&root().join("fixtures/real").join(format!("{name}.json.gz")));
+        let culprits = verdict["culprits"].as_array().unwrap();
+        let first = &culprits[0];
+        let (at, kind) = (first["at"].as_str().unwrap(), first["kind"].as_str().unwrap());
+        if words(pair, "place").iter().any(|place| at.contains(place.as_str())) {
+            places += 1;
+        } else {
+            wrong.push(format!("{name}: {at}"));
+        }
+        kinds += usize::from(words(pair, "kind").iter().any(|accepted| accepted == kind));
+        let explained: f64 = culprits.iter().map(|one| one["explains"].as_f64().unwrap()).sum();
+        let open = verdict["not_explained"].as_f64().unwrap();
+        assert!((explained + open - 1.0).abs() < 1e-6, "{name}: shares must add up to 1");
+    }
+    assert!(places + 1 >= pairs.len(), "{wrong:?}");
+    assert!(kinds >= 12, "{kinds}");
+}
+
 #[test]
 fn saved_verdicts_are_reproducible() {
     let directory = tempfile::tempdir().unwrap();

@@ -221,6 +221,11 @@ impl Merged {
         }
     }
 
+    /// Whether any side runs Python code.
+    pub(super) fn has_python(&self) -> bool {
+        self.functions.iter().any(|function| function.is_python)
+    }
+
     pub(super) fn function(&self, number: u32) -> &PathFunction {
         &self.functions[number as usize]
     }

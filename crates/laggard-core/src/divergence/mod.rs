@@ -13,8 +13,10 @@ mod source;
 mod stacks;
 #[cfg(test)]
 mod tests;
+mod views;
 
 pub use merged::{FunctionSource, PathFunction, SideStacks};
 pub use point::{Callee, Cause, Divergence, Place, Point, Step, diverge};
 pub use source::{DiffLine, PointSource, SideSource, SourceLoss, diff, function_lines};
 pub use stacks::{Spent, StackFrame, Stacks};
+pub use views::diverge_views;

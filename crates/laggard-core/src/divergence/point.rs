@@ -61,7 +61,8 @@ impl Point {
         match &self.place.python {
             Some(function) => with_line(function, self.place.lines[1]),
             None => match self.place.lines[1] {
-                0 => "statement".into(),
+                // Profiles of commands have no statement.
+                0 => "program".into(),
                 line => format!("statement (<statement>:{line})"),
             },
         }
@@ -151,6 +152,17 @@ pub enum Cause {
     Slower,
 }
 
+impl Cause {
+    /// The id in JSON, which is that of the culprit if there is one.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Cause::OtherPath => "other-path",
+            Cause::MoreCalls { .. } => "more-calls",
+            Cause::Slower => "slower",
+        }
+    }
+}
+
 /// Finds the points where B's path diverges from A's. `is_same_statement` tells whether both sides run
 /// the same text.
 pub fn diverge(sides: [SideStacks<'_>; 2], is_same_statement: bool) -> Divergence {
@@ -214,7 +226,7 @@ impl Search<'_> {
     }
 
     /// The deepest common Python function that holds most of the lag that is left; `None` if only the
-    /// statement does.
+    /// statement does. In profiles without Python frames, any function.
     fn deepest(&self) -> Option<u32> {
         let lag = self.lag();
         let whole_a = self.merged.paths[0].iter().map(|path| path.ns).sum::<f64>();
@@ -236,7 +248,8 @@ impl Search<'_> {
         let is_candidate = |&(&number, &times): &(&u32, &Times)| {
             let function = self.merged.function(number);
             let is_common = function.is_called_equally().unwrap_or(times[0] > PRESENT * whole_a);
-            function.is_python && !is_wrapper(function) && is_common && gap(times) >= MOST * lag
+            let is_place = function.is_python || !self.merged.has_python();
+            is_place && !is_wrapper(function) && is_common && gap(times) >= MOST * lag
         };
         let depth = |number: u32| depths.get(&number).map_or(0.0, |(sum, ns)| sum / ns.max(1e-9));
         let deepest = times

@@ -6,6 +6,7 @@
 use super::tables::{aligned_word, only_word};
 use super::words::Words;
 use super::{CompareProfile, Given, Shown};
+use crate::divergence;
 use crate::profile::json::About;
 use crate::rows::kept;
 use crate::shape;
@@ -44,6 +45,7 @@ pub(super) fn json(report: &CompareProfile) -> String {
             Spread::Sampling => "sampling",
         },
         whole: Gap::new(&comparison.whole, &comparison.whole),
+        divergence: report.divergence.map_or_else(Vec::new, divergence::shapes),
         distinct_functions: functions.len() as u64,
         distinct_libraries: libraries.len() as u64,
         libraries: kept(&libraries, report.top).iter().map(library).collect(),
@@ -72,6 +74,8 @@ struct Shape<'a> {
     /// only).
     interval_from: &'static str,
     whole: Gap,
+    /// Places where B's call paths diverge from A's.
+    divergence: Vec<divergence::DivergenceShape<'a>>,
     /// Total number of rows.
     distinct_functions: u64,
     distinct_libraries: u64,

@@ -6,12 +6,14 @@ mod tables;
 mod tests;
 mod words;
 
+use crate::divergence;
 use crate::document::Document;
 use crate::escape;
 use crate::number::{percent, plural, significant};
 use crate::profile::about::{LONGEST_COMMAND, command};
 use crate::table::Style;
 use laggard_core::compare::profile::{Finding, GapVerdict, ProfileComparison, Scale, Spread};
+use laggard_core::divergence::Divergence;
 use laggard_core::model::profile::{About, Unit};
 use words::Words;
 
@@ -27,6 +29,8 @@ pub struct CompareProfile<'a> {
     pub b: Given<'a>,
     /// The comparison.
     pub comparison: &'a ProfileComparison,
+    /// Where B's call paths diverge from A's; `None` if B does not take longer.
+    pub divergence: Option<&'a Divergence>,
     /// Description of the filter; empty without a filter.
     pub narrowed: &'a str,
     /// Content of the report.
@@ -111,6 +115,9 @@ fn document(report: &CompareProfile) -> Document {
     ]);
     match report.shown {
         Shown::Whole => {
+            if let Some(divergence) = report.divergence {
+                divergence::section(divergence, &mut document);
+            }
             tables::libraries(report, &mut document);
             tables::own(report, &mut document);
             tables::kernels(report, &mut document);

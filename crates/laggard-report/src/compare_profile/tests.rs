@@ -35,6 +35,7 @@ fn show(
         unit: views[side].first().map_or(Unit::Count, View::unit),
     });
     form(&CompareProfile {
+        divergence: None,
         a: given[0],
         b: given[1],
         comparison: &comparison,

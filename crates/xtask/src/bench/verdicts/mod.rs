@@ -1,6 +1,7 @@
 //! `cargo xtask bench verdicts`: accuracy of verdicts on pairs with a known cause.
 
 mod planted;
+mod real;
 mod same;
 mod tools;
 
@@ -25,7 +26,7 @@ pub(crate) struct Args {
     /// Time limit of each `why`, in seconds
     #[arg(long, default_value_t = 20)]
     why: u32,
-    /// Write the evidence of planted pairs to fixtures/, for the tests of judges
+    /// Write the evidence of planted and real pairs to fixtures/, for the tests of judges
     #[arg(long)]
     keep: bool,
     /// No update of docs/benchmarks.md
@@ -37,6 +38,8 @@ pub(crate) struct Args {
 enum Part {
     /// Pairs with one planted cause each, and pairs without a difference
     Planted,
+    /// Real differences between public releases and between statements
+    Real,
     /// A side compared with itself, also by hyperfine, pyperf and sequential timing
     Same,
     /// A side that takes 2 % longer
@@ -71,10 +74,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         culprits: subjects::build_culprits()?,
     };
     machine::warn_of_load();
-    let all = [Part::Planted, Part::Small, Part::Same];
+    let all = [Part::Planted, Part::Real, Part::Small, Part::Same];
     for part in all.into_iter().filter(|part| args.part.is_empty() || args.part.contains(part)) {
         let (name, section) = match part {
             Part::Planted => ("verdicts-planted", planted::section(&lab, args)?),
+            Part::Real => ("verdicts-real", real::section(&lab, args)?),
             Part::Small => ("verdicts-small", same::small(&lab)?),
             Part::Same => ("verdicts-same", same::section(&lab, args)?),
         };
