@@ -402,3 +402,28 @@ const LIBRARIES: [&str; 6] = [
 ];
 const NAMES: [&str; 7] =
     ["f", "f.cold", "f.part.0", "g_HASWELL", "g_NEHALEM", "0x12", "h::h0123456789abcdef"];
+
+#[test]
+fn unnamed_functions_match_only_within_a_build() {
+    let recorded = |id: &str, stacks: &[(usize, &str)]| {
+        let mut profile = sketch(stacks);
+        let id = profile.texts.add(id);
+        profile.modules.iter_mut().for_each(|module| module.id = id);
+        profile
+    };
+    let rows = |b: &str| {
+        let a = recorded("1a", &[(1, "libx.so![libx.so+0x40]"), (2, "libx.so![libx.so+0x80]")]);
+        let b = recorded(b, &[(3, "libx.so![libx.so+0x40]"), (4, "libx.so![libx.so+0xc0]")]);
+        let comparison = compared(&a, &b);
+        let mut rows: Vec<_> = comparison
+            .functions
+            .iter()
+            .map(|finding| (comparison.function(finding).name.clone(), finding.own.samples))
+            .collect();
+        rows.sort();
+        rows
+    };
+    let [x, y, z] = ["[libx.so+0x40]", "[libx.so+0x80]", "[libx.so+0xc0]"].map(str::to_owned);
+    assert_eq!(rows("1a"), [(x, [1, 3]), (y, [2, 0]), (z, [0, 4])]);
+    assert_eq!(rows("2b"), [("[libx.so]".to_owned(), [3, 7])]);
+}

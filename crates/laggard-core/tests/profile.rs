@@ -305,3 +305,10 @@ fn interpreter_frames_are_folded_and_their_time_is_kept() {
     ];
     assert_eq!(lines, expected);
 }
+
+#[test]
+fn label_of_an_unnamed_function_is_no_symbol() {
+    let mut sketch = Sketch::default();
+    sketch.samples(3, "libx.so!f").samples(2, "libx.so![libx.so+0x40]").samples(1, "libx.so!0x48");
+    assert_eq!(quality(&sketch.done()).named, (3, 6));
+}

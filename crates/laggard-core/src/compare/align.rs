@@ -8,8 +8,8 @@
 use super::names::{function_stem, library_family, library_stem, path_end, variant_stem};
 use crate::model::NONE;
 use crate::model::profile::FrameKind;
-use crate::profile::{View, short_path};
-use rustc_hash::FxHashMap;
+use crate::profile::{View, file_name, is_address_label, short_path};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::hash::Hash;
 
 /// Name for samples without frames; the last entry of functions and of libraries.
@@ -104,7 +104,7 @@ impl Alignment {
 pub fn align(a: &[View], b: &[View]) -> Alignment {
     let sides = [a, b];
     let (libraries, library_of) = align_libraries(sides);
-    let mut found = gather(sides, &libraries.names);
+    let mut found = gather(sides, &libraries);
     let mut groups = Groups::new(found.entries.iter().map(|entry| entry.on));
     unite_functions(&mut groups, &found.entries, &libraries.groups);
     let variants = variants(&groups, &found.entries, &libraries.groups);
@@ -327,9 +327,12 @@ struct Gathered<'a> {
     function_of: [Vec<Vec<u32>>; 2],
 }
 
-/// Collects the functions of both sides; functions with equal names are merged.
-fn gather<'a>(sides: [&'a [View]; 2], libraries: &[String]) -> Gathered<'a> {
-    let numbers: FxHashMap<&str, u32> = libraries.iter().map(String::as_str).zip(0u32..).collect();
+/// Collects the functions of both sides; functions with equal names are merged. Unnamed functions
+/// are labelled with their addresses, which are only comparable within one build of a library.
+fn gather<'a>(sides: [&'a [View]; 2], libraries: &Libraries) -> Gathered<'a> {
+    let numbers: FxHashMap<&str, u32> =
+        libraries.names.iter().map(String::as_str).zip(0u32..).collect();
+    let rebuilt = rebuilt_libraries(sides, &numbers, &libraries.groups);
     let mut known: FxHashMap<(FrameKind, u32, &str, &str), u32> = FxHashMap::default();
     let mut entries: Vec<Entry> = vec![];
     let mut function_of = [vec![], vec![]];
@@ -350,14 +353,19 @@ fn gather<'a>(sides: [&'a [View]; 2], libraries: &[String]) -> Gathered<'a> {
                     FrameKind::Python | FrameKind::Mark => NONE,
                     _ => numbers.get(library_name).copied().unwrap_or(NONE),
                 };
-                let (file, name) = (short_path(path), texts.get(frame.function));
+                let (file, mut name) = (short_path(path), texts.get(frame.function));
+                let mut label = view.functions.label(view.profile, function);
+                let group = libraries.groups.of.get(library as usize);
+                if is_address_label(name) && group.is_some_and(|group| rebuilt.contains(group)) {
+                    (name, label) = ("", format!("[{library_name}]"));
+                }
                 let entry = *known.entry((frame.kind, library, file, name)).or_insert_with(|| {
                     entries.push(Entry {
                         kind: frame.kind,
                         library,
                         file,
                         name,
-                        label: view.functions.label(view.profile, function),
+                        label,
                         library_name: library_name.to_owned(),
                         is_script: is_python && script == Some(path),
                         on: [false; 2],
@@ -371,6 +379,29 @@ fn gather<'a>(sides: [&'a [View]; 2], libraries: &[String]) -> Gathered<'a> {
         }
     }
     Gathered { entries, function_of }
+}
+
+/// Groups of libraries whose files differ between the sides, by their ids.
+fn rebuilt_libraries(
+    sides: [&[View]; 2],
+    numbers: &FxHashMap<&str, u32>,
+    groups: &Groups,
+) -> FxHashSet<u32> {
+    let mut ids: FxHashMap<u32, [FxHashSet<&str>; 2]> = FxHashMap::default();
+    for (side, views) in sides.into_iter().enumerate() {
+        for profile in views.iter().map(|view| view.profile) {
+            for module in &profile.modules {
+                let number = numbers.get(file_name(profile.texts.get(module.path)));
+                let group = number.and_then(|number| groups.of.get(*number as usize));
+                if let Some(group) = group {
+                    ids.entry(*group).or_default()[side].insert(profile.texts.get(module.id));
+                }
+            }
+        }
+    }
+    let differs =
+        |[a, b]: &[FxHashSet<&str>; 2]| !a.is_empty() && !b.is_empty() && a.is_disjoint(b);
+    ids.into_iter().filter(|(_, ids)| differs(ids)).map(|(group, _)| group).collect()
 }
 
 /// The main script: the outermost Python file of most samples. Imports at interpreter start-up are

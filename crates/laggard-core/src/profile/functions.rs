@@ -1,7 +1,7 @@
 //! Grouping of frames into functions.
 //!
 //! Frames with the same kind, module and name are the same function; Python uses the file instead of
-//! the module. All unnamed code of a library counts as one function.
+//! the module. All code of a library without a name or label counts as one function.
 
 use crate::model::NONE;
 use crate::model::profile::{Frame, FrameKind, Profile};
@@ -119,6 +119,18 @@ pub fn frame_label(profile: &Profile, frame: &Frame) -> String {
     let library = library.trim_start_matches('[').trim_end_matches(']');
     let library = if library.is_empty() { "unknown" } else { library };
     format!("[{library}+{:#x}]", frame.address)
+}
+
+/// Whether a frame has a symbol, not only the label of an unnamed function.
+pub fn has_name(profile: &Profile, frame: &Frame) -> bool {
+    frame.function != 0 && !is_address_label(profile.texts.get(frame.function))
+}
+
+/// Whether a name is the label of an unnamed function: `[libx.so+0x12]`.
+pub fn is_address_label(name: &str) -> bool {
+    let inner = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+    let address = inner.and_then(|inner| inner.rsplit_once("+0x")).map(|(_, address)| address);
+    address.is_some_and(|address| u64::from_str_radix(address, 16).is_ok())
 }
 
 /// Location of a Python frame: `app.py:3`, or `app.py` if the line is unknown.

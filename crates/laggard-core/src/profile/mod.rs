@@ -17,7 +17,9 @@ mod view;
 pub use flat::{FlatNode, FlatTree, flat_tree};
 pub(crate) use fold::is_dispatch;
 pub use fold::{fold_inlined, fold_interpreter};
-pub use functions::{Functions, file_name, frame_label, python_place, short_path};
+pub use functions::{
+    Functions, file_name, frame_label, has_name, is_address_label, python_place, short_path,
+};
 pub use join::join_workers;
 pub use kernels::kernel_families;
 pub use quality::{Cut, QualitySummary, quality};

@@ -1,6 +1,6 @@
 //! Quality of a recording.
 
-use super::file_name;
+use super::{file_name, has_name};
 use crate::model::NONE;
 use crate::model::profile::{FrameKind, Profile, state};
 
@@ -120,7 +120,7 @@ fn named(profile: &Profile) -> (u64, u64) {
     for (frame, count) in
         profile.samples.iter().filter_map(|sample| Some((innermost(sample.stack)?, sample.count)))
     {
-        if frame.function != 0 {
+        if has_name(profile, frame) {
             counts.0 = u64::saturating_add(counts.0, count);
         }
         counts.1 = u64::saturating_add(counts.1, count);
