@@ -85,6 +85,7 @@ pub(crate) struct Section {
     pub(crate) size: u64,
     pub(crate) entry_size: u64,
     pub(crate) executable: bool,
+    pub(crate) writable: bool,
     /// Range in the file; `None` if it has no content there.
     pub(crate) range: Option<Range<usize>>,
     compressed: bool,
@@ -304,9 +305,16 @@ impl Elf {
         Some(start.wrapping_sub(svma))
     }
 
-    /// The function at an address, with its raw name.
+    /// The function at an address, with its raw name. In a stripped extension module of Python, it
+    /// is the name in Python.
     pub fn symbol(&self, svma: u64) -> Option<Symbol<'_>> {
         self.symbols().find(self, svma)
+    }
+
+    /// Start of the function without a symbol at an address. Only known in stripped extension
+    /// modules of Python; callers can use it to merge the samples of such a function.
+    pub fn unnamed_function(&self, svma: u64) -> Option<u64> {
+        self.symbols().find_unnamed(svma).map(|range| range.start)
     }
 
     /// All named functions, by address.
@@ -431,6 +439,7 @@ fn section(
         size: header.sh_size(ENDIAN),
         entry_size: header.sh_entsize(ENDIAN),
         executable: header.sh_flags(ENDIAN).contains(elf::SHF_EXECINSTR),
+        writable: header.sh_flags(ENDIAN).contains(elf::SHF_WRITE),
         range: file_range.and_then(|(offset, size)| range(offset, size, data.len())),
         compressed: header.sh_flags(ENDIAN).contains(elf::SHF_COMPRESSED),
     })

@@ -22,6 +22,7 @@ mod debug_file;
 mod demangle;
 mod elf;
 mod error;
+mod extension;
 mod files;
 mod inspect;
 mod lines;

@@ -45,6 +45,12 @@ pub(crate) fn stubs(elf: &Elf, name_of: impl Fn(u64) -> Option<String>) -> Vec<S
     named.collect()
 }
 
+/// Whether an address is in a procedure linkage table.
+pub(crate) fn holds(elf: &Elf, svma: u64) -> bool {
+    let section = elf.sections().iter().find(|s| svma.wrapping_sub(s.svma) < s.size);
+    section.is_some_and(is_plt)
+}
+
 fn is_plt(section: &crate::elf::Section) -> bool {
     section.executable && section.name.starts_with(".plt")
 }

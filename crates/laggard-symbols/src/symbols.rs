@@ -4,7 +4,7 @@
 //! hundred bytes each.
 
 use crate::elf::{ENDIAN, Header};
-use crate::{Elf, debug_file, plt};
+use crate::{Elf, debug_file, extension, plt};
 use object::elf::{self, SectionType};
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 use std::borrow::Cow;
@@ -31,6 +31,10 @@ pub struct Symbol<'a> {
 pub(crate) struct Symbols {
     tables: Vec<Table>,
     entries: Vec<Entry>,
+    /// Whether a full symbol table was found.
+    has_full: bool,
+    /// Functions without a symbol, by address. Only for stripped extension modules of Python.
+    unnamed: Vec<Range<u64>>,
 }
 
 /// Location of names.
@@ -83,7 +87,8 @@ pub(crate) fn exported<const N: usize>(elf: &Elf, names: [&str; N]) -> [Option<u
 
 impl Symbols {
     pub(crate) fn load(elf: &Elf) -> Symbols {
-        let mut symbols = Symbols { tables: vec![], entries: vec![] };
+        let mut symbols =
+            Symbols { tables: vec![], entries: vec![], has_full: false, unnamed: vec![] };
         symbols.add_tables(elf, elf, |range, _| Table::Own(range));
         if let Some(debug) = elf.debug_file() {
             symbols.add_tables(elf, debug, |range, _| Table::Debug(range));
@@ -99,22 +104,40 @@ impl Symbols {
             symbols.add_stubs(&stubs);
             symbols.finish(elf);
         }
+        if let Some(extension) = (!symbols.has_full).then(|| extension::derive_names(elf)).flatten()
+        {
+            symbols.add_derived(&extension.named);
+            symbols.finish(elf);
+            let is_unnamed = |range: &Range<u64>| {
+                symbols.entry(range.start).is_none() && !plt::holds(elf, range.start)
+            };
+            symbols.unnamed = extension.functions.into_iter().filter(is_unnamed).collect();
+        }
         symbols
     }
 
     /// The function that contains an address.
     pub(crate) fn find<'a>(&'a self, elf: &'a Elf, svma: u64) -> Option<Symbol<'a>> {
-        let after = self.entries.partition_point(|entry| entry.start <= svma);
-        let before = self.entries[..after].iter().rev();
-        let entry = before
-            .take(MOST_NESTED)
-            .take_while(|entry| svma < entry.reach)
-            .find(|entry| svma < entry.end)?;
-        Some(self.symbol(elf, entry))
+        self.entry(svma).map(|entry| self.symbol(elf, entry))
+    }
+
+    /// The function without a symbol that contains an address.
+    pub(crate) fn find_unnamed(&self, svma: u64) -> Option<&Range<u64>> {
+        let at = self.unnamed.partition_point(|range| range.start <= svma).checked_sub(1)?;
+        self.unnamed.get(at).filter(|range| range.contains(&svma))
     }
 
     pub(crate) fn iter<'a>(&'a self, elf: &'a Elf) -> impl Iterator<Item = Symbol<'a>> {
         self.entries.iter().map(|entry| self.symbol(elf, entry))
+    }
+
+    fn entry(&self, svma: u64) -> Option<&Entry> {
+        let after = self.entries.partition_point(|entry| entry.start <= svma);
+        let before = self.entries[..after].iter().rev();
+        before
+            .take(MOST_NESTED)
+            .take_while(|entry| svma < entry.reach)
+            .find(|entry| svma < entry.end)
     }
 
     fn symbol<'a>(&'a self, elf: &'a Elf, entry: &Entry) -> Symbol<'a> {
@@ -153,6 +176,7 @@ impl Symbols {
             };
             let Some(names) = data.get(start..end) else { continue };
             let table = self.tables.len() as u8;
+            self.has_full |= kind == elf::SHT_SYMTAB;
             self.tables.push(keep(start..end, data));
             let entries = symbols.iter().filter_map(|symbol| entry(symbol, table, names));
             self.entries.extend(entries.filter(|entry| elf.code_around(entry.start).is_some()));
@@ -161,19 +185,38 @@ impl Symbols {
     }
 
     fn add_stubs(&mut self, stubs: &[plt::Stub]) {
+        let stubs = stubs.iter();
+        self.add_kept(stubs.map(|stub| (stub.start, Some(stub.size), &*stub.name)));
+    }
+
+    /// Adds derived names of functions that no symbol with a size contains.
+    fn add_derived(&mut self, functions: &[extension::NamedFunction]) {
+        let is_new = |function: &&extension::NamedFunction| {
+            let known = self.entry(function.start);
+            known.is_none_or(|entry| !entry.rank.has_size && entry.start < function.start)
+        };
+        let new: Vec<_> = functions.iter().filter(is_new).collect();
+        self.add_kept(new.into_iter().map(|function| {
+            let size = function.end.and_then(|end| end.checked_sub(function.start));
+            (function.start, size, &*function.name)
+        }));
+    }
+
+    /// Adds functions by start, size and name, with the lowest rank.
+    fn add_kept<'a>(&mut self, functions: impl Iterator<Item = (u64, Option<u64>, &'a str)>) {
+        let Ok(table) = u8::try_from(self.tables.len()) else { return };
         let mut names = vec![];
-        for stub in stubs {
-            let rank = Rank { is_function: false, has_size: true, is_global: false };
+        for (start, size, name) in functions {
             self.entries.push(Entry {
-                start: stub.start,
-                end: stub.start.saturating_add(stub.size),
+                start,
+                end: start.saturating_add(size.unwrap_or(0)),
                 reach: 0,
                 name: names.len() as u32,
-                table: self.tables.len() as u8,
+                table,
                 is_weak: false,
-                rank,
+                rank: Rank { is_function: false, has_size: size.is_some(), is_global: false },
             });
-            names.extend_from_slice(stub.name.as_bytes());
+            names.extend_from_slice(name.as_bytes());
             names.push(0);
         }
         self.tables.push(Table::Kept(names));

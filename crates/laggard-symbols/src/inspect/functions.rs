@@ -1,7 +1,7 @@
 //! The functions of a file and their instructions.
 
 use super::class::Classifier;
-use crate::{Elf, demangle};
+use crate::{Elf, demangle, plt};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use laggard_core::model::code::{FramePointers, Function, Mix};
 use laggard_core::model::profile::Texts;
@@ -47,10 +47,6 @@ fn named(elf: &Elf, texts: &mut Texts) -> Vec<Function> {
 }
 
 fn add_nameless(elf: &Elf, functions: &mut Vec<Function>) {
-    let is_stubs = |svma: u64| {
-        let section = elf.sections().iter().find(|s| svma.wrapping_sub(s.svma) < s.size);
-        section.is_some_and(|section| section.name.starts_with(".plt"))
-    };
     let mut reach = 0;
     let mut ends: Vec<(u64, u64)> = Vec::with_capacity(functions.len());
     for function in functions.iter() {
@@ -60,7 +56,7 @@ fn add_nameless(elf: &Elf, functions: &mut Vec<Function>) {
     for range in elf.function_ranges() {
         let before = ends.partition_point(|(start, _)| *start <= range.start);
         let is_known = before.checked_sub(1).is_some_and(|at| range.start < ends[at].1);
-        if is_known || is_stubs(range.start) || elf.code_around(range.start).is_none() {
+        if is_known || plt::holds(elf, range.start) || elf.code_around(range.start).is_none() {
             continue;
         }
         functions.push(Function {
