@@ -4,6 +4,7 @@ use crate::{Elf, Files, Lines, Location, demangle};
 use laggard_core::model::NONE;
 use laggard_core::model::calls::Calls;
 use laggard_core::model::profile::{Frame, FrameKind, Interner, Node, Profile};
+use laggard_core::profile::frame_label;
 use rustc_hash::FxHashMap;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -24,7 +25,8 @@ pub struct Resolution {
 }
 
 /// Symbolizes all native frames without a function, and inserts inlined functions between a frame
-/// and its callees. The function stays empty if it is unknown.
+/// and its callees. The function stays empty if it is unknown. An unnamed function of an extension
+/// module is labelled with its start: `[lib.cpython-311-x86_64-linux-gnu.so+0x1a40]`.
 ///
 /// Frames and stacks are renumbered, and samples are updated.
 pub fn resolve(profile: &mut Profile, files: &dyn Files) -> Resolution {
@@ -61,8 +63,21 @@ struct Piece<'a> {
     places: &'a [(u32, u64)],
 }
 
-/// The symbol of an address and its locations, innermost first.
-type Named = (Option<String>, Vec<Location>);
+/// Names of an address.
+struct Named {
+    symbol: Option<String>,
+    /// Start of the function, if it has no name.
+    unnamed: Option<u64>,
+    /// Innermost first.
+    locations: Vec<Location>,
+}
+
+impl Named {
+    fn has_name(&self) -> bool {
+        let outermost = self.locations.last();
+        self.symbol.is_some() || outermost.is_some_and(|location| !location.function.is_empty())
+    }
+}
 
 fn look_up(profile: &mut Profile, files: &dyn Files, resolution: &mut Resolution) -> Names {
     let mut wanted: Vec<(u32, u64)> =
@@ -97,12 +112,11 @@ fn look_up(profile: &mut Profile, files: &dyn Files, resolution: &mut Resolution
     let mut names = Names::default();
     for (piece, named) in pieces.iter().zip(name_all(&pieces)) {
         for (&(module, address), named) in piece.places.iter().zip(named) {
-            let frames = frames(profile, named, module, address);
-            match frames.first().is_some_and(|frame| frame.function != 0) {
+            match named.has_name() {
                 true => resolution.named += 1,
                 false => resolution.nameless += 1,
             }
-            names.insert((piece.module, address), frames);
+            names.insert((piece.module, address), frames(profile, named, module, address));
         }
     }
     names
@@ -134,9 +148,13 @@ fn name_all(pieces: &[Piece<'_>]) -> Vec<Vec<Named>> {
 }
 
 fn name(piece: &Piece<'_>, lines: Option<&Lines<'_>>, address: u64) -> Named {
-    let symbol = piece.elf.symbol(address);
+    let symbol = piece.elf.symbol(address).map(|symbol| demangle(&symbol.name).into_owned());
     let locations = lines.map(|lines| lines.locations(address)).unwrap_or_default();
-    (symbol.map(|symbol| demangle(&symbol.name).into_owned()), locations)
+    let mut named = Named { symbol, unnamed: None, locations };
+    if !named.has_name() {
+        named.unnamed = piece.elf.unnamed_function(address);
+    }
+    named
 }
 
 fn is_nameless(frame: &Frame) -> bool {
@@ -144,15 +162,14 @@ fn is_nameless(frame: &Frame) -> bool {
 }
 
 /// The frames of an address, outermost first.
-fn frames(
-    profile: &mut Profile,
-    (symbol, locations): Named,
-    module: u32,
-    address: u64,
-) -> Vec<Frame> {
+fn frames(profile: &mut Profile, named: Named, module: u32, address: u64) -> Vec<Frame> {
     let unknown = Frame { kind: FrameKind::Native, module, address, function: 0, file: 0, line: 0 };
+    // All addresses of an unnamed function have the label of its start.
+    let label = |start| frame_label(profile, &Frame { address: start, ..unknown });
+    let symbol = named.symbol.or_else(|| named.unnamed.map(label));
     let texts = &mut profile.texts;
-    let mut frames: Vec<Frame> = locations
+    let mut frames: Vec<Frame> = named
+        .locations
         .iter()
         .rev()
         .map(|location| Frame {

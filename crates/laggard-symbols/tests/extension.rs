@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 #![allow(clippy::print_stderr)] // a skipped test prints a notice
 
-use laggard_symbols::Elf;
+use laggard_core::model::profile::{Frame, FrameKind, Interner, Module, Profile};
+use laggard_core::profile::frame_label;
+use laggard_symbols::{Elf, FileSystem, resolve};
 use proptest::prelude::*;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -118,6 +120,33 @@ fn only_stripped_extension_modules_have_derived_names() {
     ] {
         assert!(names(flags).is_none_or(|names| names == expected), "{flags:?}");
     }
+}
+
+#[test]
+fn addresses_of_an_unnamed_function_have_one_label() {
+    let place = tempfile::tempdir().unwrap();
+    let Some(file) = compile(place.path(), &[INIT]) else { return };
+    let full = Elf::open(&file).unwrap();
+    let start = |name: &str| full.functions().find(|symbol| symbol.name == name).unwrap().start;
+    let (unnamed, other, named) = (start("not_listed"), start("two_names"), start("table_get"));
+    let Some(file) = compile(place.path(), &[INIT, "-s"]) else { return };
+
+    let mut profile = Profile::default();
+    let mut interner = Interner::default();
+    let path = profile.texts.add(file.to_str().unwrap());
+    let module = interner.module(&mut profile, Module { path, id: 0 });
+    let addresses = [unnamed, unnamed + 4, other, named];
+    let frames = addresses.map(|address| {
+        let kind = FrameKind::Native;
+        interner.frame(&mut profile, Frame { kind, module, address, function: 0, file: 0, line: 0 })
+    });
+    interner.stack(&mut profile, frames.into_iter());
+    let resolution = resolve(&mut profile, &FileSystem);
+    let labels: Vec<String> = profile.frames.iter().map(|f| frame_label(&profile, f)).collect();
+    let label = |start| format!("[extension.cpython-311-x86_64-linux-gnu.so+{start:#x}]");
+    assert_eq!(labels, [label(unnamed), label(unnamed), label(other), "Table.get_item".into()]);
+    assert_eq!(profile.frames.iter().map(|f| f.address).collect::<Vec<_>>(), addresses);
+    assert_eq!((resolution.named, resolution.nameless), (1, 3));
 }
 
 /// A stripped module.
