@@ -73,8 +73,11 @@ def commands_of_help(text):
 
 
 def is_complete(line):
-    """Whether a command can be run: not if it only names a verb or has a placeholder, as in `laggard compare A B`."""
+    """Whether a command can be run: not if it only names a verb or an option, or has a placeholder, as in
+    `laggard compare A B`."""
     words = line.split()
+    if words[:2] in (["laggard", "record"], ["laggard", "calls"]) and not {"--", "--case", "--pid"} & {*words}:
+        return False
     if NEEDS.search(line) or any(word.isupper() and word.isalpha() for word in words):
         return False
     return len(words) > 2 or words[-1] in ("doctor", "index")
@@ -121,12 +124,13 @@ def samples(tmp_path_factory, environment):
         "massif.out": "profiles/heap.massif",
         "before.json": "bench/hyperfine.json",
         "after.json": "bench/hyperfine.json",
+        "why.json": "culprits/copy.json",
         "a.folded": "profiles/py-spy.raw",
         "b.folded": "profiles/py-spy.raw",
     }
     for name, fixture in copies.items():
         shutil.copy(FIXTURES / fixture, place / name)
-    for name in ("ranks", "before", "after"):
+    for name in ("ranks", "traces", "before", "after"):
         shutil.copytree(FIXTURES / "ranks", place / name, ignore=shutil.ignore_patterns("*.lag"))
     write_gzip(place / "trace.json.gz", json.loads((FIXTURES / "decode.json").read_text()))
     write_gzip(place / "before.json.gz", steps(2_000))
@@ -170,7 +174,9 @@ def test_commands_of_a_page_run(page, samples, tmp_path, environment):
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_examples_of_help_run(verb, command, samples, tmp_path, environment):
-    lines = commands_of_help(command(verb, "--help").stdout)
+    # The readline module, which pytest imports, sets COLUMNS to 80; examples must not be wrapped.
+    wide = {**os.environ, "COLUMNS": "200"}
+    lines = commands_of_help(command(verb, "--help", env=wide).stdout)
     assert lines or verb == "dump", "the help has no example that can be run"
     failures = run_all(lines, samples, tmp_path, environment)
     assert not failures, "\n\n".join(failures)

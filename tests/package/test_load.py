@@ -227,7 +227,7 @@ def test_errors_have_the_expected_types(tmp_path):
     assert "laggard reads" in raised.value.hint
     with pytest.raises(ValueError, match="text, json, csv, markdown or html"):
         load("decode.json").report("pdf")
-    with pytest.raises(laggard.Error, match="program or library"):
+    with pytest.raises(laggard.Error, match="executable or library"):
         laggard.load(sys.executable)
 
 

@@ -34,7 +34,7 @@ pub enum Error {
         looks_like: String,
     },
     /// The file does not contain a readable verdict of `laggard why`.
-    #[error("{} is not a verdict of laggard why: {why}", path.display())]
+    #[error("{} is not a result of laggard why: {why}", path.display())]
     NotWhy {
         /// The file.
         path: PathBuf,
@@ -73,7 +73,7 @@ pub enum Error {
     },
     /// A run file has another kind or version.
     #[error(
-        "{} is a run file in format {format}, not {}",
+        "{} is a .lag file in format {format}, not {}",
         path.display(),
         crate::lag::INDEX_SCHEMA
     )]
@@ -104,7 +104,7 @@ pub enum Error {
         what: String,
     },
     /// A run file is damaged.
-    #[error("{} is not a valid run file: {reason}", path.display())]
+    #[error("{} is not a valid .lag file: {reason}", path.display())]
     BadRunFile {
         /// The file.
         path: PathBuf,

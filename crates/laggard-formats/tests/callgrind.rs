@@ -128,7 +128,7 @@ fn reads_all_variants_of_the_format() {
     check(
         "version: 1\nevents: Ir\nfn=a\n1 5\n2 99999999999999999999\ncalls=1 1\n1 2\ntotals: 7\n",
         &[],
-        "unreadable lines: 2, first at line 5; costs add up to 5, but the file states 7",
+        "unreadable lines: 2, first at line 5; costs add up to 5, but the total in the file is 7",
     );
     // Costs do not overflow.
     let most = u64::MAX;

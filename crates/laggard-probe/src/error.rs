@@ -182,7 +182,7 @@ pub enum Error {
         trouble: Trouble,
     },
     /// A case of a benchmark cannot be measured.
-    #[error("{}case {case}: {error}", if *of > 1 { format!("none of {of} cases could be measured; ") } else { String::new() })]
+    #[error("{}case {case}: {error}", if *of > 1 { format!("none of {of} cases could be measured; for example, ") } else { String::new() })]
     Case {
         /// Number of cases, all of which failed.
         of: usize,

@@ -287,10 +287,10 @@ fn invalid_python_is_reported_with_its_text() {
         let error = wrong(&plan);
         assert!(expected.iter().all(|part| error.contains(part)), "{code}: {error}");
     };
-    check("1 +", "", &["side B is not valid Python: SyntaxError: ", "'1 +'"]);
-    check("return 3", "", &["side B is not valid Python", "'return' outside function"]);
-    check("break", "", &["side B is not valid Python", "'break' outside loop"]);
-    check("1", "x ==", &["side B is not valid Python", "'x =='"]);
+    check("1 +", "", &["side B contains invalid Python code: SyntaxError: ", "'1 +'"]);
+    check("return 3", "", &["side B contains invalid Python code", "'return' outside function"]);
+    check("break", "", &["side B contains invalid Python code", "'break' outside loop"]);
+    check("1", "x ==", &["side B contains invalid Python code", "'x =='"]);
     check(
         "1",
         "import no_such_module",

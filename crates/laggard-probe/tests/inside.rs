@@ -146,7 +146,7 @@ fn callgrind_follows_the_program_that_a_script_executes() {
     let line = format!("exec {} 10", program.display());
     let shell = words("/bin/sh", &["-c", &line]);
     let error = callgrind::count(&shell, &options(&[])).unwrap_err().to_string();
-    assert!(error.contains("the program replaced itself by another program"), "{error}");
+    assert!(error.contains("the program executed another program"), "{error}");
     let all = Options { children: true, ..options(&["inside_middle"]) };
     let (calls, _) = callgrind::count(&shell, &all).unwrap();
     assert_eq!(edges(&calls), ["inside_work > inside_middle x10"]);
@@ -226,7 +226,7 @@ fn slow_or_too_many_uprobes_are_rejected() {
     let few = Options { most_probes: 1, ..options(&["inside_middle", "inside_work"]) };
     assert_eq!(error(&few), "2 functions match, but at most 1 can be counted with uprobes");
     let nowhere = Options { libraries: vec!["openblas".into()], ..options(&[]) };
-    assert!(error(&nowhere).contains("by its absolute path"));
+    assert!(error(&nowhere).contains("give the absolute path"));
     // Skipped functions are reported.
     let mixed = options(&["inside_leaf", "inside_middle"]);
     let (calls, _) = uprobes::count(&command(&["5"]), &mixed).unwrap();

@@ -124,7 +124,7 @@ fn a_failing_or_crashing_statement_does_not_affect_others() {
     ]));
     assert!(trouble(&measured, 0, 1).contains("ZeroDivisionError"), "{measured:?}");
     assert!(trouble(&measured, 1, 1).starts_with("was killed by signal 11"), "{measured:?}");
-    assert!(trouble(&measured, 2, 1).starts_with("is not valid Python"), "{measured:?}");
+    assert!(trouble(&measured, 2, 1).starts_with("contains invalid Python code"), "{measured:?}");
     for case in &measured.cases {
         for statement in [0, 2] {
             assert_eq!(case[statement].trouble, None);

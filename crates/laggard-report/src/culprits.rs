@@ -95,7 +95,10 @@ fn not_explained(judgement: &Judgement) -> Option<String> {
 fn saved(judgement: &Judgement, unit: &str) -> Option<String> {
     (judgement.saved_ns > 0.0).then(|| {
         let saved = Quantity::Time.show(judgement.saved_ns);
-        format!("shares are relative to the time B loses; elsewhere B saves {saved} per {unit}")
+        format!(
+            "shares are relative to the time that B adds; other parts of B are {saved} per {unit} \
+             faster"
+        )
     })
 }
 
@@ -126,12 +129,12 @@ fn fact(fact: &Fact) -> String {
 pub(crate) fn how_to_get(missing: Missing) -> &'static str {
     match missing {
         Missing::Disassembly => {
-            "hot functions could not be disassembled; run `laggard inspect` on the library to see \
-             why"
+            "some hot functions could not be disassembled: run `laggard inspect` on their library to \
+             find the reason"
         }
         Missing::Counts => {
-            "no instruction, cache-miss and branch-miss counts; run `laggard doctor` to enable \
-             counters, or `laggard bench --instructions` to count with callgrind"
+            "no instruction, cache-miss or branch-miss counts: run `laggard why` with valgrind \
+             installed and without --from"
         }
         Missing::SystemCalls => {
             "B spends more time in the operating system kernel; run `laggard calls --syscalls` to \

@@ -37,7 +37,7 @@ pub enum Missing {
     Error(#[from] Error),
     /// The file is not the one that was recorded.
     #[error(
-        "{} has changed since it was recorded: its id is {found}, not {wanted}",
+        "{} has changed since the recording: its build ID or content hash is {found}, not {wanted}",
         path.display()
     )]
     Changed {

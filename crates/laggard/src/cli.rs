@@ -85,7 +85,7 @@ pub enum Verb {
 /// Options of every verb.
 #[derive(Args, Debug, Default, Clone, Copy)]
 pub struct Talk {
-    /// When to colour the output
+    /// When to use color in the output
     #[arg(long, global = true, display_order = 100, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub color: Color,
     /// Print only results and errors
@@ -264,13 +264,13 @@ pub struct CallsArgs {
     /// Trace calls to functions that match GLOB; repeatable
     #[arg(long = "fn", value_name = "GLOB")]
     pub function: Vec<String>,
-    /// Number of integer arguments to record per call, at most 6; slows down traced calls
+    /// Number of integer arguments to record per call, 0 to 6 (slows down traced calls)
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=6))]
     pub args: u8,
     /// Record the full stack of one in N calls; 0 disables stacks
     #[arg(long, value_name = "N", default_value_t = 16384)]
     pub stacks: u32,
-    /// Also count calls inside libraries; reports counts or instructions instead of times
+    /// Also count calls inside libraries (counts or instructions instead of times)
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "auto", conflicts_with_all = ["args", "stacks"])]
     pub inside: Option<InsideArg>,
     /// Count and time system calls instead of library calls
@@ -282,7 +282,7 @@ pub struct CallsArgs {
     /// CPUs to run on, such as 0-3,8
     #[arg(long, value_name = "LIST", value_parser = cpus)]
     pub cpus: Option<Cpus>,
-    /// Write the call trace to FILE [default: laggard-<program>-<pid>.lag]
+    /// Write to FILE (.lag) [default: laggard-<program>-<pid>.lag]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Overwrite a file of another kind
@@ -295,7 +295,7 @@ pub struct CallsArgs {
     /// A side of a case, instead of a command
     #[command(flatten)]
     pub side: CaseSideArgs,
-    /// Number of calls of the case's side
+    /// Number of times to call the side of the case
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     pub iterations: u32,
 }
@@ -319,8 +319,8 @@ pub enum InsideArg {
   laggard why --commands 'python -c 1' 'python -c \"import json\"'
   laggard why --from a.lag b.lag   # use two recordings
 
-No culprit is named unless B is detectably slower than A. With -o FILE.html, laggard also writes an
-HTML page.")]
+A culprit is named only if B is detectably slower than A. With -o FILE.html, laggard writes an HTML
+page in addition to the text on standard output.")]
 pub struct WhyArgs {
     /// Reference: a Python statement; a command line with --commands; a library or a side of the
     /// case with --case
@@ -332,7 +332,7 @@ pub struct WhyArgs {
     /// Use existing files: recordings of A and B (.lag), or the JSON output of an earlier run
     #[arg(long, value_name = "FILE", num_args = 1..=2, conflicts_with_all = ["a", "case"])]
     pub from: Vec<PathBuf>,
-    /// Total time to spend, such as 20, 20s or 2m
+    /// Time for timing, sampling and tracing, such as 20, 20s or 2m
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = duration)]
     pub time: Duration,
     /// Abort a side that does not respond within TIME
@@ -438,7 +438,7 @@ pub enum UnwindArg {
     Auto,
     /// The agent copies the registers and the stack
     Agent,
-    /// perf with last branch records (LBR): at most 16 to 32 callers, only on some CPUs
+    /// perf with last branch records (LBR): at most 16 or 32 callers, only on some CPUs
     Lbr,
     /// perf with frame pointers: cheap, for programs built with them
     Fp,
@@ -533,7 +533,7 @@ pub struct ReportArgs {
     /// Show one table, grouped by WHAT
     #[arg(long, value_parser = by(), value_name = "WHAT")]
     pub by: Option<String>,
-    /// Maximum rows per table [default: 10; all ranks]
+    /// Maximum rows per table [default: 10, or 20 for benchmarks and counters; no limit for ranks]
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
     /// Show all rows of each table
@@ -607,10 +607,10 @@ pub struct NarrowArgs {
     /// Keep only samples of this event [default: the event with the most samples]
     #[arg(long, value_name = "EVENT")]
     pub event: Option<String>,
-    /// Keep only samples of threads with this ID or with THREAD in their name
+    /// Keep only samples of threads with ID THREAD or with THREAD in their name
     #[arg(long, value_name = "THREAD")]
     pub thread: Option<String>,
-    /// Keep only samples of processes with this ID or with PROCESS in their name
+    /// Keep only samples of processes with ID PROCESS or with PROCESS in their name
     #[arg(long, value_name = "PROCESS")]
     pub comm: Option<String>,
     /// Keep only samples of the process with this ID
@@ -706,7 +706,7 @@ impl TimeArgs {
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Options for call traces")]
 pub struct CallViewArgs {
-    /// Keep only functions that match GLOB or have it in their name
+    /// Keep only functions whose name matches or contains GLOB
     #[arg(long = "fn", value_name = "GLOB")]
     pub function: Option<String>,
     /// Show the distribution of call durations of a function
@@ -764,7 +764,7 @@ fn moment(text: &str) -> Result<u64, String> {
   laggard flame -o diff.svg a.lag b.lag   # difference between A and B
 
 The width of a frame is its total time, or its count of the sampled event. With two files, it is the
-larger total of the two sides. The colour and the signed number show the difference, B minus A.")]
+larger total of the two sides. The color and the signed number show the difference, B minus A.")]
 pub struct FlameArgs {
     /// Profile in any format; if two are given, A is the reference and B the side to explain
     #[arg(required = true, num_args = 1..=2, value_name = "FILE")]
@@ -797,7 +797,7 @@ pub struct FlameArgs {
 
 The page is a single file. It can be sent by mail and opened without a network connection.")]
 pub struct ViewArgs {
-    /// File that `report` reads; if two are given, A is the reference and B the side to explain
+    /// Any file that `report` reads; if two are given, A is the reference and B the side to explain
     #[arg(required = true, num_args = 1..=2, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Write to FILE (.html); `-` is standard output [default: a file in the cache directory,

@@ -41,7 +41,8 @@ pub(crate) fn ensure_alike(a: &View, b: &View) -> anyhow::Result<()> {
     }
     Err(failure::with_hint(
         format!("A and B count different events: {} and {}", a.event_name(), b.event_name()),
-        "select an event of both with --event, or compare shares with laggard compare".into(),
+        "use --event with an event that both profiles have, or compare shares with laggard compare"
+            .into(),
     ))
 }
 

@@ -97,7 +97,7 @@ impl Evidence {
             Evidence::Bench(_) => "a benchmark",
             Evidence::Counters(_) => "a file of perf stat counters",
             Evidence::Ffi(_) => "a result of laggard ffi",
-            Evidence::Why(_) => "a verdict",
+            Evidence::Why(_) => "a result of laggard why",
             Evidence::Trace(_) => "a trace or a file of unknown format",
         }
     }

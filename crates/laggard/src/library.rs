@@ -149,7 +149,11 @@ impl Loaded {
     /// The output of `laggard report` with these flags.
     pub fn report(&self, form: Form, flags: &[String]) -> anyhow::Result<String> {
         if let Held::Why(found) = &self.held {
-            anyhow::ensure!(flags.is_empty(), "{} does not apply to a verdict", flags[0]);
+            anyhow::ensure!(
+                flags.is_empty(),
+                "{} does not apply to a result of laggard why",
+                flags[0]
+            );
             return Ok(found.render(form, &Style::default()));
         }
         let Verb::Report(args) = parsed("report", flags, [&self.path])? else {
@@ -226,7 +230,10 @@ impl Loaded {
             Held::Counters(counters) => Evidence::Counters(Box::new(Counters::clone(counters))),
             Held::Ffi(ffi) => Evidence::Ffi(Box::new(Ffi::clone(ffi))),
             Held::Why(_) => {
-                anyhow::bail!("cannot compare {}: it is a verdict", self.path.display())
+                anyhow::bail!(
+                    "cannot compare {}: it is a result of laggard why",
+                    self.path.display()
+                )
             }
         })
     }

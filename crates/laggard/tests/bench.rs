@@ -67,7 +67,7 @@ fn reports_failing_sides_by_name() {
     for (args, expected) in [
         (&["1 + 1", "1 + 2"][..], "sides A and B give different results"),
         (&["1", "import no_such_module_at_all"], "side B failed in"),
-        (&["1", "1 +"], "side B is not valid Python"),
+        (&["1", "1 +"], "side B contains invalid Python code"),
         (&["1", "import os; os.kill(os.getpid(), 11)"], "side B was killed by signal 11"),
         (&["1", "import os; os._exit(3)"], "side B exited with status 3"),
         (&["--timeout", "1s", "1", "while True: pass"], "side B did not finish"),

@@ -126,7 +126,10 @@ fn rejects_invalid_cases_and_options() {
     std::fs::write(place.path("bad.toml"), "\n[[cases]]\n").unwrap();
     for (args, said) in [
         (&["--case", "raises"][..], "case raises: side mine failed in its statement"),
-        (&["--case", "raises", "--case", "differs"], "none of 2 cases could be measured; case"),
+        (
+            &["--case", "raises", "--case", "differs"],
+            "none of 2 cases could be measured; for example, case",
+        ),
         (&["--case", "cannot"], "case cannot cannot be measured: nobody can"),
         (&["--case", "nothing"], "no case matches nothing"),
         (&["--suite", "3d"], "no suite or file named 3d"),

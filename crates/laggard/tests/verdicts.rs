@@ -125,12 +125,12 @@ fn rejects_invalid_verdict_files() {
         assert_eq!(output.status.code(), Some(2), "{error}");
         assert!(error.contains(expected), "{error}");
     };
-    check("", "is not a verdict of laggard why");
-    check("{\"schema\": \"laggard.why/1\"", "is not a verdict of laggard why");
+    check("", "is not a result of laggard why");
+    check("{\"schema\": \"laggard.why/1\"", "is not a result of laggard why");
     check(
         "{\"schema\": \"laggard.bench/1\", \"lags\": true, \"n\": 1, \"sides\": []}",
-        "is not a verdict",
+        "is not a result of laggard why",
     );
     let whole = std::fs::read_to_string(root().join("fixtures/culprits/copy.json")).unwrap();
-    check(&whole[..whole.len() / 2], "is not a verdict of laggard why");
+    check(&whole[..whole.len() / 2], "is not a result of laggard why");
 }

@@ -56,7 +56,7 @@ pub(super) fn judge_other_library(slice: &Slice<'_>, _: &Pair<'_>) -> Verdict {
     Finding::new(
         Kind::OtherLibrary,
         worst.at(),
-        format!("link B with {}, as A does, or tune {}", best.library, worst.library),
+        format!("link B with {}, the library that A uses, or tune {}", best.library, worst.library),
     )
     .fact(
         &format!("time in BLAS (A: {}, B: {})", best.library, worst.library),

@@ -65,7 +65,9 @@ pub(super) fn judge_page_faults(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
 /// The function and its caller.
 fn at(slice: &Slice<'_>) -> String {
     match slice.worst() {
-        Some(work) if !work.caller.is_empty() => format!("{}, from {}", work.name, work.caller),
+        Some(work) if !work.caller.is_empty() => {
+            format!("{}, called from {}", work.name, work.caller)
+        }
         Some(work) => work.at(),
         None => String::new(),
     }

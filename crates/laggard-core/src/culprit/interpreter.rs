@@ -47,7 +47,9 @@ pub(super) fn judge_call_overhead(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict
     let hottest = glue.max_by(|x, y| x.ns.total_cmp(&y.ns)).or(slice.worst());
     let mut finding = Finding::new(
         Kind::CallOverhead,
-        hottest.map(|work| format!("{}, from {}", work.name, work.caller)).unwrap_or_default(),
+        hottest
+            .map(|work| format!("{}, called from {}", work.name, work.caller))
+            .unwrap_or_default(),
         "pass the whole array in one call instead of making one call per element",
     )
     .fact(

@@ -62,8 +62,8 @@ pub(super) fn judge_waiting(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     let is_free = slice.is(Role::Sync) && pair.b.waits < SELDOM;
     let advice = match is_free {
         true => {
-            "the locks are not contended: acquire and release them less often, such as the GIL \
-             once around more work instead of once per call"
+            "the locks are not contended, but acquired often: acquire them once for several calls \
+             instead of once per call (for example, the GIL)"
         }
         false => {
             "run `laggard record --clock wall` to see what B waits for: a lock, the GIL, sleep, \

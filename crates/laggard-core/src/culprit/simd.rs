@@ -25,7 +25,7 @@ pub(super) fn judge_scalar_loop(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     let at = slice.worst().map(Work::at).unwrap_or_default();
     let advice = match variants(slice, pair) {
         Some((library, names)) => {
-            format!("{library} also contains {names}: check why it is not selected")
+            format!("{library} also contains {names}: check why no such variant is selected")
         }
         None => {
             let bits = a.mix.widest_vector();

@@ -565,7 +565,7 @@ impl LossReason {
                 "events whose duration is not a number, kept with duration 0"
             }
             LossReason::NegativeDuration => "events with a negative duration, counted as 0 in sums",
-            LossReason::BeginEnd => "begin and end events, not paired",
+            LossReason::BeginEnd => "begin and end events, kept without pairing",
             LossReason::InvalidUtf8 => {
                 "distinct strings that are not valid UTF-8, invalid bytes replaced"
             }
@@ -574,7 +574,7 @@ impl LossReason {
             }
             LossReason::BadMetadata => "metadata values that are not valid JSON, skipped",
             LossReason::TooManyKinds => {
-                "events of kinds beyond the 200th, kept as one kind per table"
+                "events of further kinds after the first 200, grouped as one kind per table"
             }
         }
     }

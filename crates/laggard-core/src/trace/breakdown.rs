@@ -75,13 +75,13 @@ impl By {
             By::Group => "Group of kernel classes",
             By::Kernel => "Kernel",
             By::Phase => "Phase",
-            By::Op => "CPU operator of the launch",
+            By::Op => "CPU operator that launched the operation",
             By::Shape => "CPU operator with its input shapes",
-            By::Python => "Python line of the launch",
-            By::Module => "nn.Module of the launch",
+            By::Python => "Python line that launched the operation",
+            By::Module => "nn.Module that launched the operation",
             By::Stream => "Device and stream",
-            By::Launch => "Runtime call of the launch",
-            By::Geometry => "Grid and block of the launch",
+            By::Launch => "Runtime call that launched the operation",
+            By::Geometry => "Grid and block size of the launch",
         }
     }
 }

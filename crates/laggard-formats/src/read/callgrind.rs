@@ -120,7 +120,7 @@ impl fmt::Display for Losses {
             said.push("the file has no total and may be truncated".to_owned());
         }
         if let Some((read, total)) = self.mismatch {
-            said.push(format!("costs add up to {read}, but the file states {total}"));
+            said.push(format!("costs add up to {read}, but the total in the file is {total}"));
         }
         f.write_str(&said.join("; "))
     }

@@ -257,8 +257,8 @@ impl Reader {
                     lines.push((self.interner.node(&mut self.profile, NONE, frame), 1));
                 }
                 warnings.push(
-                    "no stack has a count, so the output may have been filtered: the number of lines \
-                     with a frame is not the number of calls"
+                    "no stack has a count (the output may be filtered): lines with a frame are counted \
+                     instead of calls"
                         .to_owned(),
                 );
             }

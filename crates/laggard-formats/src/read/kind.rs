@@ -86,12 +86,12 @@ impl Kind {
     /// A noun phrase for messages.
     pub fn words(self) -> &'static str {
         match self {
-            Kind::Lag => "a laggard run file",
+            Kind::Lag => "a .lag file",
             Kind::Profile(kind) => kind.words(),
             Kind::Bench => "a benchmark",
             Kind::Counters => "a file of perf stat counters",
             Kind::Dtruss => "a dtruss file",
-            Kind::Why => "a verdict",
+            Kind::Why => "a result of laggard why",
             Kind::Ffi => "a result of laggard ffi",
             Kind::Trace => "a trace",
         }

@@ -52,8 +52,8 @@ pub enum Trouble {
         /// The last lines that it wrote to standard error.
         said: String,
     },
-    /// The code is not valid Python.
-    #[error("is not valid Python: {0}")]
+    /// The set-up code or the statement is not valid Python.
+    #[error("contains invalid Python code: {0}")]
     Syntax(String),
     /// Python raised an exception.
     #[error("failed in {place}: {last}")]

@@ -90,8 +90,8 @@ fn against_uprobes(options: &Options, situation: &Situation) -> Option<String> {
             fast + slow
         )),
         Ok((_, slow)) if *slow > 0 && !options.slow_probes => Some(format!(
-            "{slow} of the functions start with an instruction that the kernel must single-step, \
-             at about 20 µs per call"
+            "the kernel must single-step the first instruction of {slow} of the functions, at about \
+             20 µs per call"
         )),
         Ok(_) => None,
     }

@@ -66,7 +66,7 @@ pub(crate) fn sentence_of(
     rounds: usize,
 ) -> String {
     let n = plural(rounds as u64, "round");
-    let too_few = || format!("{b} cannot be compared with {a}: too few rounds ({rounds})");
+    let too_few = || format!("too few rounds to compare {b} with {a} (n = {n})");
     let Some(ratio) = ratio else { return too_few() };
     match verdict {
         Verdict::Slower | Verdict::Faster => {
@@ -141,7 +141,7 @@ pub(crate) fn notice(side: &str, notice: Notice) -> String {
             significant(per_second)
         ),
         Notice::OffCpu { share } => format!(
-            "{side}: no thread was running for {} % of the time; it waited, or other programs \
+            "{side}: no thread was running for {} % of the time: the side waited, or other programs \
              used the CPUs",
             percent(share)
         ),

@@ -173,7 +173,8 @@ fn overhead(report: &CallsReport, all: u64) -> String {
     let sum = each * all as f64;
     let of = share(sum, calls.profile.about.duration_ns as f64);
     format!(
-        "{} per call, measured at start: about {} for {}, {} % of wall time if all on one thread",
+        "{} per call, measured at start; about {} in total for {} ({} % of wall time if on one \
+         thread)",
         Quantity::Time.show(each),
         Quantity::Time.show(sum),
         plural(all, "call"),

@@ -163,7 +163,8 @@ fn document(report: &CompareBench) -> Document {
     }
     let of = report.comparison.changes.len();
     if let Some(limit) = report.limit.filter(|_| of > 0) {
-        document.notice(format!("gate: {}", verdict_of_gate(limit, &report.too_much(), of)));
+        document
+            .notice(format!("--fail-above: {}", verdict_of_gate(limit, &report.too_much(), of)));
     }
     for (name, given) in [("before", &report.before), ("after", &report.after)] {
         for warning in &given.timings.warnings {
@@ -269,7 +270,8 @@ fn changes(report: &CompareBench, document: &mut Document) {
     if !by_time {
         let first = after.timings.sides.first().map_or("", |side| side.name.as_str());
         document.minor(format!(
-            "ratio: time per call relative to {first} in the same file; change: of this ratio"
+            "ratio: time per call relative to {first} in the same file; change: relative \
+             change of this ratio"
         ));
     }
 }

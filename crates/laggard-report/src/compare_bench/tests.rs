@@ -53,7 +53,7 @@ fn no_common_cases_and_no_change() {
     let shown = with(&bench::two_sides(), &bench::two_sides(), Some(0.05), show);
     assert!(shown.starts_with("no detectable change"), "{shown}");
     assert!(
-        shown.contains("gate: no case became slower by more than 5.0 % (1 case compared)"),
+        shown.contains("--fail-above: no case became slower by more than 5.0 % (1 case compared)"),
         "{shown}"
     );
 }

@@ -282,8 +282,8 @@ fn legend(report: &CompareProfile) -> String {
              of all samples, with a false discovery rate of 5 %"
         }
         Spread::Sampling => {
-            "±: half width of the 95 % CI of sampling only, without variation between runs; for \
-             verdicts record each side several times, interleaved, and use --a … --b …"
+            "±: half width of the 95 % CI, from the sampling error only; for verdicts, record each \
+             side several times, alternating, and use --a … --b …"
         }
     };
     let of = match report.comparison.scale {

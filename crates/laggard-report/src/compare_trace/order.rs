@@ -82,7 +82,8 @@ pub(super) fn aligned(report: &CompareTrace, document: &mut Document) {
     }
 }
 
-/// `layer: 32 times per step in A, 32 times in B; exactly this sequence in 31 of 32 and 32 of 32`.
+/// `layer: 32 times per step in A, 32 times in B; sequence identical in 31 of 32 (A) and 32 of
+/// 32 (B)`.
 fn place(report: &CompareTrace, segment: &Segment) -> String {
     let lap = Lap::common(report.comparison).one;
     let [a, b] = segment.repeats.map(|n| match mean_count(n).as_str() {
@@ -91,10 +92,14 @@ fn place(report: &CompareTrace, segment: &Segment) -> String {
     });
     let typical = segment.typical.map(|(same, all)| format!("{} of {}", count(same), count(all)));
     let [of_a, of_b] = typical;
-    let place = if segment.place == "lap" { lap } else { &segment.place };
+    let place = match &*segment.place {
+        "lap" => lap,
+        "outside of layers" => "outside layers",
+        place => place,
+    };
     format!(
-        "{place}: {a} per {lap} in A, {b} in B; exactly this sequence in {of_a} and {of_b}; times \
-         are per occurrence"
+        "{place}: {a} per {lap} in A, {b} in B; sequence identical in {of_a} (A) and {of_b} (B); \
+         times are per occurrence"
     )
 }
 

@@ -295,9 +295,9 @@ pub(super) fn legend(comparison: &TraceComparison) -> String {
             lap.one
         ),
         Spread::None => {
+            let many = if lap.one == "trace" { "steps" } else { lap.many };
             format!(
-                "single sample: confidence intervals and verdicts need at least five {} per side",
-                lap.many
+                "single sample: confidence intervals and verdicts need at least five {many} per side"
             )
         }
     };

@@ -271,7 +271,13 @@ fn ptrace(site: &Site, findings: &mut Findings) {
     let (id, title) = ("ptrace_scope", "ptrace_scope");
     let Some(scope) = findings.value(id, title, &site.host.sampling.ptrace_scope) else { return };
     let found = scope.map_or_else(|| "kernel without Yama".to_owned(), |scope| scope.to_string());
-    findings.fine(id, title, format!("{found}; laggard does not use ptrace"));
+    findings.fine(
+        id,
+        title,
+        format!(
+            "{found}; affects only `laggard dump`, `calls --syscalls` and `calls --inside=uprobes`"
+        ),
+    );
 }
 
 fn libc(site: &Site, findings: &mut Findings) {

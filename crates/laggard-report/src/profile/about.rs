@@ -223,7 +223,10 @@ fn workers(q: &QualitySummary) -> String {
     if q.joined == 0 {
         return String::new();
     }
-    format!("{} of worker threads attributed to their caller by time", plural(q.joined, "sample"))
+    format!(
+        "{} of worker threads attributed to their callers by matching sample times",
+        plural(q.joined, "sample")
+    )
 }
 
 fn lost(q: &QualitySummary) -> String {
@@ -250,7 +253,7 @@ fn kernel(q: &QualitySummary) -> String {
         return String::new();
     };
     format!(
-        "{} % of {} CPU time has no samples ({} sampled): time in the kernel or lost samples",
+        "{} % of {} CPU time was not sampled ({} was): time in the kernel, or lost samples",
         percent(kernel),
         time(cpu),
         time(sampled)

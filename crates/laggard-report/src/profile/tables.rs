@@ -10,7 +10,7 @@ use laggard_core::profile::{By, Totals, Tree};
 
 /// A table with the base of its shares.
 pub(super) fn table(totals: &Totals, report: &ProfileReport, document: &mut Document) {
-    document.heading(title(totals.by));
+    document.heading(title(totals.by, report.view.unit()));
     let rows = kept(&totals.rows, report.top);
     if rows.is_empty() {
         document.line("no samples");
@@ -110,8 +110,8 @@ pub(super) fn tree(shown: &ShownTree, report: &ProfileReport, document: &mut Doc
             String::new()
         };
         document.minor(format!(
-            "({} more nodes{least}; --all shows them)",
-            count((all - rows.len()) as u64)
+            "({}{least}; --all shows all)",
+            plural((all - rows.len()) as u64, "more node")
         ));
     }
     document.minor(format!("% of {}", whole(report.view, shown.tree.whole)));
@@ -197,16 +197,17 @@ pub(super) fn tree_csv(shown: &ShownTree, top: Option<usize>) -> String {
     table.csv()
 }
 
-fn title(by: By) -> &'static str {
+fn title(by: By, unit: Unit) -> String {
+    let cost = if unit == Unit::Nanos { "time" } else { "cost" };
     match by {
-        By::Library => "Samples by library",
-        By::Function => "Samples by function",
-        By::Line => "Samples by line",
-        By::PythonLine => "Samples by Python line",
-        By::Thread => "Samples by thread",
-        By::Process => "Samples by process",
-        By::Event => "Samples by event",
-        By::Border => "Samples by calls between libraries",
+        By::Library => format!("Self {cost} by library"),
+        By::Function => format!("Self {cost} by function"),
+        By::Line => format!("Self {cost} by line"),
+        By::PythonLine => format!("Self {cost} by Python line"),
+        By::Thread => "Samples by thread".to_owned(),
+        By::Process => "Samples by process".to_owned(),
+        By::Event => "Samples by event".to_owned(),
+        By::Border => "Calls between libraries".to_owned(),
     }
 }
 

@@ -121,7 +121,7 @@ fn side_by_side(rows: &[RankRow], top: Option<usize>, document: &mut Document) {
         Column::number("host-bound", unit.name),
         Column::number("step", step.name),
         Column::number("last in", "n"),
-        Column::number("of", "n"),
+        Column::number("matched", "n"),
     ]);
     for row in shown {
         let time = |ns: i64| unit.number(ns as f64);
@@ -147,7 +147,8 @@ fn side_by_side(rows: &[RankRow], top: Option<usize>, document: &mut Document) {
         remark += "; step: median";
     }
     if rows.iter().any(|row| row.matched > 0) {
-        remark += "; last in: matched collectives in which this rank arrived last";
+        remark += "; matched: collectives matched across ranks; last in: those in which this rank \
+                   arrived last";
     }
     document.minor(remark);
 }

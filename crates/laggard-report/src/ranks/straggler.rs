@@ -18,7 +18,7 @@ pub(super) fn in_words(rows: &[RankRow]) -> Vec<String> {
     found.sort_by(|a, b| last_share(b).total_cmp(&last_share(a)));
     let evidence = |row: &RankRow| {
         format!(
-            "{} of {} collectives ({} %; an even share is {} %)",
+            "{} of {} collectives ({} %; expected without a straggler: {} %)",
             count(row.last_in),
             count(row.matched),
             percent(last_share(row)),

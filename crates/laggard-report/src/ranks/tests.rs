@@ -43,14 +43,14 @@ fn a_straggler_is_named_with_its_evidence() {
     let report = RanksReport { ranks: &ranks, top: None };
     assert_snapshot!(text(&report, &Style::default()), @r#"
     Ranks
-      rank  file            span  busy  compute  exposed  idle  host-bound  step  last in  of
-                              ms     %       ms       ms    ms          ms    ms        n   n
-         0  rank0.json.gz  1,200  84.2      812      150   190         120   642        5  60
-         1  rank1.json.gz  1,200  84.2      812      150   190         120   642        6  60
-         2  rank2.json.gz  1,200  84.2      812      150   190         120   642        8  60
-         3  rank3.json.gz  1,200  84.2      853      109   190         120   642       41  60
-      exposed: communication not overlapped by compute; step: median; last in: matched collectives in
-      which this rank arrived last
+      rank  file            span  busy  compute  exposed  idle  host-bound  step  last in  matched
+                              ms     %       ms       ms    ms          ms    ms        n        n
+         0  rank0.json.gz  1,200  84.2      812      150   190         120   642        5       60
+         1  rank1.json.gz  1,200  84.2      812      150   190         120   642        6       60
+         2  rank2.json.gz  1,200  84.2      812      150   190         120   642        8       60
+         3  rank3.json.gz  1,200  84.2      853      109   190         120   642       41       60
+      exposed: communication not overlapped by compute; step: median; matched: collectives matched
+      across ranks; last in: those in which this rank arrived last
 
     Steps
       rank  median  p25–p75  min…max  steps
@@ -61,7 +61,7 @@ fn a_straggler_is_named_with_its_evidence() {
          3     642  642–696  640…696      3
 
     Stragglers
-      rank 3 arrived last in 41 of 60 collectives (68.3 %; an even share is 25.0 %)
+      rank 3 arrived last in 41 of 60 collectives (68.3 %; expected without a straggler: 25.0 %)
       rank 3 has the longest compute time, 853 ms in 22,756 kernels: 1.05x that of rank 0, the shortest
       (812 ms in 22,756 kernels)
 

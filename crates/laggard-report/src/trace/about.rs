@@ -46,7 +46,7 @@ fn rank(about: &About) -> String {
     let place = match (about.rank, about.world_size) {
         (Some(rank), Some(size)) => format!("{rank} of {size}"),
         (Some(rank), None) => rank.to_string(),
-        (None, Some(size)) => format!("unknown, of {size}"),
+        (None, Some(size)) => format!("unknown (of {size} ranks)"),
         (None, None) => String::new(),
     };
     match about.backend.as_deref() {
@@ -112,7 +112,7 @@ pub(super) fn losses(losses: &[Loss], document: &mut Document) {
     if losses.is_empty() {
         return;
     }
-    document.heading("Lost or repaired");
+    document.heading("Lost or repaired events");
     let mut table = Table::new([
         Column::number("n", ""),
         Column::text("what"),

@@ -68,7 +68,7 @@ pub(super) fn idle(devices: &[Device], document: &mut Document) {
         Column::number("gaps", "n"),
         Column::number("host-bound", unit.name),
         Column::number("", "%"),
-        Column::number("synchronisation", unit.name),
+        Column::number("synchronization", unit.name),
         Column::number("", "%"),
         Column::number("other", unit.name),
         Column::number("", "%"),

@@ -13,7 +13,7 @@ pub(super) fn launches(launches: &Launches, links: &Links, document: &mut Docume
     let rows = [
         ("launch to start", launches.latency_ns),
         ("launch to start, idle stream", launches.idle_latency_ns),
-        ("in the launch call", launches.call_ns),
+        ("duration of the launch call", launches.call_ns),
     ];
     let rows: Vec<(&str, Spread)> = rows.into_iter().filter(|(_, spread)| spread.n > 0).collect();
     if rows.is_empty() {

@@ -148,7 +148,7 @@ fn largest<'a>(pair: &Pair<'a>, least: f64) -> Vec<Slice<'a>> {
 }
 
 /// `B lags A: 1.58x slower per call (95 % CI 1.55 to 1.61, n = 400 rounds)`, or a sentence that starts
-/// with `no lag to explain`.
+/// with `no lag detected`.
 pub(crate) fn verdict(report: &WhyReport) -> String {
     let name = |side: usize| report.timings.sides.get(side).map_or("?", |side| &side.name);
     let [a, b] = [name(0), name(1)];
@@ -159,10 +159,10 @@ pub(crate) fn verdict(report: &WhyReport) -> String {
             format!("{b} lags {a}: {size} {word} per call (95 % CI {range}, n = {n})")
         }
         Lag::Measured { ratio, verdict, n } => {
-            format!("no lag to explain: {}", sentence_of([a, b], verdict, ratio, n))
+            format!("no lag detected: {}", sentence_of([a, b], verdict, ratio, n))
         }
         Lag::Recorded(ratio) => {
-            let no = if ratio > 1.0 { "" } else { "no lag to explain: " };
+            let no = if ratio > 1.0 { "" } else { "no lag detected: " };
             let size = significant(ratio);
             format!(
                 "{no}{b} takes {size}x as long as {a} (one recording per side, no confidence \

@@ -93,7 +93,7 @@ fn no_culprit_is_named_without_a_lag() {
             judgement: None,
             notes: &[],
         };
-        assert!(text(&report, &Style::default()).starts_with("no lag to explain: "));
+        assert!(text(&report, &Style::default()).starts_with("no lag detected: "));
         assert!(json(&report).contains("\"culprits\": []"));
     }
 }

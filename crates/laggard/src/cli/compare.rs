@@ -40,13 +40,13 @@ pub struct CompareArgs {
     /// Keep only samples in a library and its callees, or calls into it
     #[arg(long, value_name = "NAME")]
     pub lib: Option<String>,
-    /// Keep only functions that match GLOB or have it in their name
+    /// Keep only functions whose name matches or contains GLOB
     #[arg(long = "fn", value_name = "GLOB")]
     pub function: Option<String>,
     /// Show one table, grouped by WHAT
     #[arg(long, value_parser = by(), value_name = "WHAT", conflicts_with = "shown")]
     pub by: Option<String>,
-    /// Maximum rows per table [default: 10]
+    /// Maximum rows per table [default: 10, or 20 for benchmarks and counters]
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
     /// Show all rows of each table
@@ -74,10 +74,10 @@ pub struct CompareTraces {
     /// Compare the layers of the model
     #[arg(long, group = "shown")]
     pub layers: bool,
-    /// Show kernel sequences that one side runs as a single kernel
+    /// Show kernel sequences that one side runs as fewer kernels
     #[arg(long, group = "shown")]
     pub fusion: bool,
-    /// Show the kernels, operators and Python lines of each operation
+    /// Show the kernels, operators and Python lines of each class
     #[arg(long, group = "shown")]
     pub stacks: bool,
     /// Options for reading traces.
@@ -122,7 +122,7 @@ fn by() -> impl TypedValueParser<Value = String> {
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Options for profiles")]
 pub struct CompareSamples {
-    /// Unit of the comparison [default: time if both sides have it, otherwise share]
+    /// Unit of the comparison [default: time, else weight of a common event, else share]
     #[arg(long, value_enum, value_name = "SCALE")]
     pub scale: Option<ScaleArg>,
     /// Calls per profile of A and B, for --scale call; one number applies to both
@@ -134,10 +134,10 @@ pub struct CompareSamples {
     /// Keep only samples of this event [default: the event with the most samples]
     #[arg(long, value_name = "EVENT")]
     pub event: Option<String>,
-    /// Keep only samples of threads with this ID or with THREAD in their name
+    /// Keep only samples of threads with ID THREAD or with THREAD in their name
     #[arg(long, value_name = "THREAD")]
     pub thread: Option<String>,
-    /// Keep only samples of processes with this ID or with PROCESS in their name
+    /// Keep only samples of processes with ID PROCESS or with PROCESS in their name
     #[arg(long, value_name = "PROCESS")]
     pub comm: Option<String>,
     /// With --lib, also keep imports and the initialization of libraries

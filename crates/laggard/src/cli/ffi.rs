@@ -115,7 +115,7 @@ pub struct FfiWhyArgs {
     /// Python interpreter: a version, name or path
     #[arg(long, value_name = "PYTHON", default_value = "python3")]
     pub python: String,
-    /// Total time to spend, such as 20, 20s or 2m
+    /// Time for timing, sampling and tracing, such as 20, 20s or 2m
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = duration)]
     pub time: Duration,
     /// Abort a side that does not respond within TIME

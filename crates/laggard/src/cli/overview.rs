@@ -18,4 +18,5 @@ Questions:
   What is a Python process doing now?   laggard dump --pid PID
   Why are timings noisy here?           laggard doctor
 
-`laggard VERB --help` prints the options of a verb and examples; `laggard --help` lists all verbs.";
+`laggard COMMAND --help` prints the options and examples of a command.
+`laggard --help` lists all commands.";

@@ -107,7 +107,7 @@ pub enum Engine {
 #[derive(Subcommand, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FleetVerb {
-    /// Convert the traces of all ranks to Parquet; skips ranks that are already converted
+    /// Convert the traces of all ranks to Parquet, except ranks that are already converted
     Ingest(FleetIngestArgs),
     /// Report stragglers, collective skew, idle gaps, and slow hosts and GPUs
     Report(FleetReportArgs),
@@ -139,7 +139,7 @@ pub struct FleetIngestArgs {
     /// Number of ranks to convert in parallel [default: one per CPU, limited by memory]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub jobs: Option<u16>,
-    /// Convert ranks again that are already converted
+    /// Reconvert ranks that are already converted
     #[arg(long)]
     pub force: bool,
 }

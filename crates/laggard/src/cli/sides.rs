@@ -30,7 +30,7 @@ pub struct SidesArgs {
 
 /// Options of individual sides.
 #[derive(Args, Debug, Default)]
-#[command(next_help_heading = "Options for individual sides")]
+#[command(next_help_heading = "Options for sides")]
 pub struct EachSideArgs {
     /// Python interpreter of all sides [default: python3]
     #[arg(long, value_name = "PYTHON")]

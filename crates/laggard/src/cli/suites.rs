@@ -13,8 +13,8 @@ pub struct SuiteArgs {
     /// side is given]
     #[arg(long, value_name = "NAME")]
     pub suite: Option<String>,
-    /// Benchmark one case: OPERATION:SHAPE:DTYPE[:LAYOUT], or its name in the suite with `*` as
-    /// wildcard; repeatable
+    /// Benchmark only matching cases: OPERATION:SHAPE:DTYPE[:LAYOUT], or a name in the suite with
+    /// `*` as wildcard; repeatable
     #[arg(long, value_name = "CASE")]
     pub case: Vec<String>,
     /// Array shapes that replace those of the suite, such as 512x512,4096
@@ -29,7 +29,7 @@ pub struct SuiteArgs {
     /// Memory layouts of the arrays [default: contiguous]
     #[arg(long, value_name = "LAYOUT,…", value_delimiter = ',', value_enum)]
     pub layout: Vec<LayoutArg>,
-    /// SIMD instructions that the raptors library may use
+    /// SIMD instructions that the demo library (raptors) may use
     #[arg(long, value_enum, value_name = "MODE")]
     pub simd_mode: Option<SimdArg>,
     /// List the cases without running them
@@ -67,7 +67,7 @@ pub struct CaseArgs {
     /// Suite of the case: 2d, mixed or a TOML file [default: laggard-bench.toml]
     #[arg(long, value_name = "NAME", requires = "case")]
     pub suite: Option<String>,
-    /// SIMD instructions that the raptors library may use
+    /// SIMD instructions that the demo library (raptors) may use
     #[arg(long, value_enum, value_name = "MODE", requires = "case")]
     pub simd_mode: Option<SimdArg>,
 }

@@ -34,7 +34,7 @@ fn calls(args: &CallsArgs, side: Option<&Alone>, printer: &Printer) -> anyhow::R
     if let Some(pid) = args.pid {
         return Err(failure::with_hint(
             format!(
-                "cannot trace the calls of process {pid}: the functions of a running program cannot be rebound from outside"
+                "cannot trace the calls of process {pid}: laggard calls cannot attach to a running process"
             ),
             format!(
                 "restart it with `laggard calls -- COMMAND`, or sample it with `laggard record --pid {pid}`"
@@ -220,11 +220,13 @@ fn nothing(calls: &Calls, args: &CallsArgs, printer: &Printer) {
             strange.join(", ")
         ));
     } else if calls.functions.is_empty() {
-        printer.warning("no call was traced: no matching function was bound");
+        printer.warning("no call was traced: no loaded library imports a matching function");
     } else {
         let n = calls.functions.len() as u64;
-        printer
-            .warning(&format!("no call was traced: {} bound, none called", plural(n, "function")));
+        printer.warning(&format!(
+            "no call was traced: {} matched, but no call was made",
+            plural(n, "function")
+        ));
     }
     let mut names: Vec<&str> = loaded.iter().take(MOST).copied().collect();
     if loaded.len() > MOST {
@@ -243,9 +245,11 @@ fn explain(error: laggard_probe::Error) -> anyhow::Error {
     use laggard_probe::{Error, Refusal};
     let hint = match &error {
         Error::Refused(Refusal::Static(_) | Refusal::OtherMachine(..)) => {
-            "only dynamically linked programs can be traced; sample it with perf instead: perf record --call-graph dwarf,32768 -- COMMAND"
+            "sample it instead: laggard record --backend perf -- COMMAND"
         }
-        Error::Refused(Refusal::Privileged(..)) => "run it as the user whose privileges it takes",
+        Error::Refused(Refusal::Privileged(..)) => {
+            "run it as the user or group that owns the program file"
+        }
         Error::NotLoaded { .. } => {
             "a program that clears its environment, or is started by such a program, cannot be traced: give the program itself as COMMAND"
         }

@@ -87,7 +87,7 @@ fn refused(sides: &[Vec<(String, Evidence)>; 2]) -> anyhow::Error {
     if kinds.windows(2).all(|pair| pair[0] == pair[1]) && kinds.len() > 2 {
         return failure::with_hint(
             format!(
-                "several files per side are supported for profiles and traces only; each file is {}",
+                "--a and --b accept several files only for profiles and traces; each of these files is {}",
                 kinds[0]
             ),
             "give two files: laggard compare A B".into(),

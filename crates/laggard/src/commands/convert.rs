@@ -26,7 +26,7 @@ pub(crate) fn run(args: &ConvertArgs, printer: &Printer) -> anyhow::Result<()> {
     if form == ProfileForm::Lag
         && let Some(flag) = args.narrow.given().next()
     {
-        bail!("a .lag recording is always written without filters: remove {flag}")
+        bail!("filters do not apply to .lag output: remove {flag}")
     }
     if !to_stdout {
         profile::ensure_replaceable(&args.output, form, args.force)?;

@@ -17,10 +17,12 @@ pub(crate) fn run(
     package: Option<Package>,
 ) -> anyhow::Result<ExitCode> {
     let Some(package) = package else {
-        let extra = if verb == "query" { "sql" } else { "sql,spark" };
+        let extra = "sql";
         return Err(failure::with_hint(
             format!("laggard {verb} is not included in this binary"),
-            format!("install the Python package: pip install 'laggard[{extra}]'"),
+            format!(
+                "install the Python package from the source directory: pip install '.[{extra}]'"
+            ),
         ));
     };
     let flags = json!({

@@ -277,7 +277,7 @@ fn say(profile: &Profile, output: &Path, form: ProfileForm, printer: &Printer) {
         let mut parts = vec![format!("{} complete", share(sum.complete, sum.samples))];
         if sum.with_python > 0 {
             parts.push(format!(
-                "Python frames matched in {} of {}",
+                "Python frames match in {} of {} samples",
                 share(sum.with_python - sum.mismatched, sum.with_python),
                 count(sum.with_python)
             ));
@@ -287,7 +287,7 @@ fn say(profile: &Profile, output: &Path, form: ProfileForm, printer: &Printer) {
     }
     if let Some([middle, low, high]) = sum.overhead {
         printer.note(&format!(
-            "recording overhead: {:+.1} % CPU time, 95 % CI [{:+.1} %, {:+.1} %]",
+            "recording overhead: {:+.1} % CPU time (95 % CI {:+.1} to {:+.1} %)",
             100.0 * (middle - 1.0),
             100.0 * (low - 1.0),
             100.0 * (high - 1.0)
@@ -314,9 +314,9 @@ pub(super) fn explain(error: laggard_probe::Error) -> anyhow::Error {
         Error::Refused(Refusal::Static(_) | Refusal::OtherMachine(..) | Refusal::Go(_)) => {
             Some("use --backend perf, which does not need the agent")
         }
-        Error::Refused(Refusal::Privileged(..)) => {
-            Some("run it as the user whose privileges it takes, or use perf as root")
-        }
+        Error::Refused(Refusal::Privileged(..)) => Some(
+            "run it as the user or group that owns the program file, or record with --backend perf as root",
+        ),
         Error::NotLoaded { .. } => Some(
             "programs that clear their environment or are statically linked cannot load the agent; check this machine with `laggard doctor`",
         ),

@@ -94,7 +94,7 @@ pub(crate) fn show_one(
         Evidence::Counters(found) => counters::report(args, places, printer, path, &found),
         Evidence::Ffi(found) => ffi::report(args, places, printer, path, &found),
         Evidence::Why(_) => Err(failure::with_hint(
-            format!("{} is a verdict", path.display()),
+            format!("{} is a result of laggard why", path.display()),
             format!("show it again: laggard why --from {}", path.display()),
         )),
         Evidence::Trace(from) => {

@@ -317,7 +317,7 @@ pub fn row_label(name: &str) -> &str {
         "communication that nothing hides" => "exposed communication",
         "copies that nothing hides" => "exposed copies",
         "idle, for the host's launch" => "idle, host-bound",
-        "idle, after the host waited" => "idle, synchronisation",
+        "idle, after the host waited" => "idle, synchronization",
         "idle otherwise" => "idle, other",
         "on the host" => "host time",
         "in launch calls" => "time in launch calls",

@@ -99,7 +99,8 @@ pub(super) fn warnings(found: &TraceComparison, both: [&Counted; 2], mix: &Mix) 
                 "HYBRID_ARCHITECTURE",
                 "info",
                 Some(side),
-                "both attention and state-space kernels: layers are of several kinds".to_owned(),
+                "the model has attention and state-space kernels: its layers are of several kinds"
+                    .to_owned(),
                 "list them with --layers",
             ),
             Architecture::Unknown => say(

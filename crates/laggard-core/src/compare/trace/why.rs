@@ -136,7 +136,7 @@ fn unfused(fusion: &Fusion) -> Slice {
             &fusion.unfused.iter().map(|name| short_kernel(name)).collect::<Vec<_>>().join(" + "),
         ),
         format!(
-            "A runs {} instead: fuse these with torch.compile or call the same kernel",
+            "A runs {} instead: fuse these kernels with torch.compile or call the fused kernel",
             short_kernel(first)
         ),
     )
@@ -379,8 +379,8 @@ fn more_calls(
     let line = row.lines[1].as_str();
     let at = if line.is_empty() { class.to_owned() } else { format!("{class}, {line}") };
     let advice = match counts[0] {
-        0.0 => "A runs none of these: find out why B launches them (--stacks)",
-        _ => "B launches more of these: find the callers (--stacks)",
+        0.0 => "A launches no kernel of this class: find out why B does (--stacks)",
+        _ => "B launches more kernels of this class: find the callers (--stacks)",
     };
     let cause = culprit::Finding::new(Kind::MoreCalls, at, advice)
         .fact(&of_one(found, "launches"), counts, Unit::Count, n)
@@ -427,9 +427,9 @@ fn same_kernel(
     let name = worst.map_or(class, |(name, _)| name);
     let advice = match devices(found) {
         [a, b] if a != b && !a.is_empty() && !b.is_empty() => {
-            format!("{b} runs this kernel slower than {a}: compare the shares of peak")
+            format!("this kernel is slower on {b} than on {a}: compare the shares of peak")
         }
-        _ => "same kernel on the same device model: compare grid and block (--by geometry), input shapes (--by shape), clock rates and other load".to_owned(),
+        _ => "the kernel and the device model are the same: compare grid and block (--by geometry), input shapes (--by shape), clock rates and other load".to_owned(),
     };
     let mut cause = culprit::Finding::new(
         Kind::SameKernelSlower,
@@ -497,7 +497,7 @@ fn of_time(found: &TraceComparison, both: [&Counted; 2], row: &Finding) -> Slice
         IDLE_OTHERWISE => (
             Kind::Idle,
             waiting_line(both[1], Cause::Other),
-            "operations launched in time start late: check dependencies between streams and dispatch latency",
+            "operations start late although they were launched in time: check dependencies between streams and dispatch latency",
         ),
         "communication that nothing hides" => (
             Kind::ExposedCommunication,

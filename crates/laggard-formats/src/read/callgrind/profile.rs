@@ -69,8 +69,8 @@ pub fn profile(graph: &Graph) -> Profile {
     if share > WORTH_SAYING {
         let event = graph.events.first().map_or("", String::as_str);
         warnings.push(format!(
-            "too many call paths to keep all: for {:.0} % of {event} only the direct caller is \
-             exact, and the outer callers are the heaviest ones",
+            "too many call paths: for {:.0} % of {event}, only the direct caller is exact; the outer \
+             callers are those with the highest cost",
             share * 100.0
         ));
     }

@@ -37,8 +37,8 @@ pub fn targets(command: &[OsString], options: &Options) -> Result<Vec<Target>, E
     real.dedup();
     if real.is_empty() {
         return Err(Error::Nothing(format!(
-            "no library that {} is linked to matches {}: name a library that is loaded later by \
-             its absolute path",
+            "no library that {} is linked to matches {}: give the absolute path of a library that is \
+             loaded at run time",
             program.display(),
             options.libraries.join(", ")
         )));

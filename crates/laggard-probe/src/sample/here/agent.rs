@@ -41,7 +41,7 @@ pub enum Refusal {
     #[error("no sampling clock is available for threads: {0}")]
     NoClock(io::Error),
     /// A sample of an earlier recording has not finished.
-    #[error("a thread that is not running has not finished a sample of an earlier recording")]
+    #[error("a blocked thread has an unfinished sample of an earlier recording: try again later")]
     UnderWay,
 }
 

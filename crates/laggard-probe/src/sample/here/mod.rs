@@ -107,8 +107,8 @@ impl Recording {
         }
         if kept {
             recorded.warnings.push(
-                "a thread blocks the sampling signal or has not run since, so the agent keeps its \
-                 signal handler installed"
+                "the agent keeps its signal handler installed, because a thread blocks the sampling \
+                 signal or has not run since the end of the recording"
                     .into(),
             );
         }

@@ -214,9 +214,9 @@ def _who(data: Row) -> Section:
         if row["stands_out"]:
             says.append(
                 f"rank {row['rank']}{_at(row)} is a straggler: it arrived last in {row['last_in']:,} of "
-                f"{row['matched']:,} collectives ({number(100 * row['share'])} %; an even share is "
-                f"{number(100 * row['even_share'])} %) and delayed each other rank by {span(row['held_ns'])} on "
-                f"average, {number(100 * row['held_share'])} % of the time of a rank"
+                f"{row['matched']:,} collectives ({number(100 * row['share'])} %; expected without a "
+                f"straggler: {number(100 * row['even_share'])} %) and delayed each other rank by "
+                f"{span(row['held_ns'])} on average, {number(100 * row['held_share'])} % of the time of a rank"
             )
     if not says and found["rows"]:
         says.append(
@@ -266,12 +266,12 @@ def _rank_table(data: Row, top: int | None, longest: int | None) -> Section:
         _times("step", of("step_ns")),
         _counts("steps", of("steps")),
         _counts("last in", of("last_in")),
-        _counts("of", of("matched")),
+        _counts("matched", of("matched")),
         _times("delay", late),
     ]
     note = (
-        "exposed: communication not overlapped by compute; step: median; last in: matched collectives in which this "
-        "rank arrived last; delay: mean wait of each other rank in these"
+        "exposed: communication not overlapped by compute; step: median; matched: collectives matched across ranks; "
+        "last in: those in which this rank arrived last; delay: mean wait of each other rank in these"
     )
     return Section("Ranks", [], columns, _joined(note, more))
 
@@ -285,7 +285,7 @@ def _straggler_table(data: Row, top: int | None, longest: int | None) -> Section
         _ranks([row["rank"] for row in rows]),
         _numbers("last in", "%", [100 * row["share"] for row in rows]),
         _numbers("even", "%", [100 * row["even_share"] for row in rows]),
-        _counts("of", [row["matched"] for row in rows]),
+        _counts("matched", [row["matched"] for row in rows]),
         _times("waited", [row["waited_ns"] for row in rows]),
         _times("delay", [row["held_ns"] for row in rows]),
         _numbers("delay", "%", [100 * row["held_share"] for row in rows]),
