@@ -150,7 +150,7 @@ function showHelp() {
 /** Scrolls to the flame graph when a link marks a function in it. */
 function followMarks() {
   for (const link of document.querySelectorAll("a.jump")) {
-    link.addEventListener("click", () => document.querySelector('[data-panel="flame"]')?.scrollIntoView({ behavior: "smooth" }));
+    link.addEventListener("click", () => document.querySelector("[data-panel=flame]")?.scrollIntoView({ behavior: "smooth" }));
   }
 }
 
