@@ -71,6 +71,9 @@ pub fn loading(profile: &Profile) -> Vec<bool> {
     profile.samples.iter().map(is_loading).collect()
 }
 
+/// Weight and number of samples by stack.
+type WeightsByStack = FxHashMap<u32, (u64, u64)>;
+
 /// Adds user CPU time by function. `loading` has one entry per sample; samples beyond its end count as
 /// not loading.
 pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, loading: &[bool]) {
@@ -79,7 +82,7 @@ pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, loading: &[bool
     let mut found: FxHashMap<(Role, u32, u32), Work> = FxHashMap::default();
     let mut stack: Vec<&Frame> = vec![];
     let mut whole = 0;
-    let mut stacks: FxHashMap<(Role, u32, u32), FxHashMap<u32, (u64, u64)>> = FxHashMap::default();
+    let mut stacks: FxHashMap<(Role, u32, u32), WeightsByStack> = FxHashMap::default();
     for (number, sample) in profile.samples.iter().enumerate() {
         if !profile.events.get(sample.event as usize).is_some_and(Event::is_time) {
             continue;

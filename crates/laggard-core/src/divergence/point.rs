@@ -298,7 +298,7 @@ impl Search<'_> {
             }
         };
         let functions = path.iter().map(|step| step.0).chain(last);
-        let python = functions.filter(|&number| self.merged.function(number).is_python).last();
+        let python = functions.rev().find(|&number| self.merged.function(number).is_python);
         let describe = |number: u32| self.merged.function(number).clone();
         let samples = [0, 1].map(|side: usize| {
             taken[side].iter().map(|&at| self.path(side, at).samples).sum::<u64>()
