@@ -80,9 +80,9 @@ fn find(a: &Stacks, b: &Stacks) -> Divergence {
 }
 
 /// The place of each point, and whether it is on B's own path.
-fn check(a: &[Row], b: &[Row], counted: Option<[CallCounts; 2]>, expected: &[&str]) -> Divergence {
+fn check(a: &[Row], b: &[Row], counted: Option<&[CallCounts; 2]>, expected: &[&str]) -> Divergence {
     let (a, b) = (stacks(&split(a)), stacks(&split(b)));
-    let of = |side: usize| counted.as_ref().map(|counted| &counted[side]);
+    let of = |side: usize| counted.map(|counted| &counted[side]);
     let sides =
         [SideStacks { stacks: &a, counts: of(0) }, SideStacks { stacks: &b, counts: of(1) }];
     let found = diverge(sides, true);
@@ -117,7 +117,7 @@ fn a_function_that_b_calls_more_often_is_named_at_its_caller() {
     let found = check(
         &[("build check", 20.0), ("build", 80.0)],
         &[("build check", 900.0), ("build", 80.0)],
-        Some(counted),
+        Some(&counted),
         &["build"],
     );
     assert_eq!(
