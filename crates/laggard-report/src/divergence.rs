@@ -94,11 +94,13 @@ pub(crate) fn source_lines(
     let numbers = source.sides.iter().flatten().map(|side| side.line);
     let of_diff = source.diff.iter().flat_map(|line| line.lines).flatten();
     let digits = numbers.chain(of_diff).max().unwrap_or(0).to_string().len();
+    // The page scrolls.
+    let width = if most.is_some() { SOURCE_WIDTH } else { usize::MAX };
     let mut lines = vec![];
     for (name, side) in SIDES.iter().zip(&source.sides) {
         let Some(SideSource { line, text, .. }) = side else { continue };
         let text = match text {
-            Ok(text) => escape::fit(text.trim(), SOURCE_WIDTH),
+            Ok(text) => escape::fit(text.trim(), width),
             Err(loss) => format!("({})", loss.label()),
         };
         lines.push(format!("{name}  {line:>digits$} │ {text}"));
@@ -110,7 +112,7 @@ pub(crate) fn source_lines(
     }
     for line in source.diff.iter().skip(first_shown(source, most)).take(most) {
         let number = line.lines[1].or(line.lines[0]).unwrap_or(0);
-        let text = escape::fit(line.text.trim_end(), SOURCE_WIDTH);
+        let text = escape::fit(line.text.trim_end(), width);
         lines.push(format!("{}  {number:>digits$} │ {text}", sign(line)));
     }
     let left = source.diff.len().saturating_sub(most);

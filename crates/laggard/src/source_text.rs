@@ -42,6 +42,12 @@ pub(crate) fn source_at(point: &Point, sides: [&Seen; 2], text: SourceText) -> O
             SourceText::Included => read_source(of_side, sides[side].measured_unix),
             SourceText::Omitted => Err(SourceLoss::NotRequested),
         };
+        let content = content.and_then(|content| {
+            let lines = function_lines(&content, of_side.lines, line);
+            // Another file than the measured one may be at this path.
+            let is_function = is_definition(&lines, &function.name);
+            if is_function { Ok(content) } else { Err(SourceLoss::Changed) }
+        });
         let shown = content.as_ref().map_err(|loss| *loss).and_then(|content| {
             let at = content.lines().nth(line as usize - 1);
             at.map(|text| text.trim_end().to_owned()).ok_or(SourceLoss::NoSuchLine)
@@ -55,6 +61,20 @@ pub(crate) fn source_at(point: &Point, sides: [&Seen; 2], text: SourceText) -> O
             diff(&function_lines(a, *lines_a, line_a), &function_lines(b, *lines_b, line_b));
     }
     source.sides.iter().any(Option::is_some).then_some(source)
+}
+
+/// Whether lines start with the definition of a function, possibly after decorators.
+fn is_definition(lines: &[(u32, &str)], name: &str) -> bool {
+    const MOST_DECORATORS: usize = 40;
+    let last = name.rsplit('.').next().unwrap_or_default();
+    if last == "<module>" {
+        return true;
+    }
+    let definition = match last {
+        "<lambda>" => "lambda".to_owned(),
+        _ => format!("def {last}"),
+    };
+    lines.iter().take(MOST_DECORATORS).any(|(_, text)| text.contains(&definition))
 }
 
 /// The content of a source file that has not changed since `measured_unix`, seconds since 1970.

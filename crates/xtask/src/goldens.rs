@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let wanted: BTreeSet<PathBuf> =
         fixtures.iter().map(|fixture| directory.join(&fixture.path)).collect();
     // Files from other programs cannot be regenerated. Their READMEs list the commands.
-    let recorded = ["profiles", "bench", "culprits"].map(|name| directory.join(name));
+    let recorded = ["profiles", "bench", "culprits", "real"].map(|name| directory.join(name));
     let strays: Vec<PathBuf> = files_below(&directory)?
         .into_iter()
         .filter(|path| {
@@ -112,8 +112,8 @@ fn readme(fixtures: &[Fixture]) -> String {
         "# Fixtures\n\n\
          Small synthetic inputs for tests. `cargo xtask goldens` writes them; `cargo xtask goldens --check` checks that\n\
          they are up to date. `expected.json` has the exact counts of each file whose content is unambiguous.\n\
-         `profiles/` and `bench/` contain files of other programs, and `culprits/` contains recorded evidence. The README\n\
-         in each directory lists the commands that made the files.\n\n\
+         `profiles/` and `bench/` contain files of other programs, and `culprits/` and `real/` contain recorded evidence.\n\
+         The README in each directory lists the commands that made the files.\n\n\
          | file | description | command |\n|---|---|---|\n",
     );
     for Fixture { path, about, command, .. } in fixtures {

@@ -66,7 +66,7 @@ fn is_same_entry(a: &Work, b: &Work, pair: &Pair<'_>) -> bool {
     }
 }
 
-/// B executes divisions where A does not.
+/// B executes a larger share of divisions than A.
 pub(super) fn judge_slow_instruction(slice: &Slice<'_>, _: &Pair<'_>) -> Verdict {
     /// Minimum difference in the share of divisions among instructions, weighted by samples.
     const SHARE_THAT_MATTERS: f64 = 0.03;

@@ -141,8 +141,8 @@ pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, loading: &[bool
     seen.available = available(&seen.work, code);
 }
 
-/// Adds counts of a simulated CPU to the functions that took time. The simulated CPU may have run
-/// another variant of a function; its counts are used then.
+/// Adds counts of a simulated CPU to the functions that took time. If the simulated CPU ran another
+/// variant of a function, the counts of that variant are used.
 pub fn add_counts(seen: &mut Seen, counts: &Counts) {
     type Key<'a> = (&'a str, String);
     let mut exact: FxHashMap<(&str, &str), Simulated> = FxHashMap::default();

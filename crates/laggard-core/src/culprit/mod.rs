@@ -1,10 +1,12 @@
 //! Attribution of a lag to causes.
 //!
 //! Input is a [`Pair`]: observations of one call of each side. Output is a [`Judgement`]: named
-//! causes, each with the share of the lag that it explains. [`partition`] splits the lag into slices
-//! once. A judge is a function from a slice to a [`Verdict`]. The first judge in [`JUDGES`] that finds
-//! a slice guilty takes it, so more specific judges come first. Slices that no judge takes are not
-//! explained. Every slice has at most one cause, so shares add up to 1.
+//! causes, each with the share of the lag that it explains. The lag is split by place, and each
+//! place by kind of work into slices. If the call path itself is the cause, the place is one slice.
+//! All other slices are judged: a judge is a function from a slice to a [`Verdict`]. The first
+//! judge in [`JUDGES`] that finds a slice guilty takes it, so more specific judges come first.
+//! Slices that no judge takes are not explained. Every slice has at most one cause, so shares add
+//! up to 1.
 
 mod blas;
 mod copies;

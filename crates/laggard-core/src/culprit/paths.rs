@@ -31,7 +31,7 @@ pub(super) fn regions(pair: &Pair<'_>) -> Vec<Region> {
         for (spent, point) in seen.stacks.spent.iter().zip(&found.of_spent[side]) {
             let part = &mut parts[point.unwrap_or(rest)][side];
             let sum = part.entry(spent.work as usize).or_default();
-            *sum = (sum.0 + spent.ns, sum.1 + spent.samples);
+            *sum = (sum.0 + spent.ns, sum.1.saturating_add(spent.samples));
         }
         // Without stacks, no time is placed.
         if seen.stacks.spent.is_empty() {
@@ -142,7 +142,7 @@ impl Region {
             Kind::OtherPath | Kind::Interpreter => place,
             Kind::MoreCalls if finding.at == place => place,
             _ if finding.at.is_empty() => place,
-            _ => format!("{}, from {}", before_caller(&finding.at), point.python_label()),
+            _ => format!("{}, called from {}", before_caller(&finding.at), point.python_label()),
         };
         culprit.work = work_by_kind(&self.b);
         culprit.point = Some(Box::new(point.clone()));
@@ -152,7 +152,7 @@ impl Region {
 
 /// A location without its caller, which the place replaces.
 fn before_caller(at: &str) -> &str {
-    at.split(", from ").next().unwrap_or(at)
+    at.split(", called from ").next().unwrap_or(at)
 }
 
 /// `Index.join (pandas/core/indexes/base.py:4618)`, or B's own path below the statement:

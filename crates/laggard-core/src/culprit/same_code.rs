@@ -44,7 +44,7 @@ pub(super) fn judge_slower_code(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     const BRANCH_MISS_NS: f64 = 4.0;
     const CACHE_MISS_NS: f64 = 2.0;
     const MEMORY_NS: f64 = 20.0;
-    /// Maximum relative difference in instructions of the same code on other data of the same size.
+    /// Maximum relative difference in instruction counts for which the code counts as the same.
     const SAME: f64 = 0.02;
     /// Minimum share of the slice's difference that the misses account for.
     const SHARE_THAT_MATTERS: f64 = 0.25;
@@ -122,8 +122,9 @@ pub(super) fn judge_slower_code(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     Verdict::Innocent
 }
 
-/// Tells `layout` from `cache-misses`. Strided access misses on nearly every access; access to evicted
-/// data misses occasionally. If the same code has a different miss rate, the data layout differs.
+/// Distinguishes `layout` and `cache-misses`. Strided access misses on nearly every access; access
+/// to evicted data misses occasionally. If the same code has a different miss rate, the data layout
+/// differs.
 fn layout_or_cache(
     slice: &Slice<'_>,
     at: String,

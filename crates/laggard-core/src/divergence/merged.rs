@@ -27,7 +27,8 @@ pub struct PathFunction {
     pub is_python: bool,
     /// Whether it is a C function that Python code can call.
     pub is_c_function: bool,
-    /// Whether it only passes on its arguments, as the wrapper of a decorator does.
+    /// Whether its only parameters are `*args` and `**kwargs`, and `self` or `cls`, as in a wrapper
+    /// of a decorator.
     pub forwards: bool,
     /// Calls by A and B per call of the side; `None` if they were not counted.
     pub calls: [Option<f64>; 2],
@@ -65,7 +66,7 @@ impl PathFunction {
         !self.is_python && !self.is_c_function && self.is_interpreter
     }
 
-    /// Whether a path ends before it: the evaluation loop is no callee of a Python function.
+    /// Whether a path ends before it: the evaluation loop is not a callee of a Python function.
     pub(super) fn ends_path(&self) -> bool {
         self.is_dispatch && !self.is_c_function
     }
@@ -83,11 +84,14 @@ impl PathFunction {
     }
 }
 
-/// Whether two numbers of calls are equal but for the effect of caches and garbage collection.
+/// Whether two numbers of calls are equal within a tolerance for caches and garbage collection.
 pub(super) fn are_equally_often(a: f64, b: f64) -> bool {
     const TOLERANCE: f64 = 0.1;
     (a - b).abs() <= TOLERANCE * a.max(b)
 }
+
+/// A function with this share of a side's time surely runs there.
+pub(super) const PRESENT: f64 = 0.002;
 
 /// A call path with its time.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,6 +136,8 @@ impl Merged {
             functions: vec![PathFunction::default(); alignment.functions.len()],
             ..Merged::default()
         };
+        let version = |side: usize| sides[side].counts.map(|counts| counts.python.as_str());
+        let is_comparable = version(0) == version(1);
         for side in [1, 0] {
             let SideStacks { stacks, counts } = sides[side];
             for (frame, at) in stacks.frames.iter().chain(&counted[side]).zip(0u32..) {
@@ -140,7 +146,7 @@ impl Merged {
             let first = stacks.frames.len() as u32;
             if let Some(counts) = counts {
                 let of_counted = |at: usize| number(side, first + at as u32);
-                merged.count(side, counts, of_counted);
+                merged.count(side, counts, is_comparable, of_counted);
             }
             let path = |node: u32| merge_path(stacks, node, |frame| number(side, frame));
             merged.paths[side] = stacks
@@ -174,7 +180,13 @@ impl Merged {
         }
     }
 
-    fn count(&mut self, side: usize, counts: &CallCounts, of: impl Fn(usize) -> u32) {
+    fn count(
+        &mut self,
+        side: usize,
+        counts: &CallCounts,
+        is_comparable: bool,
+        of: impl Fn(usize) -> u32,
+    ) {
         let calls = counts.calls.max(1) as f64;
         for (at, counted) in counts.functions.iter().enumerate() {
             let Some(function) = self.functions.get_mut(of(at) as usize) else { continue };
@@ -186,7 +198,8 @@ impl Merged {
                 function.sources[side] = Some(FunctionSource {
                     file: counted.file.clone(),
                     lines: counted.lines,
-                    code: Some(counted.code),
+                    // Bytecode of different versions of Python is not comparable.
+                    code: is_comparable.then_some(counted.code),
                 });
             } else {
                 function.is_c_function = true;
@@ -201,21 +214,36 @@ impl Merged {
             let callee = of(callee as usize);
             let Some(function) = self.functions.get_mut(callee as usize) else { continue };
             *function.calls[side].get_or_insert(0.0) += count as f64 / calls;
-            if let Ok(caller) = usize::try_from(caller) {
+            let caller = usize::try_from(caller).ok();
+            if let Some(caller) = caller.filter(|&caller| caller < counts.functions.len()) {
                 *self.edges[side].entry((of(caller), callee)).or_default() += count as f64 / calls;
             }
         }
     }
 
-    /// Functions that were not counted although others were have no calls.
+    /// Sets missing call counts to 0 on sides whose calls were counted. The calls of functions that
+    /// have time although no call was counted are unknown: threads and generators may have started
+    /// before.
     fn settle(&mut self, is_counted: [bool; 2]) {
-        for function in &mut self.functions {
-            for side in [0, 1] {
+        for side in [0, 1] {
+            let mut times: FxHashMap<u32, f64> = FxHashMap::default();
+            let mut whole = 0.0;
+            for path in &self.paths[side] {
+                whole += path.ns;
+                for step in &path.steps {
+                    *times.entry(step.0).or_default() += path.ns;
+                }
+            }
+            for (function, number) in self.functions.iter_mut().zip(0u32..) {
                 let can_be_counted = function.is_python || function.is_c_function;
-                if is_counted[side] && can_be_counted {
-                    function.calls[side].get_or_insert(0.0);
-                } else {
-                    function.calls[side] = None;
+                let calls = &mut function.calls[side];
+                if !is_counted[side] || !can_be_counted {
+                    *calls = None;
+                    continue;
+                }
+                let share = times.get(&number).map_or(0.0, |ns| ns / whole);
+                if calls.is_none_or(|calls| calls == 0.0) {
+                    *calls = (!function.is_python || share < PRESENT).then_some(0.0);
                 }
             }
         }
@@ -230,11 +258,24 @@ impl Merged {
         &self.functions[number as usize]
     }
 
-    /// Calls of a function by another one, or all calls of it if the caller is not known.
-    pub(super) fn calls(&self, side: usize, caller: Option<u32>, callee: u32) -> Option<f64> {
+    /// Calls of a function by another one and by itself. All calls of it if the caller is not known,
+    /// or if it `has_time` below the caller although another function calls it, such as a wrapper.
+    pub(super) fn calls(
+        &self,
+        side: usize,
+        caller: Option<u32>,
+        callee: u32,
+        has_time: bool,
+    ) -> Option<f64> {
         let all = self.function(callee).calls[side]?;
-        let edge = caller.and_then(|caller| self.edges[side].get(&(caller, callee)));
-        Some(edge.copied().unwrap_or(all))
+        let Some(caller) = caller else { return Some(all) };
+        let edge = |caller: u32| self.edges[side].get(&(caller, callee)).copied();
+        Some(match edge(caller) {
+            Some(calls) if caller != callee => calls + edge(callee).unwrap_or(0.0),
+            Some(calls) => calls,
+            None if has_time => all,
+            None => 0.0,
+        })
     }
 }
 
@@ -265,7 +306,7 @@ fn merge_path(stacks: &Stacks, node: u32, number: impl Fn(u32) -> u32) -> (Vec<(
     let mut known: FxHashSet<u32> = FxHashSet::default();
     let mut statement_line = 0;
     for at in stacks.path(node) {
-        let frame = &stacks.frames[at as usize];
+        let Some(frame) = stacks.frames.get(at as usize) else { continue };
         if frame.is_statement() {
             statement_line = frame.line;
             continue;

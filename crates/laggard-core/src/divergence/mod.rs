@@ -3,9 +3,10 @@
 //! Input is the stacks of both sides with their times per call and, if known, exact call counts.
 //! Output is [`Divergence`]: points, each with the part of both sides' time that belongs to it. A
 //! point is the deepest Python function that both sides call equally often and that holds most of the
-//! lag. Below it B calls something that A does not, calls it more often, or the same code takes
-//! longer. The time of a point is removed and the rest is searched again. If only the statement is
-//! common, the point is the statement, and B's own path below it leads to the place.
+//! lag. Below it, B calls functions that A does not call, calls the same function more often, or
+//! takes longer for the same calls. The time of a point is removed and the rest is searched again.
+//! If only the statement is common, the point is the statement, and B's own path below it leads to
+//! the place.
 
 mod merged;
 mod point;

@@ -1,14 +1,12 @@
 //! Finds divergence points.
 
-use super::merged::{Merged, Path, PathFunction, SideStacks, are_equally_often};
+use super::merged::{Merged, PRESENT, Path, PathFunction, SideStacks, are_equally_often};
 use rustc_hash::FxHashMap;
 
 /// A function holds most of the lag if its difference is at least this share of it.
 const MOST: f64 = 0.6;
 /// The search ends when less than this share of the lag is left.
 const LEFT: f64 = 0.05;
-/// Without call counts, a function is common if it has this share of A's time.
-const PRESENT: f64 = 0.002;
 /// A wrapper spends this share of its time in the function that it wraps.
 const WRAPPED: f64 = 0.8;
 /// Maximum number of nested wrappers.
@@ -34,7 +32,7 @@ pub struct Point {
     pub place: Place,
     /// Functions from the statement to the place, both excluded.
     pub path: Vec<Step>,
-    /// Whether only B runs the function: the paths diverge at the statement.
+    /// Whether the paths diverge at the statement: the place is then on B's own path below it.
     pub is_own_path: bool,
     /// Time of A and B in it, in nanoseconds per call.
     pub ns: [f64; 2],
@@ -163,7 +161,7 @@ impl Cause {
     }
 }
 
-/// Finds the points where B's path diverges from A's. `is_same_statement` tells whether both sides run
+/// Finds the points where B's path diverges from A's. `is_same_statement`: whether both sides run
 /// the same text.
 pub fn diverge(sides: [SideStacks<'_>; 2], is_same_statement: bool) -> Divergence {
     let merged = Merged::new(sides);
@@ -301,7 +299,8 @@ impl Search<'_> {
         let python = functions.rev().find(|&number| self.merged.function(number).is_python);
         let describe = |number: u32| self.merged.function(number).clone();
         let samples = [0, 1].map(|side: usize| {
-            taken[side].iter().map(|&at| self.path(side, at).samples).sum::<u64>()
+            let samples = taken[side].iter().map(|&at| self.path(side, at).samples);
+            samples.fold(0, u64::saturating_add)
         });
         Point {
             is_own_path: function.is_none() && last.is_some(),
@@ -381,8 +380,8 @@ impl Search<'_> {
     }
 }
 
-/// Whether a function is the wrapper of a decorator or dispatches to other functions. Its calls are
-/// calls of many different functions.
+/// Whether a function is the wrapper of a decorator or dispatches to other functions. Its call
+/// count is the sum over many different functions, so it cannot be a place.
 fn is_wrapper(function: &PathFunction) -> bool {
     const NAMES: [&str; 6] = ["wrapper", "wrapped", "inner", "public_api", "_wrapper", "decorated"];
     let last = function.name.rsplit('.').next().unwrap_or_default();
@@ -486,9 +485,13 @@ impl<'a> Calls<'a> {
         all
     }
 
+    fn calls_of(&self, side: usize, callee: u32) -> Option<f64> {
+        self.merged.calls(side, self.caller, callee, self.ns(side, Some(callee)) > 0.0)
+    }
+
     /// Calls of a callee by A and B, if counted on both sides.
     fn counts(&self, callee: u32) -> Option<[f64; 2]> {
-        let of = |side| self.merged.calls(side, self.caller, callee);
+        let of = |side| self.calls_of(side, callee);
         Some([of(0)?, of(1)?])
     }
 
@@ -500,7 +503,7 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// The part of the difference that is largest decides.
+    /// Selects the cause by the largest part of the difference.
     fn cause(&self) -> Cause {
         let own = gap([self.ns(0, None), self.ns(1, None)]);
         let (mut other, mut more, mut same) = (0.0, 0.0, 0.0);
@@ -536,7 +539,8 @@ impl<'a> Calls<'a> {
         }
     }
 
-    /// The line of the caller with most of the time: in B that of the callee that differs.
+    /// The line of the caller with the most time in callees that differ; in all callees if no
+    /// callee differs.
     fn line(&self, side: usize, cause: &Cause) -> u32 {
         let differs = |callee: &Option<u32>| match (cause, callee) {
             (Cause::OtherPath, Some(callee)) => !self.is_called(1 - side, *callee),
@@ -576,7 +580,7 @@ impl<'a> Calls<'a> {
                 Callee {
                     name: name(number),
                     file: self.merged.function(number).file.clone(),
-                    calls: self.merged.calls(side, self.caller, number),
+                    calls: self.calls_of(side, number),
                     ns: below.ns,
                     below: next.filter(|name| !name.is_empty()).take(3).collect(),
                     is_common: self.is_called(1 - side, number),

@@ -64,7 +64,7 @@ pub struct DiffLine {
 /// Numbered lines of a function.
 type Lines<'a> = Vec<(u32, &'a str)>;
 
-/// Lines of a function: `first` to `last`, or its block by indentation around `line` if unknown.
+/// Lines of a function: `first` to `last`, or, if `first` is 0, the indented block around `line`.
 pub fn function_lines(text: &str, [first, last]: [u32; 2], line: u32) -> Lines<'_> {
     /// Longer functions are cut.
     const MOST_LINES: usize = 2000;
@@ -80,14 +80,20 @@ fn enclosing(all: &[(u32, &str)], line: u32) -> Option<(u32, u32)> {
     let at = all.iter().position(|&(number, _)| number == line)?;
     let indent = |text: &str| text.len() - text.trim_start().len();
     let is_blank = |text: &str| text.trim().is_empty();
-    let own = indent(all[at].1);
+    let mut own = indent(all[at].1);
     let is_start = |text: &str| {
         let text = text.trim_start();
         text.starts_with("def ") || text.starts_with("async def ")
     };
-    let start = (0..=at)
-        .rev()
-        .find(|&row| is_start(all[row].1) && (row == at || indent(all[row].1) < own))?;
+    let is_around = |row: &usize| {
+        let text = all[*row].1;
+        let is_outer = *row == at || indent(text) < own;
+        if !is_blank(text) {
+            own = own.min(indent(text));
+        }
+        is_start(text) && is_outer
+    };
+    let start = (0..=at).rev().find(is_around)?;
     let outer = indent(all[start].1);
     let is_below = |&&(_, text): &&(u32, &str)| is_blank(text) || indent(text) > outer;
     let below = all[start + 1..].iter().take_while(is_below);
@@ -155,6 +161,8 @@ mod tests {
         };
         assert_eq!(numbers(6), [3, 4, 5, 6, 7]);
         assert_eq!(numbers(10), [9, 10]);
+        let nested = "def f():\n    def g():\n        pass\n    if x:\n        y()\n";
+        assert_eq!(function_lines(nested, [0; 2], 5).len(), 5);
         assert!(numbers(1).is_empty());
         assert!(numbers(99).is_empty());
         assert_eq!(function_lines(text, [9, 10], 0).len(), 2);

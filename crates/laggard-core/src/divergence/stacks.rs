@@ -62,7 +62,7 @@ impl StackFrame {
 pub struct Spent {
     /// The innermost node; `NONE` if the stack could not be read.
     pub node: u32,
-    /// Index of the function in a list of the caller.
+    /// Index in [`crate::culprit::Seen::work`]; 0 if the function is not needed.
     pub work: u32,
     /// Time per call, in nanoseconds.
     pub ns: f64,
@@ -160,7 +160,7 @@ impl Stacks {
         *self = kept;
     }
 
-    /// A profile with these frames followed by `more`, for alignment. Samples have microsecond weights.
+    /// A profile of these frames followed by `more`, for alignment. It has no samples.
     pub(super) fn profile(&self, more: &[StackFrame]) -> Profile {
         let mut profile = Profile::default();
         let mut interner = Interner::default();
@@ -182,9 +182,13 @@ impl Stacks {
 
     /// Frames of a stack, outermost first.
     pub(super) fn path(&self, node: u32) -> Vec<u32> {
+        /// Frames of deeper stacks are omitted, which damaged files may contain.
+        const DEEPEST: usize = 2000;
         let mut frames = vec![];
         let mut at = node;
-        while let Some(&(parent, frame)) = self.nodes.get(at as usize) {
+        while frames.len() < DEEPEST
+            && let Some(&(parent, frame)) = self.nodes.get(at as usize)
+        {
             frames.push(frame);
             // A caller has a smaller number, so this ends for damaged files too.
             at = if parent < at { parent } else { NONE };
@@ -211,7 +215,7 @@ pub(super) fn enclosing_function(name: &str) -> &str {
 struct Builder<'a> {
     profile: &'a Profile,
     stacks: Stacks,
-    /// Frame of each frame of the profile, once it is known.
+    /// Index in `stacks.frames` of each frame of the profile; `NONE` until it is converted.
     of_frame: Vec<u32>,
     frames: FxHashMap<StackFrame, u32>,
     nodes: FxHashMap<(u32, u32), u32>,

@@ -1,4 +1,4 @@
-//! Properties of the search: what a user would call wrong in a named place.
+//! Tests of the search for divergence points.
 
 use super::*;
 use crate::model::NONE;
@@ -79,7 +79,7 @@ fn find(a: &Stacks, b: &Stacks) -> Divergence {
     diverge([a, b].map(|stacks| SideStacks { stacks, counts: None }), true)
 }
 
-/// The place of each point, and whether it is on B's own path.
+/// Asserts the function of each point, in order. Returns the points.
 fn check(a: &[Row], b: &[Row], counted: Option<&[CallCounts; 2]>, expected: &[&str]) -> Divergence {
     let (a, b) = (stacks(&split(a)), stacks(&split(b)));
     let of = |side: usize| counted.map(|counted| &counted[side]);
@@ -234,7 +234,7 @@ proptest! {
     }
 
     #[test]
-    fn half_of_the_samples_name_the_same_place(noise in prop::collection::vec(0.8..1.25f64, 6)) {
+    fn noise_in_times_does_not_move_the_place(noise in prop::collection::vec(0.8..1.25f64, 6)) {
         let rows = |scale: &[f64]| [
             stacks(&split(&[("main join fast", 100.0 * scale[0]), ("main load", 60.0 * scale[1])])),
             stacks(&split(&[("main join slow", 700.0 * scale[2]), ("main load", 60.0 * scale[3])])),

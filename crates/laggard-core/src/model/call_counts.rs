@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct CallCounts {
     /// Number of calls of the side during which calls were counted.
     pub calls: u64,
+    /// Version of the interpreter's bytecode.
+    pub python: String,
     /// The functions.
     pub functions: Vec<CountedFunction>,
     /// Index of the caller, -1 if it is not Python code; index of the callee; number of calls.

@@ -11,6 +11,7 @@ use super::worker::Worker;
 use crate::error::Error;
 use laggard_core::model::call_counts::CallCounts;
 use laggard_symbols::{AddressSpace, Modules, demangle};
+use rustc_hash::FxHashMap;
 use std::time::Duration;
 
 /// Maximum number of calls of the side.
@@ -59,6 +60,14 @@ fn add_symbols(counts: &mut CallCounts, worker: &Worker) {
     let Some(maps) = worker.maps() else { return };
     let (mut space, mut modules) = (AddressSpace::default(), Modules::default());
     space.refresh(&maps, &mut modules);
+    let mut uses: FxHashMap<u64, u32> = FxHashMap::default();
+    for function in &counts.functions {
+        *uses.entry(function.address).or_default() += 1;
+    }
+    // Generated bindings share one dispatcher, which does not identify a function.
+    for function in counts.functions.iter_mut().filter(|function| uses[&function.address] > 1) {
+        function.address = 0;
+    }
     for function in counts.functions.iter_mut().filter(|function| function.address != 0) {
         let Some(place) = space.find(function.address) else { continue };
         let Some(module) = place.module.and_then(|module| modules.get(module)) else { continue };

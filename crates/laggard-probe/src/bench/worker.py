@@ -365,8 +365,9 @@ def statement(_laggard_clock):
                 counter = edges.setdefault((caller, callee), itertools.count())
             # Atomic, unlike an addition.
             next(counter)
-            if clock() > end and not is_over:
-                is_over.append(True)
+            if clock() > end:
+                if not is_over:
+                    is_over.append(True)
                 stop()
 
         def add_c(caller, function):
@@ -394,11 +395,16 @@ def statement(_laggard_clock):
             instructions = resumes.get(code)
             if instructions is None:
                 instructions = resumes[code] = code.co_code
-            # The argument of RESUME is 0 at the start of a function.
-            return instructions[frame.f_lasti + 1] & 3 != 0
+            # The argument of RESUME is 0 at the start of a function. An exception that is thrown into
+            # a generator starts at another instruction.
+            at = frame.f_lasti
+            return instructions[at] != dis.opmap["RESUME"] or instructions[at + 1] & 3 != 0
 
         def profiled(frame, event, arg):
-            if event == "call":
+            if is_over:
+                # Each thread has its own profile function.
+                sys.setprofile(None)
+            elif event == "call":
                 code = frame.f_code
                 if not is_resumed(frame, code):
                     back = frame.f_back
@@ -409,7 +415,7 @@ def statement(_laggard_clock):
         if hasattr(sys, "monitoring"):
             watch = sys.monitoring
             frame_at = sys._getframe
-            tool = next(number for number in (2, 4, 3, 1, 0) if watch.get_tool(number) is None)
+            tool = next(number for number in (4, 3, 1, 0, 2) if watch.get_tool(number) is None)
             watch.use_tool_id(tool, "laggard")
 
             def started(code, _):
@@ -444,8 +450,12 @@ def statement(_laggard_clock):
 
             finish = stop
 
+        def count_of(counter):
+            # `count(5)`; reading it otherwise would advance the counter.
+            return int(repr(counter)[6:-1])
+
         inner.send(repeat(None, 1))
-        was_collecting, calls, longest = collecting(), 0, 0
+        was_collecting, calls, longest, complete = collecting(), 0, 0, {}
         dont_collect()
         end = clock() + limit
         start()
@@ -453,16 +463,18 @@ def statement(_laggard_clock):
             while calls < most and clock() + 2 * longest < end:
                 began = clock()
                 inner.send(repeat(None, 1))
+                if is_over:
+                    # Counts of this call are incomplete.
+                    break
                 longest = max(longest, clock() - began)
                 calls += 1
+                stop()
+                complete = {edge: count_of(counter) for edge, counter in list(edges.items())}
+                start()
         finally:
             finish()
             if was_collecting:
                 collect()
-        if is_over:
-            # Counts of the last call are incomplete.
-            return json.dumps({"calls": 0, "functions": [], "edges": []})
-
         def lines(code):
             found = [line for _, line in dis.findlinestarts(code) if line]
             for constant in code.co_consts:
@@ -472,7 +484,10 @@ def statement(_laggard_clock):
 
         def fingerprint(code):
             parts = [code.co_code, repr(code.co_names).encode("utf-8", "replace")]
-            for constant in code.co_consts:
+            for at, constant in enumerate(code.co_consts):
+                if at == 0 and type(constant) is str:
+                    # The docstring.
+                    continue
                 if type(constant) is type(code):
                     parts.append(b"%d" % fingerprint(constant))
                 else:
@@ -482,7 +497,9 @@ def statement(_laggard_clock):
         def forwards(code):
             """Whether a function takes any arguments, as the wrappers of decorators do."""
             own = code.co_varnames[: code.co_argcount]
-            return code.co_flags & 0xC == 0xC and all(name in ("self", "cls") for name in own)
+            passes_on = code.co_flags & 0xC == 0xC and all(name in ("self", "cls") for name in own)
+            # A wrapper refers to the function that it wraps.
+            return passes_on and bool(code.co_freevars)
 
         def describe_function(function):
             if type(function) is tuple:
@@ -506,14 +523,14 @@ def statement(_laggard_clock):
 
         own = (count_calls, start, stop, finish, clock)
         of_harness = {getattr(function, "__code__", function) for function in own}
-        for (caller, callee), counter in edges.items():
-            count = next(counter)
+        for (caller, callee), count in complete.items():
             if callee == (clock.__module__, clock.__qualname__) and caller is inner.gi_code:
                 # Two clock readings per call belong to the harness.
                 count -= 2 * calls
             if count > 0 and caller not in of_harness and callee not in of_harness:
                 rows.append([-1 if caller is None else number(caller), number(callee), count])
-        return json.dumps({"calls": calls, "functions": functions, "edges": rows})
+        python = getattr(sys.implementation, "cache_tag", None) or ""
+        return json.dumps({"calls": calls, "python": python, "functions": functions, "edges": rows})
 
     def usage():
         used, of_children = getrusage(itself), getrusage(children)

@@ -49,9 +49,9 @@ const COUNTING_CALLS: f64 = 0.06;
 /// Time limit of the whole verdict, relative to the total time. Set-up code runs once per step, and
 /// the duration of counting instructions cannot be predicted.
 const LIMIT: f64 = 1.25;
-/// Counting instructions of a side is not worth starting with less time.
+/// Minimum time for counting the instructions of a side.
 const LEAST_COUNTING: Duration = Duration::from_secs(1);
-/// Precision of the timing, which is sufficient for the size of the lag.
+/// Precision goal of the timing, sufficient to estimate the lag.
 const PRECISION: f64 = 0.02;
 /// Sampling rate, high because each side is sampled for a few seconds only.
 const RATE: f64 = 1999.0;
@@ -60,10 +60,9 @@ const RATE: f64 = 1999.0;
 pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
     let destination = Destination::of(&args.output)?;
     let mut found = found(args, printer)?;
-    let is_json = |path: &PathBuf| path.extension().is_some_and(|suffix| suffix == "json");
-    // A kept file may be passed on, so it holds source text only on request.
-    if args.output.output.as_ref().is_some_and(is_json) && !args.keep_source {
-        found.json_source = Omitted;
+    // A file may be sent to others, so it holds source text only on request.
+    if args.output.output.is_none() || args.keep_source {
+        found.json_source = Included;
     }
     if args.no_source {
         (found.source, found.json_source) = (Omitted, Omitted);
@@ -211,7 +210,7 @@ fn measured(
             Looker { time, end, plan: &plan, case, timings: &timings, notes, looks, printer };
         seen = Some(looker.both()?);
     }
-    Ok(Found { timings, lag, seen, notes, looks, source: Included, json_source: Included })
+    Ok(Found { timings, lag, seen, notes, looks, source: Included, json_source: Omitted })
 }
 
 /// Fails if a single recording is given.
@@ -235,7 +234,7 @@ pub(crate) fn kept(source: Source) -> anyhow::Result<Found> {
     let timings =
         Timings { command: evidence.command, sides: evidence.sides.into(), ..Timings::default() };
     let (seen, notes) = (evidence.seen, evidence.notes);
-    Ok(Found { timings, lag, seen, notes, looks: vec![], source: Included, json_source: Included })
+    Ok(Found { timings, lag, seen, notes, looks: vec![], source: Included, json_source: Omitted })
 }
 
 /// Evidence from timings and a recording of each side with its number of calls.
@@ -265,7 +264,7 @@ pub(crate) fn sampled(
         settle(&mut a, &mut b);
         [a, b]
     });
-    Ok(Found { timings, lag, seen, notes, looks, source: Included, json_source: Included })
+    Ok(Found { timings, lag, seen, notes, looks, source: Included, json_source: Omitted })
 }
 
 /// Evidence from one recording per side. The whole run counts as one call.
@@ -303,7 +302,7 @@ fn recorded(paths: &[PathBuf], printer: &Printer) -> anyhow::Result<Found> {
         notes,
         looks,
         source: Included,
-        json_source: Included,
+        json_source: Omitted,
     })
 }
 
@@ -328,7 +327,7 @@ fn planned(args: &WhyArgs) -> anyhow::Result<Plan> {
 struct Looker<'a> {
     /// Total time.
     time: Duration,
-    /// When the verdict must be there.
+    /// Deadline of the verdict.
     end: Instant,
     plan: &'a Plan,
     case: &'a CasePlan,
