@@ -12,8 +12,8 @@ use laggard_core::culprit::called;
 use laggard_core::model::counts::Counts;
 use laggard_core::model::timings::{Batch, Timings};
 use laggard_probe::bench::{
-    CasePlan, Limits, Plan, Rounds, Runs, SidePlan, Stage, Trouble, WarmUp, count_side, measure,
-    trace_side,
+    CasePlan, Limits, Plan, Rounds, Runs, SidePlan, Stage, Trouble, WarmUp, count_calls,
+    count_side, measure, trace_side,
 };
 use laggard_probe::{Error, calls};
 use std::ffi::OsString;
@@ -720,4 +720,44 @@ fn a_failure_includes_the_python_traceback() {
         }
         other => panic!("{other}"),
     }
+}
+
+/// A resumed generator is not called again, whether by `next`, by an exception or by `close`.
+#[test]
+fn calls_are_counted_exactly_in_every_python() {
+    let setup = "
+class C:
+    def m(self): return sorted([2, 1])
+def gen():
+    try:
+        yield 1
+        yield 2
+    except ValueError:
+        yield 3
+def f():
+    c = C()
+    for _ in range(3): c.m()
+    g = gen()
+    next(g), g.throw(ValueError), g.close()
+    list(gen())
+";
+    for python in pythons() {
+        let side = SidePlan { python: Some(python.clone()), ..statement("A", "f()", setup) };
+        let (plan, case) = (plan(vec![side]), CasePlan::default());
+        let counts = count_calls(&plan, 0, &case, Duration::from_secs(60)).unwrap();
+        let count = |name: &str| {
+            let is_named = |&&(_, callee, _): &&(i64, u32, u64)| {
+                counts.functions[callee as usize].name.rsplit('.').next() == Some(name)
+            };
+            counts.edges.iter().filter(is_named).map(|edge| edge.2).sum::<u64>() / counts.calls
+        };
+        assert_eq!(["f", "m", "gen", "sorted"].map(count), [1, 3, 2, 3], "{}", python.display());
+    }
+}
+
+#[test]
+fn calls_of_a_command_are_reported_as_not_counted() {
+    let plan = plan(vec![command("A", "true", &[])]);
+    let error = count_calls(&plan, 0, &CasePlan::default(), Duration::from_secs(1)).unwrap_err();
+    assert!(error.to_string().contains("Python statements only"), "{error}");
 }

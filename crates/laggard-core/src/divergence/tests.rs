@@ -127,6 +127,33 @@ fn a_function_that_b_calls_more_often_is_named_at_its_caller() {
 }
 
 #[test]
+fn functions_of_threads_that_were_not_counted_can_be_the_place() {
+    let counted = || counts(&[("-", "main", 1)]);
+    check(
+        &[("work fast", 100.0), ("main", 10.0)],
+        &[("work slow", 900.0), ("main", 10.0)],
+        Some(&[counted(), counted()]),
+        &["work"],
+    );
+}
+
+#[test]
+fn a_function_that_only_b_calls_here_is_not_common_because_a_calls_it_elsewhere() {
+    let counted = [
+        counts(&[("-", "load", 1), ("-", "save", 1), ("save", "check", 9)]),
+        counts(&[("-", "load", 1), ("-", "save", 1), ("save", "check", 9), ("load", "check", 9)]),
+    ];
+    let found = check(
+        &[("load", 100.0), ("save check", 90.0)],
+        &[("load check", 900.0), ("load", 100.0), ("save check", 90.0)],
+        Some(&counted),
+        &["load"],
+    );
+    assert_eq!(found.points[0].cause, Cause::OtherPath);
+    assert_eq!(found.points[0].callees[1][0].calls, Some(9.0));
+}
+
+#[test]
 fn two_causes_are_two_points() {
     let found = check(
         &[("main load read", 50.0), ("main save write", 50.0)],
