@@ -79,7 +79,10 @@ fn a_copy_is_reported_with_its_caller() {
     let culprit = &judgement.culprits[0];
     assert_eq!(culprit.finding.kind, Kind::Copy);
     assert!((culprit.explains - 1.0).abs() < 0.01, "{judgement:?}");
-    assert_eq!(culprit.finding.at, "__memmove_avx, from to_contiguous, array.c:77");
+    assert_eq!(
+        culprit.finding.at,
+        "__memmove_avx, called from to_contiguous, array.c:77, in timed_statement (<statement>:1)"
+    );
 }
 
 #[test]

@@ -142,7 +142,7 @@ impl Region {
             Kind::OtherPath | Kind::Interpreter => place,
             Kind::MoreCalls if finding.at == place => place,
             _ if finding.at.is_empty() => place,
-            _ => format!("{}, called from {}", before_caller(&finding.at), point.python_label()),
+            _ => format!("{}, in {}", without_python_caller(&finding.at), point.python_label()),
         };
         culprit.work = work_by_kind(&self.b);
         culprit.point = Some(Box::new(point.clone()));
@@ -150,9 +150,12 @@ impl Region {
     }
 }
 
-/// A location without its caller, which the place replaces.
-fn before_caller(at: &str) -> &str {
-    at.split(", called from ").next().unwrap_or(at)
+/// A native location without a caller in Python, which the place replaces.
+fn without_python_caller(at: &str) -> &str {
+    match at.split_once(", called from ") {
+        Some((native, caller)) if caller.contains(".py:") || caller.contains("(<") => native,
+        _ => at,
+    }
 }
 
 /// `Index.join (pandas/core/indexes/base.py:4618)`, or B's own path below the statement:

@@ -512,7 +512,11 @@ impl<'a> Calls<'a> {
         for callee in self.all() {
             let gap = gap([0, 1].map(|side| self.ns(side, Some(callee))));
             if !self.is_called(0, callee) || !self.is_called(1, callee) {
-                other += gap;
+                // Other native code is judged by what it does, such as copying.
+                let function = self.merged.function(callee);
+                let is_path = function.is_python || function.is_c_function;
+                let sum = if is_path || !self.merged.has_python() { &mut other } else { &mut same };
+                *sum += gap;
                 continue;
             }
             match self.counts(callee) {
