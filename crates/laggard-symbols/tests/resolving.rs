@@ -89,10 +89,7 @@ fn changed_file_symbolizes_nothing() {
     let mut seen = profile(file.to_str().unwrap(), "00ff", &[native(0, start)]);
     let resolution = resolve(&mut seen, &FileSystem);
     assert_eq!((resolution.unread, resolution.named), (1, 0));
-    assert!(
-        resolution.missing[0].2.contains("has changed since it was recorded"),
-        "{resolution:?}"
-    );
+    assert!(resolution.missing[0].2.contains("has changed since the recording"), "{resolution:?}");
     assert_eq!(shown(&seen), [(FrameKind::Native, String::new(), 0)]);
 }
 
