@@ -308,7 +308,8 @@ fn merge_path(stacks: &Stacks, node: u32, number: impl Fn(u32) -> u32) -> (Vec<(
     for at in stacks.path(node) {
         let Some(frame) = stacks.frames.get(at as usize) else { continue };
         if frame.is_statement() {
-            statement_line = frame.line;
+            // The loop that calls a callable is not the user's code.
+            statement_line = if frame.file == "<statement>" { frame.line } else { 0 };
             continue;
         }
         let function = number(at);

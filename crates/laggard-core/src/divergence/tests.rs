@@ -183,6 +183,21 @@ fn time_of_comprehensions_belongs_to_their_function() {
 }
 
 #[test]
+fn the_loop_that_calls_a_callable_is_no_place() {
+    let side = |name: &str, ns: f64| {
+        let mut found = stacks(&split(&[(name, ns)]));
+        found.frames[0].name = "_repeat".into();
+        found.frames[0].file = "/lib/python3.13/site-packages/laggard/recording.py".into();
+        found
+    };
+    let (a, b) = (side("c:sum", 100.0), side("slow_loop", 900.0));
+    let sides = [&a, &b].map(|stacks| SideStacks { stacks, counts: None });
+    let found = diverge(sides, false);
+    assert_eq!(found.points[0].label(), "slow_loop (package/module.py:7)");
+    assert_eq!(found.points[0].cause, Cause::Slower);
+}
+
+#[test]
 fn recursion_does_not_hide_the_place() {
     check(
         &[("walk walk walk visit", 100.0)],
