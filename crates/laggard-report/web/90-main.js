@@ -147,11 +147,10 @@ function showHelp() {
   dialog?.showModal();
 }
 
-/** Scrolls to the flame graph when a link marks a function in it. */
+/** Links that mark a function scroll to the flame graph. */
 function followMarks() {
-  for (const link of document.querySelectorAll("a.jump")) {
-    link.addEventListener("click", () => document.querySelector("[data-panel=flame]")?.scrollIntoView({ behavior: "smooth" }));
-  }
+  const go = () => document.querySelector("[data-panel=flame]")?.scrollIntoView();
+  for (const link of document.querySelectorAll("a.jump")) link.addEventListener("click", go);
 }
 
 /** Adds links to the sections and the global buttons. @param {() => any} page */
