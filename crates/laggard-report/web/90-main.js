@@ -147,12 +147,6 @@ function showHelp() {
   dialog?.showModal();
 }
 
-/** Links that mark a function scroll to the flame graph. */
-function followMarks() {
-  const go = () => document.querySelector("[data-panel=flame]")?.scrollIntoView();
-  for (const link of document.querySelectorAll("a.jump")) link.addEventListener("click", go);
-}
-
 /** Adds links to the sections and the global buttons. @param {() => any} page */
 function fillNavigation(page) {
   const nav = document.getElementById("panels");
@@ -176,7 +170,8 @@ async function start() {
   /** @type {Page | null} */
   let page = null;
   fillNavigation(() => page);
-  followMarks();
+  // Links that mark a function also scroll to the flame graph.
+  document.querySelectorAll("a.jump").forEach((link) => link.addEventListener("click", () => document.querySelector("[data-panel=flame]")?.scrollIntoView()));
   document.querySelectorAll("table.rows").forEach((table) => makeSortable(/** @type {HTMLTableElement} */ (table)));
   const element = document.getElementById("data");
   try {
