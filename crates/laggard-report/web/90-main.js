@@ -89,9 +89,7 @@ class Page {
     if (target === this.flame?.search) return this.#searchKey(event);
     // Buttons, summaries and links handle these keys themselves.
     if (["Enter", " "].includes(event.key) && target.closest("button, summary, a")) return;
-    if (target.closest("input, textarea, select, dialog")) return;
-    if (!this.#act(event.key)) return;
-    event.preventDefault();
+    if (!target.closest("input, textarea, select, dialog") && this.#act(event.key)) event.preventDefault();
   }
 
   /** @param {KeyboardEvent} event */
