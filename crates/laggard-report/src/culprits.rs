@@ -40,6 +40,10 @@ pub(crate) fn section(judgement: &Judgement, unit: &str, document: &mut Document
     if let Some(saved) = saved(judgement, unit) {
         document.minor(saved);
     }
+    let faster = divergence::faster(&judgement.faster);
+    if !faster.is_empty() {
+        document.verbatim(faster);
+    }
 }
 
 /// The same section as HTML.
@@ -49,6 +53,10 @@ pub(crate) fn html(judgement: &Judgement, unit: &str) -> String {
     let open = not_explained(judgement).map(|open| format!("{open} % not explained"));
     for minor in open.into_iter().chain(saved(judgement, unit)) {
         section += &format!("<p class=\"minor\">{}</p>\n", xml(&minor));
+    }
+    let faster = divergence::faster(&judgement.faster);
+    if !faster.is_empty() {
+        section += &format!("<pre class=\"verbatim\">{}</pre>\n", xml(&faster.join("\n")));
     }
     section
 }

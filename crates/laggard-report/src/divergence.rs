@@ -176,20 +176,54 @@ fn encoded(name: &str) -> String {
 /// The section of a comparison: each point with its share of the time that B loses there.
 pub(crate) fn section(divergence: &Divergence, document: &mut Document) {
     document.heading("Divergence");
-    for (point, share) in shares(divergence) {
+    for (point, share) in shares(divergence).filter(|(point, _)| !point.is_faster()) {
         let word = point.cause.word();
         let mut all = vec![format!("{:>3.0} %  {word}  {}", share * 100.0, point.label())];
         all.extend(lines(point).into_iter().map(|line| format!("{:7}{line}", "")));
         document.verbatim(all);
     }
     document.minor("share of the time that B loses at these places; calls were not counted");
+    let faster = faster(divergence.points.iter().filter(|point| point.is_faster()));
+    if !faster.is_empty() {
+        document.verbatim(faster);
+    }
 }
 
-/// The points with their shares of the time that B loses.
+/// `B is faster here:` and a line for each of these places.
+pub(crate) fn faster<'a>(points: impl IntoIterator<Item = &'a Point>) -> Vec<String> {
+    let mut lines: Vec<String> = points
+        .into_iter()
+        .map(|point| {
+            let [a, b] = point.ns.map(|ns| Quantity::Time.show(ns));
+            format!("  {}: A {a}, B {b}", point.label())
+        })
+        .collect();
+    if !lines.is_empty() {
+        lines.insert(0, "B is faster here:".to_owned());
+    }
+    lines
+}
+
+/// A place where B is faster, in JSON.
+#[derive(Serialize)]
+pub(crate) struct FasterShape {
+    at: String,
+    a_ns: f64,
+    b_ns: f64,
+}
+
+impl From<&Point> for FasterShape {
+    fn from(point: &Point) -> FasterShape {
+        let [a_ns, b_ns] = point.ns;
+        FasterShape { at: point.label(), a_ns, b_ns }
+    }
+}
+
+/// The points with their shares of the time that B loses; negative where B is faster.
 fn shares(divergence: &Divergence) -> impl Iterator<Item = (&Point, f64)> {
-    let lost = |point: &Point| (point.ns[1] - point.ns[0]).max(0.0);
-    let whole: f64 = divergence.points.iter().map(lost).sum();
-    divergence.points.iter().map(move |point| (point, lost(point) / whole.max(f64::MIN_POSITIVE)))
+    let gap = |point: &Point| point.ns[1] - point.ns[0];
+    let whole: f64 = divergence.points.iter().map(|point| gap(point).max(0.0)).sum();
+    divergence.points.iter().map(move |point| (point, gap(point) / whole.max(f64::MIN_POSITIVE)))
 }
 
 /// A point of a comparison in JSON.
@@ -208,7 +242,8 @@ pub(crate) struct DivergenceShape<'a> {
 pub(crate) fn shapes(divergence: &Divergence) -> Vec<DivergenceShape<'_>> {
     let mut all = vec![];
     for (point, share) in shares(divergence) {
-        let (kind, at, [a_ns, b_ns]) = (point.cause.word(), point.label(), point.ns);
+        let kind = if point.is_faster() { "faster" } else { point.cause.word() };
+        let (at, [a_ns, b_ns]) = (point.label(), point.ns);
         all.push(DivergenceShape { share, kind, at, a_ns, b_ns, point: point.into() });
     }
     all

@@ -291,6 +291,8 @@ pub struct Judgement {
     pub not_explained: f64,
     /// Evidence that was missing for a larger slice without a cause.
     pub missing: Vec<Missing>,
+    /// The places where B is faster, the largest difference first. They do not count into the shares.
+    pub faster: Vec<Point>,
     /// Time that B saves in other slices, in nanoseconds per call. The lag would be larger by this.
     pub saved_ns: f64,
 }
@@ -312,6 +314,7 @@ pub fn judge(pair: &Pair<'_>) -> Judgement {
     for region in &regions {
         let slices = region.slices(parallelism);
         all.extend(slices.into_iter().map(|slice| (slice, Some(region))));
+        judgement.faster.extend(region.faster().cloned());
     }
     all.extend(partition::beyond_functions(pair).map(|slice| (slice, None)));
     for (slice, _) in &all {

@@ -87,9 +87,15 @@ impl Region {
         Pair { a: &self.a, b: &self.b }
     }
 
-    /// The slices of the region. If the path itself is the cause, the region is one slice.
+    /// The point if B is faster there.
+    pub(super) fn faster(&self) -> Option<&Point> {
+        self.point.as_ref().filter(|point| point.is_faster())
+    }
+
+    /// The slices of the region. If the path itself is the cause, or if B is faster, the region is one
+    /// slice.
     pub(super) fn slices(&self, parallelism: f64) -> Vec<Slice<'_>> {
-        if self.path_finding().is_none() {
+        if self.path_finding().is_none() && self.faster().is_none() {
             return of_functions(&self.pair(), parallelism);
         }
         vec![Slice {

@@ -1,11 +1,11 @@
 //! The stacks of both sides with aligned functions.
 
-use super::stacks::{StackFrame, Stacks, enclosing_function};
+use super::stacks::{Spent, StackFrame, Stacks, enclosing_function, profile_of};
 use crate::compare::align::align;
 use crate::model::call_counts::{CallCounts, CountedFunction};
-use crate::model::profile::{FrameKind, Profile};
+use crate::model::profile::FrameKind;
 use crate::profile::{View, is_dispatch, short_path};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// Evidence of one side.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +71,15 @@ impl PathFunction {
         self.is_dispatch && !self.is_c_function
     }
 
+    /// Whether it is the wrapper of a decorator or dispatches to other functions. Its call count is the
+    /// sum over many different functions, so it cannot be a place.
+    pub(super) fn is_wrapper(&self) -> bool {
+        const NAMES: [&str; 6] =
+            ["wrapper", "wrapped", "inner", "public_api", "_wrapper", "decorated"];
+        let last = self.name.rsplit('.').next().unwrap_or_default();
+        self.forwards || self.name.contains("<locals>") && NAMES.contains(&last)
+    }
+
     /// Whether both sides call it equally often, if calls were counted.
     pub(super) fn is_called_equally(&self) -> Option<bool> {
         let [Some(a), Some(b)] = self.calls else { return None };
@@ -90,14 +99,22 @@ pub(super) fn are_equally_often(a: f64, b: f64) -> bool {
     (a - b).abs() <= TOLERANCE * a.max(b)
 }
 
+/// The key with the largest time; 0 if there is none.
+pub(super) fn most(times: FxHashMap<u32, f64>) -> u32 {
+    let largest = times.into_iter().max_by(|x, y| x.1.total_cmp(&y.1).then_with(|| y.0.cmp(&x.0)));
+    largest.map_or(0, |(key, _)| key)
+}
+
 /// A function with this share of a side's time surely runs there.
 pub(super) const PRESENT: f64 = 0.002;
 
 /// A call path with its time.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Path {
-    /// Functions and lines from the statement inwards, without recursion.
+    /// Functions and lines from the statement inwards. A recursive function occurs several times.
     pub(super) steps: Vec<(u32, u32)>,
+    /// Position of the innermost call of each function.
+    innermost: FxHashMap<u32, usize>,
     /// Line of the statement; 0 for stacks without it.
     pub(super) statement_line: u32,
     /// Time per call in nanoseconds.
@@ -107,9 +124,39 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// Position of a function.
+    fn new(steps: Vec<(u32, u32)>, statement_line: u32, spent: &Spent) -> Path {
+        let innermost = steps.iter().enumerate().map(|(at, step)| (step.0, at)).collect();
+        Path { steps, innermost, statement_line, ns: spent.ns, samples: spent.samples }
+    }
+
+    /// The functions, each once.
+    pub(super) fn functions(&self) -> impl Iterator<Item = u32> {
+        self.innermost.keys().copied()
+    }
+
+    /// Position of the innermost call of a function.
     pub(super) fn position(&self, function: u32) -> Option<usize> {
-        self.steps.iter().position(|step| step.0 == function)
+        self.innermost.get(&function).copied()
+    }
+
+    /// Position of the last function of a chain, in which each function calls the next one. `None`
+    /// if the chain is empty or the path does not lead through it.
+    pub(super) fn position_of(&self, chain: &[u32], merged: &Merged) -> Option<usize> {
+        let (&first, rest) = chain.split_first()?;
+        let mut position = self.position(first)?;
+        for &function in rest {
+            let next = self.next_python(position, merged)?;
+            if self.steps[next].0 != function {
+                return None;
+            }
+            position = self.position(function)?;
+        }
+        Some(position)
+    }
+
+    /// Position of the first Python function below a position.
+    pub(super) fn next_python(&self, position: usize, merged: &Merged) -> Option<usize> {
+        (position + 1..self.steps.len()).find(|&at| merged.function(self.steps[at].0).is_python)
     }
 }
 
@@ -126,9 +173,14 @@ pub(super) struct Merged {
 impl Merged {
     /// Aligns the functions of both sides.
     pub(super) fn new(sides: [SideStacks<'_>; 2]) -> Merged {
-        let counted = sides.map(|side| counted_frames(side.counts));
-        let profiles: [Profile; 2] =
-            std::array::from_fn(|side| sides[side].stacks.profile(&counted[side]));
+        // The frames of the stacks, then those of the counted functions.
+        let frames = sides.map(|side| {
+            let counted = counted_frames(side.counts);
+            let mut frames = qualified(&side.stacks.frames, side.counts);
+            frames.extend(counted);
+            frames
+        });
+        let profiles = [profile_of(&frames[0]), profile_of(&frames[1])];
         let views = [View::whole(&profiles[0]), View::whole(&profiles[1])];
         let alignment = align(&views[..1], &views[1..]);
         let number = |side: usize, frame: u32| alignment.function(side, 0, &views[side], frame);
@@ -140,7 +192,7 @@ impl Merged {
         let is_comparable = version(0) == version(1);
         for side in [1, 0] {
             let SideStacks { stacks, counts } = sides[side];
-            for (frame, at) in stacks.frames.iter().chain(&counted[side]).zip(0u32..) {
+            for (frame, at) in frames[side].iter().zip(0u32..) {
                 merged.describe(side, number(side, at), frame);
             }
             let first = stacks.frames.len() as u32;
@@ -148,15 +200,11 @@ impl Merged {
                 let of_counted = |at: usize| number(side, first + at as u32);
                 merged.count(side, counts, is_comparable, of_counted);
             }
-            let path = |node: u32| merge_path(stacks, node, |frame| number(side, frame));
-            merged.paths[side] = stacks
-                .spent
-                .iter()
-                .map(|spent| {
-                    let (steps, statement_line) = path(spent.node);
-                    Path { steps, statement_line, ns: spent.ns, samples: spent.samples }
-                })
-                .collect();
+        }
+        for side in [0, 1] {
+            let stacks = sides[side].stacks;
+            let path = |spent: &Spent| merged.path(stacks, spent, |frame| number(side, frame));
+            merged.paths[side] = stacks.spent.iter().map(path).collect();
         }
         merged.settle(sides.map(|side| side.counts.is_some()));
         merged
@@ -249,6 +297,30 @@ impl Merged {
         }
     }
 
+    /// The path of a stack. Wrappers and native code of the interpreter are omitted above the
+    /// innermost Python function, because they only lead to it.
+    fn path(&self, stacks: &Stacks, spent: &Spent, number: impl Fn(u32) -> u32) -> Path {
+        let mut steps: Vec<(u32, u32)> = vec![];
+        let mut statement_line = 0;
+        for at in stacks.path(spent.node) {
+            let Some(frame) = stacks.frames.get(at as usize) else { continue };
+            if frame.is_statement() {
+                // The loop that calls a callable is not the user's code.
+                statement_line = if frame.file == "<statement>" { frame.line } else { 0 };
+            } else {
+                steps.push((number(at), frame.line));
+            }
+        }
+        let innermost = steps.iter().rposition(|step| self.function(step.0).is_python);
+        let mut at = 0..;
+        steps.retain(|step| {
+            let function = self.function(step.0);
+            let only_leads = function.is_wrapper() || function.is_self_time();
+            at.next() >= innermost || !only_leads
+        });
+        Path::new(steps, statement_line, spent)
+    }
+
     /// Whether any side runs Python code.
     pub(super) fn has_python(&self) -> bool {
         self.functions.iter().any(|function| function.is_python)
@@ -256,6 +328,23 @@ impl Merged {
 
     pub(super) fn function(&self, number: u32) -> &PathFunction {
         &self.functions[number as usize]
+    }
+
+    /// How often a function calls another one during one call of it, if calls were counted.
+    pub(super) fn calls_per_call(&self, side: usize, caller: u32, callee: u32) -> Option<f64> {
+        let calls = self.function(caller).calls[side].filter(|calls| *calls > 0.0)?;
+        Some(self.edges[side].get(&(caller, callee))? / calls)
+    }
+
+    /// Share of the calls of a chain's last function that belong to the chain.
+    pub(super) fn part(&self, side: usize, chain: &[u32]) -> f64 {
+        let Some((&first, &last)) = chain.first().zip(chain.last()) else { return 1.0 };
+        let of = |function: u32| self.function(function).calls[side];
+        let mut calls = of(first).unwrap_or(0.0);
+        for step in chain.windows(2) {
+            calls *= self.calls_per_call(side, step[0], step[1]).unwrap_or(0.0);
+        }
+        of(last).filter(|all| *all > 0.0).map_or(1.0, |all| calls / all)
     }
 
     /// Calls of a function by another one and by itself. All calls of it if the caller is not known,
@@ -279,6 +368,27 @@ impl Merged {
     }
 }
 
+/// Frames with the qualified names of counted functions, which code before Python 3.11 does not have:
+/// `Index.join` for `join`, if the line is in it.
+fn qualified(frames: &[StackFrame], counts: Option<&CallCounts>) -> Vec<StackFrame> {
+    let mut known: FxHashMap<(&str, &str), Vec<&CountedFunction>> = FxHashMap::default();
+    for counted in counts.into_iter().flat_map(|counts| &counts.functions) {
+        if let Some((_, last)) = counted.name.rsplit_once('.').filter(|_| counted.is_python()) {
+            known.entry((&counted.file, last)).or_default().push(counted);
+        }
+    }
+    let mut frames = frames.to_vec();
+    for frame in frames.iter_mut().filter(|frame| frame.kind == FrameKind::Python) {
+        let found = known.get(&(frame.file.as_str(), frame.name.as_str())).into_iter().flatten();
+        let around =
+            found.filter(|counted| (counted.lines[0]..=counted.lines[1]).contains(&frame.line));
+        if let Some(counted) = around.min_by_key(|counted| counted.lines[1] - counted.lines[0]) {
+            frame.name = enclosing_function(&counted.name).to_owned();
+        }
+    }
+    frames
+}
+
 /// Frames of counted functions, so that functions without samples are aligned too.
 fn counted_frames(counts: Option<&CallCounts>) -> Vec<StackFrame> {
     let frames = counts.into_iter().flat_map(|counts| &counts.functions);
@@ -297,31 +407,4 @@ fn counted_frames(counts: Option<&CallCounts>) -> Vec<StackFrame> {
             }
         })
         .collect()
-}
-
-/// Functions of a stack below the statement, and the line of the statement. Recursion is removed: a
-/// function that calls itself, directly or through others, occurs once.
-fn merge_path(stacks: &Stacks, node: u32, number: impl Fn(u32) -> u32) -> (Vec<(u32, u32)>, u32) {
-    let mut steps: Vec<(u32, u32)> = vec![];
-    let mut known: FxHashSet<u32> = FxHashSet::default();
-    let mut statement_line = 0;
-    for at in stacks.path(node) {
-        let Some(frame) = stacks.frames.get(at as usize) else { continue };
-        if frame.is_statement() {
-            // The loop that calls a callable is not the user's code.
-            statement_line = if frame.file == "<statement>" { frame.line } else { 0 };
-            continue;
-        }
-        let function = number(at);
-        if !known.insert(function)
-            && let Some(first) = steps.iter().position(|step| step.0 == function)
-        {
-            for (removed, _) in steps.drain(first..) {
-                known.remove(&removed);
-            }
-            known.insert(function);
-        }
-        steps.push((function, frame.line));
-    }
-    (steps, statement_line)
 }

@@ -8,8 +8,10 @@
 //! If only the statement is common, the point is the statement, and B's own path below it leads to
 //! the place.
 
+mod calls;
 mod merged;
 mod point;
+mod search;
 mod source;
 mod stacks;
 #[cfg(test)]
@@ -17,7 +19,8 @@ mod tests;
 mod views;
 
 pub use merged::{FunctionSource, PathFunction, SideStacks};
-pub use point::{Callee, Cause, Divergence, Place, Point, Step, diverge};
+pub use point::{Callee, Cause, Divergence, Place, Point, Step};
+pub use search::diverge;
 pub use source::{DiffLine, PointSource, SideSource, SourceLoss, diff, function_lines};
 pub use stacks::{Spent, StackFrame, Stacks};
 pub use views::diverge_views;

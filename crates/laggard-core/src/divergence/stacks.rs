@@ -1,6 +1,7 @@
 //! Stacks of one side with their times per call.
 
 use crate::model::NONE;
+use crate::model::call_counts::COMPREHENSIONS;
 use crate::model::profile::{Frame, FrameKind, Interner, Module, Profile};
 use crate::profile::file_name;
 use rustc_hash::FxHashMap;
@@ -163,26 +164,6 @@ impl Stacks {
         *self = kept;
     }
 
-    /// A profile of these frames followed by `more`, for alignment. It has no samples.
-    pub(super) fn profile(&self, more: &[StackFrame]) -> Profile {
-        let mut profile = Profile::default();
-        let mut interner = Interner::default();
-        for frame in self.frames.iter().chain(more) {
-            let is_python = frame.kind == FrameKind::Python;
-            let file = profile.texts.add(&frame.file);
-            let module = match is_python {
-                true => NONE,
-                false => interner.module(&mut profile, Module { path: file, id: 0 }),
-            };
-            let function = profile.texts.add(&frame.name);
-            let file = if is_python { file } else { 0 };
-            let frame =
-                Frame { kind: frame.kind, module, address: 0, function, file, line: frame.line };
-            profile.frames.push(frame);
-        }
-        profile
-    }
-
     /// Frames of a stack, outermost first.
     pub(super) fn path(&self, node: u32) -> Vec<u32> {
         /// Frames of deeper stacks are omitted, which damaged files may contain.
@@ -201,13 +182,32 @@ impl Stacks {
     }
 }
 
+/// A profile of frames without samples, for alignment.
+pub(super) fn profile_of(frames: &[StackFrame]) -> Profile {
+    let mut profile = Profile::default();
+    let mut interner = Interner::default();
+    for frame in frames {
+        let is_python = frame.kind == FrameKind::Python;
+        let file = profile.texts.add(&frame.file);
+        let module = match is_python {
+            true => NONE,
+            false => interner.module(&mut profile, Module { path: file, id: 0 }),
+        };
+        let function = profile.texts.add(&frame.name);
+        let file = if is_python { file } else { 0 };
+        let frame =
+            Frame { kind: frame.kind, module, address: 0, function, file, line: frame.line };
+        profile.frames.push(frame);
+    }
+    profile
+}
+
 /// The name of a comprehension's or generator expression's function: `f` for `f.<locals>.<genexpr>`.
 /// From Python 3.12 on, comprehensions are part of it.
 pub(super) fn enclosing_function(name: &str) -> &str {
-    const PARTS: [&str; 4] = ["<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"];
     let mut name = name;
     while let Some((function, part)) = name.rsplit_once(".<locals>.")
-        && PARTS.contains(&part)
+        && COMPREHENSIONS.contains(&part)
     {
         name = function;
     }

@@ -208,6 +208,85 @@ fn recursion_does_not_hide_the_place() {
 }
 
 #[test]
+fn a_function_with_many_callers_is_the_place_if_this_caller_calls_it_equally_often() {
+    let edges = |others: u64| {
+        counts(&[
+            ("-", "load", 1),
+            ("load", "new", 1),
+            ("new", "convert", 1 + others),
+            ("-", "log", 1),
+            ("log", "new", others),
+        ])
+    };
+    let found = check(
+        &[("load new convert fast", 100.0), ("log new convert", 1.0)],
+        &[("load new convert slow", 900.0), ("log new convert", 9.0)],
+        Some(&[edges(3), edges(30)]),
+        &["convert"],
+    );
+    let steps: Vec<&str> = found.points[0].path.iter().map(|step| step.name.as_str()).collect();
+    assert_eq!(steps, ["load", "new"]);
+}
+
+#[test]
+fn shared_wrappers_and_native_code_above_a_function_are_no_recursion() {
+    let a = "decorate.<locals>.wrapper load decorate.<locals>.wrapper parse fast";
+    let b = "decorate.<locals>.wrapper load decorate.<locals>.wrapper parse slow";
+    let found = check(&[(a, 100.0)], &[(b, 900.0)], None, &["parse"]);
+    let steps: Vec<&str> = found.points[0].path.iter().map(|step| step.name.as_str()).collect();
+    assert_eq!(steps, ["load"]);
+}
+
+#[test]
+fn a_function_that_calls_itself_through_others_is_the_place_below_its_innermost_call() {
+    let found = check(
+        &[("compose mapping compose fast", 100.0), ("compose mapping compose mapping", 50.0)],
+        &[("compose mapping compose slow", 900.0), ("compose mapping compose mapping", 50.0)],
+        None,
+        &["compose"],
+    );
+    assert_eq!(found.points[0].cause, Cause::OtherPath);
+}
+
+#[test]
+fn places_where_b_is_faster_come_last() {
+    let found = check(
+        &[("main load read", 100.0), ("main save write", 300.0)],
+        &[("main load parse", 1000.0), ("main save format", 100.0)],
+        None,
+        &["load", "save"],
+    );
+    let faster: Vec<bool> = found.points.iter().map(Point::is_faster).collect();
+    assert_eq!(faster, [false, true]);
+}
+
+#[test]
+fn differences_within_the_error_of_sampling_are_not_called_faster() {
+    check(
+        &[("main load read", 100.0), ("main save write", 24.0)],
+        &[("main load parse", 200.0), ("main save write", 18.0)],
+        None,
+        &["load"],
+    );
+}
+
+#[test]
+fn methods_of_python_before_3_11_have_the_qualified_names_of_counted_functions() {
+    let counted = |name: &str| {
+        let mut counted = counts(&[("-", name, 1)]);
+        counted.functions[0].lines = [5, 9];
+        counted
+    };
+    let found = check(
+        &[("join fast", 100.0)],
+        &[("Index.join slow", 900.0)],
+        Some(&[counted("Index.join"), counted("Index.join")]),
+        &["Index.join"],
+    );
+    assert_eq!(found.points[0].ns, [100.0, 900.0]);
+}
+
+#[test]
 fn damaged_stacks_are_searched_without_a_panic() {
     let broken = Stacks {
         frames: vec![statement(), frame("f")],
@@ -273,6 +352,35 @@ proptest! {
         prop_assert_eq!(plain.points[0].label(), "join (package/module.py:7)");
         prop_assert_eq!(wrapped.points[0].label(), plain.points[0].label());
         prop_assert_eq!(&wrapped.points[0].cause, &plain.points[0].cause);
+    }
+
+    #[test]
+    fn half_of_the_samples_have_the_same_place(of_b in prop::collection::vec(any::<bool>(), 400)) {
+        // 400 samples of B and 100 of A, split into two halves.
+        let b = |half: bool| {
+            let mine = of_b.iter().zip(0..).filter(|(chosen, _)| **chosen == half);
+            let (slow, load): (Vec<_>, Vec<_>) = mine.partition(|(_, at)| at % 5 > 0);
+            let rows = [("main join slow", slow.len() as f64), ("main load", load.len() as f64)];
+            stacks(&split(&rows))
+        };
+        let a = stacks(&split(&[("main join fast", 30.0), ("main load", 20.0)]));
+        for half in [false, true] {
+            prop_assert_eq!(find(&a, &b(half)).points[0].label(), "join (package/module.py:7)");
+        }
+    }
+
+    #[test]
+    fn swapping_the_sides_mirrors_the_points(ns in prop::collection::vec(10.0..1000.0f64, 4)) {
+        let a = stacks(&split(&[("main load read", ns[0]), ("main save write", ns[1])]));
+        let b = stacks(&split(&[("main load parse", ns[2]), ("main save format", ns[3])]));
+        let (there, back) = (find(&a, &b), find(&b, &a));
+        for (point, other) in there.points.iter().flat_map(|x| back.points.iter().map(move |y| (x, y))) {
+            if point.place.function == other.place.function {
+                prop_assert_eq!(point.ns, [other.ns[1], other.ns[0]]);
+            }
+        }
+        // A lag has one direction; only the other one has points.
+        prop_assert!(there.points.is_empty() != back.points.is_empty());
     }
 
     #[test]

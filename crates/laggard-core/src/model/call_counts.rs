@@ -16,6 +16,9 @@ pub struct CallCounts {
     pub edges: Vec<(i64, u32, u64)>,
 }
 
+/// Names of the functions of comprehensions and generator expressions.
+pub(crate) const COMPREHENSIONS: [&str; 4] = ["<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"];
+
 /// A function that was called or that calls another one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -47,8 +50,7 @@ impl CountedFunction {
 
     /// Whether it is the code of a comprehension or generator expression.
     pub fn is_comprehension(&self) -> bool {
-        const PARTS: [&str; 4] = ["<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"];
-        PARTS.iter().any(|part| self.name.ends_with(part))
+        COMPREHENSIONS.iter().any(|part| self.name.ends_with(part))
     }
 
     /// Its name with the module.

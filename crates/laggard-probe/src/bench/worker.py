@@ -348,9 +348,9 @@ def statement(_laggard_clock):
         import threading
         import zlib
 
-        edges, places, is_over = {}, {}, []
+        # Counters by id of caller and callee, because hashing code objects is slow.
+        edges, c_functions, is_over = {}, {}, []
         builtin, descriptor = type(len), type(list.append)
-        qualified = hasattr(count_calls.__code__, "co_qualname")
         offset = object.__basicsize__
         try:
             from ctypes import c_void_p
@@ -360,11 +360,12 @@ def statement(_laggard_clock):
             address_at = None
 
         def add(caller, callee):
-            counter = edges.get((caller, callee))
-            if counter is None:
-                counter = edges.setdefault((caller, callee), itertools.count())
+            key = (id(caller), id(callee))
+            edge = edges.get(key)
+            if edge is None:
+                edge = edges.setdefault(key, (caller, callee, itertools.count()))
             # Atomic, unlike an addition.
-            next(counter)
+            next(edge[2])
             if clock() > end:
                 if not is_over:
                     is_over.append(True)
@@ -372,9 +373,10 @@ def statement(_laggard_clock):
 
         def add_c(caller, function):
             key = (function.__module__ if type(function) is builtin else None, function.__qualname__)
-            if key not in places:
-                places[key] = place(function)
-            add(caller, key)
+            known = c_functions.get(key)
+            if known is None:
+                known = c_functions.setdefault(key, key + (place(function),))
+            add(caller, known)
 
         def place(function):
             """Address of the machine code: PyMethodDef.ml_meth."""
@@ -455,7 +457,7 @@ def statement(_laggard_clock):
             return int(repr(counter)[6:-1])
 
         inner.send(repeat(None, 1))
-        was_collecting, calls, longest, complete = collecting(), 0, 0, {}
+        was_collecting, calls, longest, complete = collecting(), 0, 0, []
         dont_collect()
         end = clock() + limit
         start()
@@ -469,7 +471,7 @@ def statement(_laggard_clock):
                 longest = max(longest, clock() - began)
                 calls += 1
                 stop()
-                complete = {edge: count_of(counter) for edge, counter in list(edges.items())}
+                complete = [(caller, callee, count_of(n)) for caller, callee, n in list(edges.values())]
                 start()
         finally:
             finish()
@@ -501,12 +503,33 @@ def statement(_laggard_clock):
             # A wrapper refers to the function that it wraps.
             return passes_on and bool(code.co_freevars)
 
+        names = {}
+
+        def add_name(code, name):
+            if id(code) in names:
+                return
+            names[id(code)] = name
+            for constant in code.co_consts:
+                if type(constant) is type(code):
+                    add_name(constant, "%s.<locals>.%s" % (name, constant.co_name))
+
+        if not hasattr(add.__code__, "co_qualname"):
+            # Before Python 3.11, only functions have qualified names.
+            import gc
+
+            for function in gc.get_objects():
+                if type(function) is type(add):
+                    add_name(function.__code__, function.__qualname__)
+
+        def name_of(code):
+            return names.get(id(code)) or getattr(code, "co_qualname", code.co_name)
+
         def describe_function(function):
             if type(function) is tuple:
-                module, name = function
-                return {"name": name, "module": module or "", "address": places[function]}
+                module, name, address = function
+                return {"name": name, "module": module or "", "address": address}
             return {
-                "name": function.co_qualname if qualified else function.co_name,
+                "name": name_of(function),
                 "file": function.co_filename,
                 "lines": [function.co_firstlineno, lines(function)],
                 "forwards": forwards(function),
@@ -516,15 +539,16 @@ def statement(_laggard_clock):
         numbers, functions, rows = {}, [], []
 
         def number(function):
-            if function not in numbers:
-                numbers[function] = len(functions)
+            if id(function) not in numbers:
+                numbers[id(function)] = len(functions)
                 functions.append(describe_function(function))
-            return numbers[function]
+            return numbers[id(function)]
 
         own = (count_calls, start, stop, finish, clock)
         of_harness = {getattr(function, "__code__", function) for function in own}
-        for (caller, callee), count in complete.items():
-            if callee == (clock.__module__, clock.__qualname__) and caller is inner.gi_code:
+        clock_place = c_functions.get((clock.__module__, clock.__qualname__))
+        for caller, callee, count in complete:
+            if callee is clock_place and caller is inner.gi_code:
                 # Two clock readings per call belong to the harness.
                 count -= 2 * calls
             if count > 0 and caller not in of_harness and callee not in of_harness:

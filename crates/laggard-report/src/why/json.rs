@@ -22,6 +22,9 @@ struct Shape<'a> {
     culprits: Vec<culprits::Shape<'a>>,
     /// Share of the lag that no culprit explains; null if there is no lag to explain.
     not_explained: Option<f64>,
+    /// Places where B is faster.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    faster: Vec<crate::divergence::FasterShape>,
     slices: Vec<Slice>,
     missing: Vec<&'static str>,
     notes: &'a [String],
@@ -84,6 +87,9 @@ pub fn json(report: &WhyReport) -> String {
             .judgement
             .map_or_else(Vec::new, |found| found.culprits.iter().map(Into::into).collect()),
         not_explained: report.judgement.map(|judgement| judgement.not_explained),
+        faster: report
+            .judgement
+            .map_or_else(Vec::new, |found| found.faster.iter().map(Into::into).collect()),
         slices: report.pair.map_or_else(Vec::new, |pair| {
             let slice = |slice: &laggard_core::culprit::Slice| {
                 let (what, of) = named(slice);
