@@ -114,8 +114,9 @@ impl Search<'_> {
     /// profiles without Python frames, any function.
     fn is_candidate(&self, number: u32, times: Times) -> bool {
         let function = self.merged.function(number);
-        let is_present =
-            || times[0] > PRESENT * self.merged.paths[0].iter().map(|path| path.ns).sum::<f64>();
+        let other = 1 - self.slower;
+        let whole = || self.merged.paths[other].iter().map(|path| path.ns).sum::<f64>();
+        let is_present = || times[other] > PRESENT * whole();
         let is_place = function.is_python || !self.merged.has_python();
         is_place
             && !function.is_wrapper()
