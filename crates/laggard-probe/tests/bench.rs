@@ -756,8 +756,50 @@ def f():
 }
 
 #[test]
-fn calls_of_a_command_are_reported_as_not_counted() {
+fn calls_of_python_programs_are_counted() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("program.py");
+    std::fs::write(
+        &path,
+        "import sys, colorsys
+def f(n):
+    return sorted([n])
+if __name__ == '__main__':
+    for n in range(int(sys.argv[1])): f(n)
+    sys.exit(0)
+",
+    )
+    .unwrap();
+    let path = path.to_str().unwrap();
+    let code = std::fs::read_to_string(path).unwrap();
+    for python in pythons() {
+        let python = python.to_str().unwrap();
+        for words in [vec![path, "{n}"], vec!["-u", "-c", &code, "3"], vec!["-m", "program", "3"]] {
+            let side = SidePlan {
+                directory: Some(directory.path().into()),
+                ..command("A", python, &words)
+            };
+            let case =
+                CasePlan { parameters: vec![("n".into(), "3".into())], ..Default::default() };
+            let counts = count_calls(&plan(vec![side]), 0, &case, Duration::from_secs(60)).unwrap();
+            let called = |name: &str| {
+                let is_named = |&&(_, callee, _): &&(i64, u32, u64)| {
+                    counts.functions[callee as usize].name == name
+                };
+                counts.edges.iter().filter(is_named).map(|edge| edge.2).sum::<u64>()
+            };
+            assert_eq!(
+                (counts.calls, ["f", "sorted"].map(called)),
+                (1, [3, 3]),
+                "{python} {words:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn calls_of_other_commands_are_reported_as_not_counted() {
     let plan = plan(vec![command("A", "true", &[])]);
     let error = count_calls(&plan, 0, &CasePlan::default(), Duration::from_secs(1)).unwrap_err();
-    assert!(error.to_string().contains("Python statements only"), "{error}");
+    assert!(error.to_string().contains("it is not a Python program"), "{error}");
 }

@@ -5,7 +5,10 @@
 
 use super::Group;
 use super::case::named;
-use super::plan::{CasePlan, Plan, Runs};
+use super::command::Command;
+use super::plan::{CasePlan, Plan, Runs, SidePlan};
+use super::script::Script;
+use super::side;
 use super::trouble::Trouble;
 use super::worker::Worker;
 use crate::error::Error;
@@ -20,31 +23,42 @@ const MOST_CALLS: u64 = 10;
 /// limit.
 const SPARE: u32 = 3;
 
-/// Counts calls of functions during up to ten calls of a statement. Counting stops after `limit`.
+/// What the worker runs to count calls.
+struct Counted {
+    side: SidePlan,
+    code: String,
+    setup: String,
+    /// Number of calls before counting, and maximum number of counted calls.
+    calls: [u64; 2],
+}
+
+/// Counts calls of functions during up to ten calls of a statement, or one run of a Python program.
+/// Counting stops after `limit`.
 pub fn count_calls(
     plan: &Plan,
-    side: usize,
+    number: usize,
     case: &CasePlan,
     limit: Duration,
 ) -> Result<CallCounts, Error> {
     let _group = Group::reserve();
-    let own = &plan.sides[side];
+    let own = &plan.sides[number];
     let unavailable = |why: String| Error::Unavailable { what: "call counts", why };
-    let Runs::Statement { code, setup } = &own.runs else {
-        return Err(unavailable("calls are counted for Python statements only".into()));
-    };
+    let what = counted(own, case).map_err(unavailable)?;
     let mut plan = plan.clone();
     plan.limits.timeout = plan.limits.timeout.max(limit * SPARE);
-    let counted = super::side::cpus(own).and_then(|cpus| {
-        let mut worker = Worker::start(&plan, own, cpus, &[])?;
-        worker.set_up(&plan, code, setup, case)?;
-        let text = worker.count_calls(MOST_CALLS, limit)?;
+    let counted = side::cpus(own).and_then(|cpus| {
+        if let Runs::Command { prepare: Some(words), .. } = &own.runs {
+            Command::new(&plan, own, case, (words, None), cpus)?.call()?;
+        }
+        let mut worker = Worker::start(&plan, &what.side, cpus, &[])?;
+        worker.set_up(&plan, &what.code, &what.setup, case)?;
+        let text = worker.count_calls(what.calls, limit)?;
         let mut counts: CallCounts = serde_json::from_str(&text)
             .map_err(|error| Trouble::Plan(format!("sent invalid call counts: {error}")))?;
         add_symbols(&mut counts, &worker);
         Ok(counts)
     });
-    let counts = counted.map_err(|trouble| named(&plan, side, trouble))?;
+    let counts = counted.map_err(|trouble| named(&plan, number, trouble))?;
     if counts.calls == 0 {
         return Err(unavailable(format!(
             "one call of side {} takes longer than {:.1} s while calls are counted",
@@ -53,6 +67,24 @@ pub fn count_calls(
         )));
     }
     Ok(counts)
+}
+
+/// What the worker runs for a side, or why it cannot.
+fn counted(own: &SidePlan, case: &CasePlan) -> Result<Counted, String> {
+    Ok(match &own.runs {
+        Runs::Statement { code, setup } => Counted {
+            side: own.clone(),
+            code: code.clone(),
+            setup: setup.clone(),
+            calls: [1, MOST_CALLS],
+        },
+        Runs::Command { words, .. } => {
+            let Script { python, setup, code } = Script::of(&side::fill(words, case))?;
+            let side = SidePlan { python: Some(python), ..own.clone() };
+            // Imports belong to the command, so it does not run before.
+            Counted { side, code: code.to_owned(), setup, calls: [0, 1] }
+        }
+    })
 }
 
 /// Finds the symbols of C functions by their addresses.

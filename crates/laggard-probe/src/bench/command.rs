@@ -99,7 +99,7 @@ impl Command {
         Ok((wall, process.end()))
     }
 
-    fn call(&mut self) -> Result<(Duration, Exit), Trouble> {
+    pub(super) fn call(&mut self) -> Result<(Duration, Exit), Trouble> {
         if let Some(prepare) = &self.prepare {
             let (_, exit) = self.complete(prepare, "its preparation command")?;
             if !exit.status.success() {

@@ -23,6 +23,7 @@ mod process;
 mod progress;
 mod runner;
 mod said;
+mod script;
 mod side;
 mod size;
 mod spawn;

@@ -336,11 +336,11 @@ def statement(_laggard_clock):
         if was_collecting:
             collect()
 
-    def count_calls(inner, most, limit):
+    def count_calls(inner, lead, most, limit):
         """Counts the calls of Python functions, and of C functions by Python code, in all threads.
 
         Returns the number of counted calls of the statement, the functions, and how often each
-        function calls another one. A resumed generator is not called again. Stops counting after
+        function calls another one, after `lead` calls. A resumed generator is not called again. Stops counting after
         `limit` nanoseconds; without a complete call of the statement by then, the number is 0.
         """
         import dis
@@ -456,7 +456,7 @@ def statement(_laggard_clock):
             # `count(5)`; reading it otherwise would advance the counter.
             return int(repr(counter)[6:-1])
 
-        inner.send(repeat(None, 1))
+        inner.send(repeat(None, lead))
         was_collecting, calls, longest, complete = collecting(), 0, 0, []
         dont_collect()
         end = clock() + limit
@@ -609,8 +609,8 @@ def statement(_laggard_clock):
                 count(statements[number], calls, lead)
                 send(b"O")
             elif what == b"P":
-                number, most, limit = unpack("<QQQ", request[1:])
-                send(b"P" + text(count_calls(statements[number], most, limit)))
+                number, lead, most, limit = unpack("<QQQQ", request[1:])
+                send(b"P" + text(count_calls(statements[number], lead, most, limit)))
             elif what == b"F":
                 send(b"F" + b"".join(text(name) + text(value) for name, value in facts()))
             else:

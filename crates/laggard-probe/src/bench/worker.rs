@@ -152,11 +152,15 @@ impl Worker {
         self.hear(Some((&message.0, CALL)), "before a call was counted").map(|_| ())
     }
 
-    /// Counts the calls of functions during at most `most` calls, in JSON. Stops counting after
-    /// `limit`.
-    pub(super) fn count_calls(&mut self, most: u64, limit: Duration) -> Result<String, Trouble> {
-        let limit = limit.as_nanos() as u64;
-        let message = Written::new(b'P').number(self.current).number(most).number(limit);
+    /// Counts the calls of functions during at most `most` calls, in JSON, after `lead` calls. Stops
+    /// counting after `limit`.
+    pub(super) fn count_calls(
+        &mut self,
+        [lead, most]: [u64; 2],
+        limit: Duration,
+    ) -> Result<String, Trouble> {
+        let message = Written::new(b'P').number(self.current).number(lead).number(most);
+        let message = message.number(limit.as_nanos() as u64);
         let answer = self.hear(Some((&message.0, CALL)), "while its calls were counted")?;
         Taken(&answer[1..]).text().ok_or_else(nonsense)
     }
