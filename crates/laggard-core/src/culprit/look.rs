@@ -71,6 +71,17 @@ pub fn loading(profile: &Profile) -> Vec<bool> {
     profile.samples.iter().map(is_loading).collect()
 }
 
+/// Whether a sample was taken between two batches of calls, such as during a garbage collection, which
+/// is not timed either.
+fn is_harness(profile: &Profile, stack: &[&Frame]) -> bool {
+    let texts = &profile.texts;
+    let is = |of: fn(&Frame) -> u32, text: &str| {
+        let mut python = stack.iter().filter(|frame| frame.kind == FrameKind::Python);
+        python.any(|frame| texts.get(of(frame)) == text)
+    };
+    is(|frame| frame.function, "_laggard_work") && !is(|frame| frame.file, "<statement>")
+}
+
 /// Weight and number of samples by stack.
 type WeightsByStack = FxHashMap<u32, (u64, u64)>;
 
@@ -88,6 +99,9 @@ pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, loading: &[bool
             continue;
         }
         frames(profile, sample.stack, &mut stack);
+        if is_harness(profile, &stack) {
+            continue;
+        }
         whole += sample.weight;
         let loading = loading.get(number).copied().unwrap_or(false);
         let Some(at) = stack.iter().position(|frame| frame.kind != FrameKind::Inlined) else {

@@ -53,6 +53,8 @@ pub enum Kind {
     MoreCalls,
     /// Other functions than A calls at the same place.
     OtherPath,
+    /// The same place takes longer for a reason that no judge finds.
+    Slower,
     /// Overhead of calls between Python and native code.
     CallOverhead,
     /// Python's evaluation loop and object handling.
@@ -114,6 +116,7 @@ impl Kind {
             Kind::MoreInstructions => "more-instructions",
             Kind::MoreCalls => "more-calls",
             Kind::OtherPath => "other-path",
+            Kind::Slower => "slower",
             Kind::CallOverhead => "call-overhead",
             Kind::Interpreter => "interpreter",
             Kind::Copy => "copy",
@@ -303,6 +306,18 @@ pub(crate) const SMALLEST_SHARE: f64 = 0.02;
 /// Missing evidence is reported for slices of at least this share of the lag.
 const SHARE_WORTH_ASKING: f64 = 0.05;
 
+/// The cause of a slice, if a judge finds one. Adds evidence that the judges lack to `missing`.
+fn cause(slice: &Slice<'_>, pair: &Pair<'_>, missing: &mut Vec<Missing>) -> Option<Finding> {
+    JUDGES.iter().find_map(|judge| match judge(slice, pair) {
+        Verdict::Guilty(finding) => Some(finding),
+        Verdict::Unknown(what) => {
+            missing.push(what);
+            None
+        }
+        Verdict::Innocent => None,
+    })
+}
+
 /// Names the causes of a detected lag. The lag is cut by place first, then each place by kind.
 pub fn judge(pair: &Pair<'_>) -> Judgement {
     let parallelism = pair.a.parallelism();
@@ -328,9 +343,7 @@ pub fn judge(pair: &Pair<'_>) -> Judgement {
     for chunk in all.chunk_by(|x, y| x.1.map(Region::number) == y.1.map(Region::number)) {
         let region = chunk[0].1;
         let slices = chunk.iter().map(|(slice, _)| slice.clone()).collect();
-        for slice in partition::joined(slices, small_ns) {
-            judgement.judge_slice(&slice, region, pair, lost);
-        }
+        judgement.judge_region(&partition::joined(slices, small_ns), region, pair, lost);
     }
     judgement.missing.sort();
     judgement.missing.dedup();
@@ -341,46 +354,58 @@ pub fn judge(pair: &Pair<'_>) -> Judgement {
 }
 
 impl Judgement {
-    /// Adds the cause of a slice, if a judge finds one.
-    fn judge_slice(
+    /// Adds the causes of the slices of a region, or of those without a region.
+    fn judge_region(
         &mut self,
-        slice: &Slice<'_>,
+        slices: &[Slice<'_>],
         region: Option<&Region>,
         pair: &Pair<'_>,
         lost: f64,
     ) {
-        let gap_ns = slice.gap_ns();
-        let explains = gap_ns / lost;
-        if explains < SMALLEST_SHARE {
-            return;
-        }
-        if let Some(finding) = region.and_then(Region::path_finding) {
-            let culprit = Culprit::new(finding, explains, gap_ns);
-            self.culprits.push(region.map_or(culprit.clone(), |region| region.place(culprit)));
-            return;
-        }
         let own = region.map(Region::pair);
-        let mut missing = vec![];
-        let guilty =
-            JUDGES.iter().find_map(|judge| match judge(slice, own.as_ref().unwrap_or(pair)) {
-                Verdict::Guilty(finding) => Some(finding),
-                Verdict::Unknown(what) => {
-                    missing.push(what);
-                    None
-                }
-                Verdict::Innocent => None,
-            });
-        match guilty {
-            Some(finding) => {
-                let culprit = Culprit::new(finding, explains, gap_ns);
-                self.add(match region {
-                    Some(region) => region.place(culprit),
-                    None => culprit,
-                });
+        let judged = own.as_ref().unwrap_or(pair);
+        let (mut whole, mut open, mut missing) = (0.0, 0.0, vec![]);
+        let mut found: Vec<Culprit> = vec![];
+        for slice in slices {
+            let gap_ns = slice.gap_ns();
+            let explains = gap_ns / lost;
+            whole += gap_ns.max(0.0);
+            if explains < SMALLEST_SHARE {
+                continue;
             }
-            None if explains >= SHARE_WORTH_ASKING => self.missing.extend(missing),
-            None => {}
+            let path = region.and_then(Region::path_finding);
+            let mut unknown = vec![];
+            match path.or_else(|| cause(slice, judged, &mut unknown)) {
+                Some(finding) => found.push(Culprit::new(finding, explains, gap_ns)),
+                None => {
+                    open += gap_ns;
+                    if explains >= SHARE_WORTH_ASKING {
+                        missing.append(&mut unknown);
+                    }
+                }
+            }
         }
+        let Some(region) = region else {
+            self.missing.extend(missing);
+            found.into_iter().for_each(|culprit| self.add(culprit));
+            return;
+        };
+        let is_specific = |culprit: &&Culprit| {
+            !matches!(culprit.finding.kind, Kind::Interpreter | Kind::CallOverhead)
+        };
+        let specific: f64 = found.iter().filter(is_specific).map(|culprit| culprit.gap_ns).sum();
+        match region.changed_path() {
+            // The changed code says more than the kind of work.
+            Some(finding) if specific < whole / 2.0 && whole >= SMALLEST_SHARE * lost => {
+                found = vec![Culprit::new(finding, whole / lost, whole)];
+            }
+            _ => {
+                self.missing.extend(missing);
+                let slower = region.slower().filter(|_| open >= SHARE_WORTH_ASKING * lost);
+                found.extend(slower.map(|finding| Culprit::new(finding, open / lost, open)));
+            }
+        }
+        found.into_iter().for_each(|culprit| self.add(region.place(culprit)));
     }
 
     /// Merges slices with the same cause at the same place; the larger slice provides the finding.

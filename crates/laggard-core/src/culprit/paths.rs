@@ -3,7 +3,7 @@
 use super::partition::{Slice, of_functions};
 use super::seen::{Pair, Seen, Work};
 use super::{Culprit, Finding, Kind, Part, Role, Unit};
-use crate::divergence::{Cause, Point, SideStacks, diverge};
+use crate::divergence::{Callee, Cause, PathFunction, Point, SideStacks, diverge};
 use rustc_hash::FxHashMap;
 
 /// The time of both sides at one place.
@@ -110,33 +110,35 @@ impl Region {
     /// The finding if the path of B is the cause.
     pub(super) fn path_finding(&self) -> Option<Finding> {
         let point = self.point.as_ref()?;
-        let at = place_label(point);
-        let [a, b] = [0, 1].map(|side: usize| {
-            let only = point.callees[side].iter().filter(|callee| !callee.is_common);
-            only.map(|callee| callee.name.clone()).next()
-        });
-        let finding = match &point.cause {
-            Cause::Slower => return None,
-            Cause::OtherPath => {
-                let advice = match (a, b) {
-                    (Some(a), Some(b)) => {
-                        format!("A calls {a} here, B calls {b}: check why B takes this path")
-                    }
-                    (None, Some(b)) => format!("only B calls {b} here: check why it is needed"),
-                    _ => {
-                        "the code of this function differs: compare its source on both sides".into()
-                    }
-                };
-                Finding::new(Kind::OtherPath, at, advice)
-            }
+        match &point.cause {
+            Cause::Slower => None,
+            Cause::OtherPath => Some(other_path(point)),
             Cause::MoreCalls { name, calls } => {
                 let advice = format!("call {name} once for all elements, or keep its result");
                 let what = format!("calls of {name}");
-                Finding::new(Kind::MoreCalls, at, advice).fact(&what, *calls, Unit::Count, 1)
+                let finding = Finding::new(Kind::MoreCalls, place_label(point), advice);
+                Some(timed(finding.fact(&what, *calls, Unit::Count, 1), point))
             }
+        }
+    }
+
+    /// The finding if the code at the place differs.
+    pub(super) fn changed_path(&self) -> Option<Finding> {
+        let is_changed = |point: &&Point| {
+            let function = point.place.function.as_ref();
+            !point.is_faster()
+                && !point.is_own_path
+                && function.is_some_and(PathFunction::is_changed)
         };
-        let n = point.samples[1];
-        Some(finding.fact("time at this place", point.ns, Unit::Nanos, n))
+        self.point.as_ref().filter(is_changed).map(other_path)
+    }
+
+    /// The finding if the place takes longer for an unknown reason.
+    pub(super) fn slower(&self) -> Option<Finding> {
+        let point = self.point.as_ref()?;
+        let advice = "the cause is not known: compare the callees and the hottest call path of both \
+                      sides below";
+        Some(timed(Finding::new(Kind::Slower, place_label(point), advice), point))
     }
 
     /// Adds the place to a culprit.
@@ -145,7 +147,7 @@ impl Region {
         let place = place_label(point);
         let finding = &mut culprit.finding;
         finding.at = match finding.kind {
-            Kind::OtherPath | Kind::Interpreter => place,
+            Kind::OtherPath | Kind::Interpreter | Kind::Slower => place,
             Kind::MoreCalls if finding.at == place => place,
             _ if finding.at.is_empty() => place,
             _ => format!("{}, in {}", without_python_caller(&finding.at), point.python_label()),
@@ -154,6 +156,27 @@ impl Region {
         culprit.point = Some(Box::new(point.clone()));
         culprit
     }
+}
+
+/// B goes another way at a place.
+fn other_path(point: &Point) -> Finding {
+    let [a, b] = [0, 1].map(|side: usize| {
+        let only = point.callees[side].iter().filter(|callee| !callee.is_common);
+        only.map(|callee| callee.name.clone()).next()
+    });
+    let advice = match (a, b) {
+        (Some(a), Some(b)) => {
+            format!("A calls {a} here, B calls {b}: check why B takes this path")
+        }
+        (None, Some(b)) => format!("only B calls {b} here: check why it is needed"),
+        _ => "the code of this function differs: compare its source on both sides".into(),
+    };
+    timed(Finding::new(Kind::OtherPath, place_label(point), advice), point)
+}
+
+/// Adds the time at a place.
+fn timed(finding: Finding, point: &Point) -> Finding {
+    finding.fact("time at this place", point.ns, Unit::Nanos, point.samples[1])
 }
 
 /// A native location without a caller in Python, which the place replaces.
@@ -165,13 +188,15 @@ fn without_python_caller(at: &str) -> &str {
 }
 
 /// `Index.join (pandas/core/indexes/base.py:4618)`, or B's own path below the statement:
-/// `loads > JSONDecoder.decode (json/decoder.py:337)`.
+/// `loads > JSONDecoder.decode (json/decoder.py:337)`. If B's time is divided among several functions
+/// that the statement calls, these functions.
 fn place_label(point: &Point) -> String {
     /// Maximum number of functions of a path.
     const MOST: usize = 6;
     let last = point.label();
     if !point.is_own_path {
-        return last;
+        let called = if point.place.function.is_none() { called(point) } else { String::new() };
+        return if called.is_empty() { last } else { format!("{called}, in {last}") };
     }
     let mut names: Vec<&str> = point.path.iter().map(|step| step.name.as_str()).collect();
     names.retain(|name| !name.is_empty());
@@ -180,6 +205,24 @@ fn place_label(point: &Point) -> String {
     }
     names.push(&last);
     names.join(" > ")
+}
+
+/// The functions that take most of B's time at a place: `Decimal.__add__, Decimal.__truediv__
+/// (_pydecimal.py)`. Empty if B's own code there takes most of it.
+fn called(point: &Point) -> String {
+    /// Functions with a smaller share of the time are omitted.
+    const LEAST: f64 = 0.2;
+    let is_named = |callee: &&Callee| !callee.name.is_empty() && callee.ns >= LEAST * point.ns[1];
+    let callees: Vec<&Callee> = point.callees[1].iter().filter(is_named).collect();
+    if callees.iter().map(|callee| callee.ns).sum::<f64>() < point.ns[1] / 2.0 {
+        return String::new();
+    }
+    let files = callees.chunk_by(|x, y| x.file == y.file).map(|same| {
+        let names: Vec<&str> = same.iter().map(|callee| callee.name.as_str()).collect();
+        let (names, file) = (names.join(", "), &same[0].file);
+        if file.is_empty() { names } else { format!("{names} ({file})") }
+    });
+    files.collect::<Vec<_>>().join(", ")
 }
 
 /// Shares of the time by role; computation is split by library.

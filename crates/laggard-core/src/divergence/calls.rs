@@ -155,7 +155,7 @@ impl<'a> Calls<'a> {
         }
         let largest = other.max(more).max(same).max(own);
         let caller = self.caller.map(|caller| self.merged.function(caller));
-        let is_changed = caller.and_then(PathFunction::has_same_code) == Some(false);
+        let is_changed = caller.is_some_and(PathFunction::is_changed);
         match most_called {
             Some((_, callee, calls)) if more >= largest => {
                 Cause::MoreCalls { name: self.merged.function(callee).name.clone(), calls }

@@ -74,10 +74,10 @@ impl PathFunction {
     /// Whether it is the wrapper of a decorator or dispatches to other functions. Its call count is the
     /// sum over many different functions, so it cannot be a place.
     pub(super) fn is_wrapper(&self) -> bool {
-        const NAMES: [&str; 6] =
-            ["wrapper", "wrapped", "inner", "public_api", "_wrapper", "decorated"];
+        const NAMES: [&str; 5] = ["wrapped", "inner", "public_api", "decorated", "forward"];
         let last = self.name.rsplit('.').next().unwrap_or_default();
-        self.forwards || self.name.contains("<locals>") && NAMES.contains(&last)
+        let is_named = NAMES.contains(&last) || last.ends_with("wrapper");
+        self.forwards || self.name.contains("<locals>") && is_named
     }
 
     /// Whether both sides call it equally often, if calls were counted.
@@ -86,10 +86,10 @@ impl PathFunction {
         Some(a > 0.0 && b > 0.0 && are_equally_often(a, b))
     }
 
-    /// Whether its bytecode is the same on both sides, if known.
-    pub(super) fn has_same_code(&self) -> Option<bool> {
+    /// Whether its bytecode is known to differ.
+    pub(crate) fn is_changed(&self) -> bool {
         let code = |side: usize| self.sources[side].as_ref()?.code;
-        Some(code(0)? == code(1)?)
+        matches!((code(0), code(1)), (Some(a), Some(b)) if a != b)
     }
 }
 
@@ -328,6 +328,34 @@ impl Merged {
 
     pub(super) fn function(&self, number: u32) -> &PathFunction {
         &self.functions[number as usize]
+    }
+
+    /// Whether a side gets from a function, or from the statement, to another function through functions
+    /// that only this side calls.
+    pub(super) fn leads_to(&self, side: usize, from: Option<u32>, to: u32) -> bool {
+        let is_statement = |number: &u32| {
+            let function = self.function(*number);
+            function.file == "<statement>" && function.is_python
+        };
+        let mut open: Vec<u32> = match from {
+            Some(from) => vec![from],
+            None => (0..self.functions.len() as u32).filter(is_statement).collect(),
+        };
+        let mut known = open.clone();
+        while let Some(caller) = open.pop() {
+            for &(_, callee) in self.edges[side].keys().filter(|edge| edge.0 == caller) {
+                if callee == to {
+                    return true;
+                }
+                let function = self.function(callee);
+                let is_own = function.is_wrapper() || function.calls[1 - side] == Some(0.0);
+                if is_own && !known.contains(&callee) {
+                    known.push(callee);
+                    open.push(callee);
+                }
+            }
+        }
+        false
     }
 
     /// How often a function calls another one during one call of it, if calls were counted.

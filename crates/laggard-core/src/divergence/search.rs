@@ -138,13 +138,46 @@ impl Search<'_> {
         let depth = |number: u32| depths.get(&number).copied().unwrap_or(0.0);
         let deepest = times
             .into_iter()
-            .filter(|&(number, times)| self.gap(times) >= least && self.is_candidate(number, times))
+            .filter(|&(number, times)| {
+                self.gap(times) >= least
+                    && self.is_candidate(number, times)
+                    && self.has_common_path(number)
+            })
             .max_by(|(x, _), (y, _)| depth(*x).total_cmp(&depth(*y)).then_with(|| y.cmp(x)));
         let mut chain: Vec<u32> = deepest.into_iter().map(|(number, _)| number).collect();
         while let Some(next) = self.next(&chain, least) {
             chain.push(next);
         }
         chain
+    }
+
+    /// Whether the paths to a function are mostly common. Otherwise both sides call it equally often by
+    /// chance, at different places.
+    fn has_common_path(&self, number: u32) -> bool {
+        let (mut common, mut whole) = (0.0, 0.0);
+        for path in self.left[self.slower].iter().map(|&at| self.path(self.slower, at)) {
+            let Some(position) = path.position(number) else { continue };
+            whole += path.ns;
+            if self.is_common(&path.steps[..position], number) {
+                common += path.ns;
+            }
+        }
+        common >= whole / 2.0
+    }
+
+    /// Whether the other side calls a function on this path too. Functions that only one side has are
+    /// transparent if the other side gets from the function above them to the same function through
+    /// functions that only it has.
+    fn is_common(&self, above: &[(u32, u32)], number: u32) -> bool {
+        let other = 1 - self.slower;
+        let is_own = |step: &(u32, u32)| {
+            let function = self.merged.function(step.0);
+            function.is_python && !function.is_wrapper() && function.calls[other] == Some(0.0)
+        };
+        let Some(first) = above.iter().position(is_own) else { return true };
+        let is_python = |step: &&(u32, u32)| self.merged.function(step.0).is_python;
+        let from = above[..first].iter().rfind(is_python).map(|step| step.0);
+        self.merged.leads_to(other, from, number)
     }
 
     /// A function that the last one of a chain calls equally often on both sides, and whose difference
