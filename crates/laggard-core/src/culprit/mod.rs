@@ -345,6 +345,14 @@ pub fn judge(pair: &Pair<'_>) -> Judgement {
         let slices = chunk.iter().map(|(slice, _)| slice.clone()).collect();
         judgement.judge_region(&partition::joined(slices, small_ns), region, pair, lost);
     }
+    // Kernel time is caused where B loses most of its time.
+    if let Some(main) = Region::main(&regions) {
+        for culprit in &mut judgement.culprits {
+            if culprit.finding.kind == Kind::PageFaults && culprit.point.is_none() {
+                *culprit = main.place(culprit.clone());
+            }
+        }
+    }
     judgement.missing.sort();
     judgement.missing.dedup();
     judgement.culprits.sort_by(|a, b| b.explains.total_cmp(&a.explains));
@@ -390,13 +398,9 @@ impl Judgement {
             found.into_iter().for_each(|culprit| self.add(culprit));
             return;
         };
-        let is_specific = |culprit: &&Culprit| {
-            !matches!(culprit.finding.kind, Kind::Interpreter | Kind::CallOverhead)
-        };
-        let specific: f64 = found.iter().filter(is_specific).map(|culprit| culprit.gap_ns).sum();
         match region.changed_path() {
-            // The changed code says more than the kind of work.
-            Some(finding) if specific < whole / 2.0 && whole >= SMALLEST_SHARE * lost => {
+            // The changed code says more than the kind of its work.
+            Some(finding) if region.is_path(&found, whole) && whole >= SMALLEST_SHARE * lost => {
                 found = vec![Culprit::new(finding, whole / lost, whole)];
             }
             _ => {

@@ -87,6 +87,14 @@ impl Region {
         Pair { a: &self.a, b: &self.b }
     }
 
+    /// The region with most of the time that B loses in functions.
+    pub(super) fn main(regions: &[Region]) -> Option<&Region> {
+        const MOST: f64 = 0.6;
+        let lost = |region: &Region| (region.b.user_ns - region.a.user_ns).max(0.0);
+        let whole: f64 = regions.iter().map(lost).sum();
+        regions.iter().find(|region| whole > 0.0 && lost(region) >= MOST * whole)
+    }
+
     /// The point if B is faster there.
     pub(super) fn faster(&self) -> Option<&Point> {
         self.point.as_ref().filter(|point| point.is_faster())
@@ -131,6 +139,22 @@ impl Region {
                 && function.is_some_and(PathFunction::is_changed)
         };
         self.point.as_ref().filter(is_changed).map(other_path)
+    }
+
+    /// Whether code that differs is rather the cause than what the judges found: most of the time is
+    /// in functions that only B calls and that do not move data, or has no specific cause.
+    pub(super) fn is_path(&self, found: &[Culprit], whole: f64) -> bool {
+        use Kind::{Allocation, CallOverhead, Conversion, Copy, Interpreter, Layout};
+        let sum = |is: fn(Kind) -> bool| {
+            let of_kind = found.iter().filter(|culprit| is(culprit.finding.kind));
+            of_kind.map(|culprit| culprit.gap_ns).sum::<f64>()
+        };
+        let specific = sum(|kind| !matches!(kind, Interpreter | CallOverhead));
+        let moved = sum(|kind| matches!(kind, Copy | Conversion | Layout | Allocation));
+        let callees = self.point.iter().flat_map(|point| &point.callees[1]);
+        let only_b =
+            callees.filter(|callee| !callee.is_common).map(|callee| callee.ns).sum::<f64>();
+        specific < whole / 2.0 || only_b > whole / 2.0 && moved < whole / 2.0
     }
 
     /// The finding if the place takes longer for an unknown reason.

@@ -75,9 +75,13 @@ impl PathFunction {
     /// sum over many different functions, so it cannot be a place.
     pub(super) fn is_wrapper(&self) -> bool {
         const NAMES: [&str; 5] = ["wrapped", "inner", "public_api", "decorated", "forward"];
+        // NumPy's dispatchers to other functions, before 1.25 and since then.
+        const NATIVE: [&str; 2] = ["implement_array_function", "dispatcher_vectorcall"];
         let last = self.name.rsplit('.').next().unwrap_or_default();
         let is_named = NAMES.contains(&last) || last.ends_with("wrapper");
-        self.forwards || self.name.contains("<locals>") && is_named
+        self.forwards
+            || self.name.contains("<locals>") && is_named
+            || !self.is_python && NATIVE.contains(&last)
     }
 
     /// Whether both sides call it equally often, if calls were counted.
@@ -297,8 +301,8 @@ impl Merged {
         }
     }
 
-    /// The path of a stack. Wrappers and native code of the interpreter are omitted above the
-    /// innermost Python function, because they only lead to it.
+    /// The path of a stack. Native code of the interpreter is omitted above the innermost Python
+    /// function, and wrappers above any function, because they only lead to it.
     fn path(&self, stacks: &Stacks, spent: &Spent, number: impl Fn(u32) -> u32) -> Path {
         let mut steps: Vec<(u32, u32)> = vec![];
         let mut statement_line = 0;
@@ -312,12 +316,17 @@ impl Merged {
             }
         }
         let innermost = steps.iter().rposition(|step| self.function(step.0).is_python);
-        let mut at = 0..;
-        steps.retain(|step| {
-            let function = self.function(step.0);
-            let only_leads = function.is_wrapper() || function.is_self_time();
-            at.next() >= innermost || !only_leads
-        });
+        let is_kept = |at: &usize| {
+            let function = self.function(steps[*at].0);
+            let leads_on =
+                steps.get(at + 1).is_some_and(|next| !self.function(next.0).is_self_time());
+            let only_leads = match Some(*at) < innermost {
+                true => function.is_wrapper() || function.is_self_time(),
+                false => function.is_wrapper() && leads_on,
+            };
+            !only_leads
+        };
+        let steps = (0..steps.len()).filter(is_kept).map(|at| steps[at]).collect();
         Path::new(steps, statement_line, spent)
     }
 

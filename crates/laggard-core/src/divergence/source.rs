@@ -64,7 +64,8 @@ pub struct DiffLine {
 /// Numbered lines of a function.
 type Lines<'a> = Vec<(u32, &'a str)>;
 
-/// Lines of a function: `first` to `last`, or, if `first` is 0, the indented block around `line`.
+/// Lines of a function without its docstring: `first` to `last`, or, if `first` is 0, the indented
+/// block around `line`.
 pub fn function_lines(text: &str, [first, last]: [u32; 2], line: u32) -> Lines<'_> {
     /// Longer functions are cut.
     const MOST_LINES: usize = 2000;
@@ -72,7 +73,24 @@ pub fn function_lines(text: &str, [first, last]: [u32; 2], line: u32) -> Lines<'
     let range = if first > 0 { Some((first, last.max(first))) } else { enclosing(&all, line) };
     let Some((first, last)) = range else { return vec![] };
     let is_inside = |&&(number, _): &&(u32, &str)| (first..=last).contains(&number);
-    all.iter().filter(is_inside).take(MOST_LINES).copied().collect()
+    let mut lines: Lines<'_> = all.iter().filter(is_inside).take(MOST_LINES).copied().collect();
+    if let Some(docstring) = docstring(&lines) {
+        lines.drain(docstring);
+    }
+    lines
+}
+
+/// The lines of a function's docstring: a text in triple quotes after the line that ends with `:`.
+fn docstring(lines: &[(u32, &str)]) -> Option<std::ops::Range<usize>> {
+    let definition = lines.iter().position(|line| line.1.trim_end().ends_with(':'))?;
+    let start = definition + 1;
+    let text = lines.get(start)?.1.trim_start().trim_start_matches(['r', 'R', 'u', 'U']);
+    let quote = [r#"""""#, "'''"].into_iter().find(|quote| text.starts_with(quote))?;
+    if text[quote.len()..].contains(quote) {
+        return Some(start..start + 1);
+    }
+    let length = lines[start + 1..].iter().position(|line| line.1.contains(quote))?;
+    Some(start..start + length + 2)
 }
 
 /// First and last line of the Python function around a line.
@@ -167,6 +185,18 @@ mod tests {
         assert!(numbers(99).is_empty());
         assert_eq!(function_lines(text, [9, 10], 0).len(), 2);
         assert_eq!(function_lines(text, [9, 1], 0), [(9, "def h():")]);
+    }
+
+    #[test]
+    fn docstrings_are_left_out() {
+        let numbers =
+            |text| function_lines(text, [1, 99], 0).iter().map(|x| x.0).collect::<Vec<_>>();
+        assert_eq!(
+            numbers("def f(\n    x,\n):\n    r\"\"\"Adds.\n\n    Slowly.\n    \"\"\"\n    g()"),
+            [1, 2, 3, 8]
+        );
+        assert_eq!(numbers("def f():\n    '''Adds.'''\n    g()"), [1, 3]);
+        assert_eq!(numbers("def f():\n    \"\"\"Adds."), [1, 2]);
     }
 
     #[test]

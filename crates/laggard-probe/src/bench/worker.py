@@ -497,13 +497,15 @@ def statement(_laggard_clock):
             return zlib.crc32(b"".join(parts))
 
         def forwards(code):
-            """Whether a function takes any arguments, as the wrappers of decorators do."""
+            """Whether a function wraps others: it takes any arguments, or wraps several functions."""
+            if wrappers.get(id(code), 0) > 1:
+                return True
             own = code.co_varnames[: code.co_argcount]
             passes_on = code.co_flags & 0xC == 0xC and all(name in ("self", "cls") for name in own)
             # A wrapper refers to the function that it wraps.
             return passes_on and bool(code.co_freevars)
 
-        names = {}
+        names, wrappers = {}, {}
 
         def add_name(code, name):
             if id(code) in names:
@@ -513,13 +515,24 @@ def statement(_laggard_clock):
                 if type(constant) is type(code):
                     add_name(constant, "%s.<locals>.%s" % (name, constant.co_name))
 
-        if not hasattr(add.__code__, "co_qualname"):
-            # Before Python 3.11, only functions have qualified names.
-            import gc
+        def wraps(function):
+            for cell in function.__closure__ or ():
+                try:
+                    if type(cell.cell_contents) is type(add):
+                        return True
+                except ValueError:
+                    # The cell is empty.
+                    pass
+            return False
 
-            for function in gc.get_objects():
-                if type(function) is type(add):
-                    add_name(function.__code__, function.__qualname__)
+        for function in gc.get_objects():
+            if type(function) is type(add):
+                code = function.__code__
+                if not hasattr(code, "co_qualname"):
+                    # Before Python 3.11, only functions have qualified names.
+                    add_name(code, function.__qualname__)
+                if wraps(function):
+                    wrappers[id(code)] = wrappers.get(id(code), 0) + 1
 
         def name_of(code):
             return names.get(id(code)) or getattr(code, "co_qualname", code.co_name)
