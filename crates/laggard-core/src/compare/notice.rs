@@ -48,7 +48,8 @@ pub enum Notice {
         /// Preemptions per second of wall time.
         per_second: f64,
     },
-    /// No thread was running for much of the time: it waited, or other programs used the CPUs.
+    /// No thread was running for much of the time: it waited, or, on systems that do not count the
+    /// run-queue delay, other programs used the CPUs.
     OffCpu {
         /// The share of wall time that exceeds CPU time.
         share: f64,
@@ -91,7 +92,8 @@ fn preempted(batches: &[Batch]) -> Option<Notice> {
 /// `None` if CPU time was not measured.
 fn off_cpu(batches: &[Batch]) -> Option<Notice> {
     let cpu = sum(batches, |batch| batch.user_ns + batch.system_ns);
-    let share = 1.0 - cpu / sum(batches, |batch| batch.wall_ns);
+    let queued = sum(batches, |batch| batch.queued_ns);
+    let share = 1.0 - (cpu + queued) / sum(batches, |batch| batch.wall_ns);
     (cpu > 0.0 && share > MUCH_OFF_CPU).then_some(Notice::OffCpu { share })
 }
 
@@ -127,6 +129,8 @@ mod tests {
         );
         assert!(matches!(found[1], Notice::OffCpu { share } if (share - 0.4).abs() < 0.01));
         assert_eq!(found.len(), 2);
+        let queued = |i| Batch { queued_ns: 400_000, user_ns: 600_000, ..quiet(i) };
+        assert_eq!(notices(&series(queued)), []);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Python judges: `interpreter`, `call-overhead` and `start-up`.
 
+use super::python::{is_object, objects_ns};
 use super::{Finding, Kind, Pair, Part, Role, Slice, Unit, Verdict};
 
 /// Minimum number of calls from Python into native code, per call of the side, for `call-overhead`.
@@ -68,6 +69,20 @@ pub(super) fn judge_call_overhead(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict
 pub(super) fn judge_interpreter(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     if !slice.is(Role::Interpreter) {
         return Verdict::Innocent;
+    }
+    let objects = [objects_ns(&slice.a), objects_ns(&slice.b)];
+    let gap = slice.b_ns - slice.a_ns;
+    if objects[1] - objects[0] >= gap / 2.0 {
+        let worst = slice.b.iter().filter(|work| is_object(work));
+        let worst = worst.max_by(|x, y| x.ns.total_cmp(&y.ns));
+        let advice = "create fewer objects in the loop, or check which allocator Python uses";
+        return Finding::new(
+            Kind::Allocation,
+            worst.map(|work| work.at()).unwrap_or_default(),
+            advice,
+        )
+        .fact("time in Python's allocator", objects, Unit::Nanos, pair.b.samples())
+        .guilty();
     }
     let caller = pair.b.work.iter().filter(|work| work.role == Role::Interpreter);
     let caller = caller.max_by(|x, y| x.ns.total_cmp(&y.ns));

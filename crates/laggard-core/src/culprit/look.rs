@@ -23,8 +23,9 @@ pub fn times(series: &Series) -> Seen {
         let each = |batch: &Batch| of(batch) as f64 / batch.calls.max(1) as f64;
         Summary::of(&series.batches.iter().map(each).collect::<Vec<_>>()).median
     };
-    // The median limits the effect of disturbed batches.
-    let wall_ns = median(|batch| batch.wall_ns);
+    // The median limits the effect of disturbed batches. Time in which other programs used the CPU is
+    // noise.
+    let wall_ns = median(|batch| batch.wall_ns.saturating_sub(batch.queued_ns));
     let cpu_ns = median(|batch| batch.user_ns + batch.system_ns);
     // A single thread cannot use more CPU time than wall time; clock resolution causes the excess.
     let busy = cpu_ns / wall_ns.max(f64::MIN_POSITIVE);
@@ -35,6 +36,7 @@ pub fn times(series: &Series) -> Seen {
         wall_ns,
         user_ns,
         system_ns: cpu_ns - user_ns,
+        queued_ns: median(|batch| batch.queued_ns.min(batch.wall_ns)),
         faults: sum(|batch| batch.minor_faults + batch.major_faults) / calls,
         waits: sum(|batch| batch.waits) / calls,
         threads: series.threads,

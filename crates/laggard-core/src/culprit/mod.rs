@@ -13,13 +13,16 @@ mod copies;
 mod interpreter;
 mod kernel;
 mod look;
+mod operations;
 mod parallel;
 mod partition;
 mod paths;
+mod python;
 mod role;
 mod same_code;
 mod seen;
 mod simd;
+mod system;
 #[cfg(test)]
 mod tests;
 
@@ -57,6 +60,8 @@ pub enum Kind {
     Slower,
     /// Overhead of calls between Python and native code.
     CallOverhead,
+    /// An operation of Python's built-in types and modules.
+    Builtin,
     /// Python's evaluation loop and object handling.
     Interpreter,
     /// Copies that A does not make.
@@ -67,6 +72,8 @@ pub enum Kind {
     Layout,
     /// Memory allocation and freeing.
     Allocation,
+    /// Requests to the operating system.
+    SystemCalls,
     /// First access to new memory pages.
     PageFaults,
     /// Accesses that miss all caches.
@@ -118,11 +125,13 @@ impl Kind {
             Kind::OtherPath => "other-path",
             Kind::Slower => "slower",
             Kind::CallOverhead => "call-overhead",
+            Kind::Builtin => "builtin",
             Kind::Interpreter => "interpreter",
             Kind::Copy => "copy",
             Kind::Conversion => "conversion",
             Kind::Layout => "layout",
             Kind::Allocation => "allocation",
+            Kind::SystemCalls => "system-calls",
             Kind::PageFaults => "page-faults",
             Kind::MemoryBound => "memory-bound",
             Kind::CacheMisses => "cache-misses",
@@ -241,12 +250,13 @@ pub enum Missing {
 type Judge = fn(&Slice<'_>, &Pair<'_>) -> Verdict;
 
 /// All judges, the most specific first.
-const JUDGES: [Judge; 17] = [
+const JUDGES: [Judge; 18] = [
     interpreter::judge_start_up,
     parallel::judge_too_parallel,
     parallel::judge_not_parallel,
     parallel::judge_waiting,
     copies::judge_moving,
+    system::judge_system_calls,
     copies::judge_page_faults,
     interpreter::judge_call_overhead,
     interpreter::judge_interpreter,
@@ -348,7 +358,9 @@ pub fn judge(pair: &Pair<'_>) -> Judgement {
     // Kernel time is caused where B loses most of its time.
     if let Some(main) = Region::main(&regions) {
         for culprit in &mut judgement.culprits {
-            if culprit.finding.kind == Kind::PageFaults && culprit.point.is_none() {
+            if matches!(culprit.finding.kind, Kind::PageFaults | Kind::SystemCalls | Kind::Waiting)
+                && culprit.point.is_none()
+            {
                 *culprit = main.place(culprit.clone());
             }
         }

@@ -1,6 +1,8 @@
 //! Parts of the lag by place: each [`Region`] is the time of both sides at one divergence point.
 
+use super::operations::{self, Operation};
 use super::partition::{Slice, of_functions};
+use super::python::{accelerator, python_part};
 use super::seen::{Pair, Seen, Work};
 use super::{Culprit, Finding, Kind, Part, Role, Unit};
 use crate::divergence::{Callee, Cause, PathFunction, Point, SideStacks, diverge};
@@ -11,6 +13,10 @@ pub(super) struct Region {
     number: usize,
     /// The place; `None` for time without a place.
     point: Option<Point>,
+    /// The operation of built-in types that takes the time of this region.
+    operation: Option<Operation>,
+    /// The finding if B runs Python code where A runs an extension module.
+    accelerator: Option<Finding>,
     /// Observations of both sides with the work of this region only.
     a: Seen,
     b: Seen,
@@ -23,31 +29,49 @@ pub(super) fn regions(pair: &Pair<'_>) -> Vec<Region> {
         sides.map(|side| SideStacks { stacks: &side.stacks, counts: side.call_counts.as_ref() });
     let is_same = !pair.a.runs.is_empty() && pair.a.runs == pair.b.runs;
     let found = diverge(given, is_same);
-    // Works of each region and side. The last region is the rest.
+    // Entries of the stacks of each region and side. The last region is the rest.
     let rest = found.points.len();
-    let mut parts: Vec<[FxHashMap<usize, (f64, u64)>; 2]> = vec![];
-    parts.resize_with(rest + 1, Default::default);
-    for (side, seen) in sides.iter().enumerate() {
-        for (spent, point) in seen.stacks.spent.iter().zip(&found.of_spent[side]) {
-            let part = &mut parts[point.unwrap_or(rest)][side];
-            let sum = part.entry(spent.work as usize).or_default();
-            *sum = (sum.0 + spent.ns, sum.1.saturating_add(spent.samples));
-        }
-        // Without stacks, no time is placed.
-        if seen.stacks.spent.is_empty() {
-            for (at, work) in seen.work.iter().enumerate() {
-                parts[rest][side].insert(at, (work.ns, work.samples));
-            }
+    let mut spent: Vec<[Vec<usize>; 2]> = vec![];
+    spent.resize_with(rest + 1, Default::default);
+    for side in [0, 1] {
+        for (at, point) in found.of_spent[side].iter().enumerate() {
+            spent[point.unwrap_or(rest)][side].push(at);
         }
     }
+    let operations =
+        sides.map(|side| operations::of_stacks(&side.stacks, side.call_counts.as_ref()));
+    let mut regions: Vec<Region> = vec![];
     let points = found.points.into_iter().map(Some).chain([None]);
-    let regions = points.zip(parts).enumerate().map(|(number, (point, [of_a, of_b]))| Region {
-        number,
-        point,
-        a: restrict(pair.a, &of_a),
-        b: restrict(pair.b, &of_b),
-    });
-    regions.filter(|region| region.a.user_ns + region.b.user_ns > 0.0).collect()
+    for (point, mut spent) in points.zip(spent) {
+        let accelerator = point.as_ref().and_then(|_| accelerator(pair, &spent));
+        let is_slower = |point: &&Point| point.cause == Cause::Slower && !point.is_faster();
+        let operation = match (&accelerator, point.as_ref().filter(is_slower)) {
+            (None, Some(_)) => operations::main_operation(pair, &operations, &spent),
+            _ => None,
+        };
+        if let Some(operation) = operation {
+            let is_operation =
+                |side: usize, at: &usize| operations[side][*at].as_ref() == Some(&operation.name);
+            let own = [0, 1].map(|side: usize| {
+                spent[side].extract_if(.., |at| is_operation(side, at)).collect()
+            });
+            regions.push(Region {
+                operation: Some(operation),
+                ..Region::new(regions.len(), point.clone(), pair, &own)
+            });
+        }
+        regions.push(Region { accelerator, ..Region::new(regions.len(), point, pair, &spent) });
+    }
+    // Without stacks, no time is placed.
+    for (side, seen) in sides.iter().enumerate() {
+        if let Some(rest) = regions.last_mut().filter(|_| seen.stacks.spent.is_empty()) {
+            let whole = |(at, work): (usize, &Work)| (at, (work.ns, work.samples));
+            let restricted = restrict(seen, &seen.work.iter().enumerate().map(whole).collect());
+            *[&mut rest.a, &mut rest.b][side] = restricted;
+        }
+    }
+    regions.retain(|region| region.a.user_ns + region.b.user_ns > 0.0);
+    regions
 }
 
 /// Observations of a side with part of its work.
@@ -67,6 +91,7 @@ fn restrict(seen: &Seen, part: &FxHashMap<usize, (f64, u64)>) -> Seen {
         user_ns: work.iter().map(|work| work.ns).sum(),
         system_ns: seen.system_ns,
         faults: seen.faults,
+        queued_ns: seen.queued_ns,
         waits: seen.waits,
         threads: seen.threads,
         rounds: seen.rounds,
@@ -79,6 +104,25 @@ fn restrict(seen: &Seen, part: &FxHashMap<usize, (f64, u64)>) -> Seen {
 }
 
 impl Region {
+    /// A region of these entries of the stacks.
+    fn new(
+        number: usize,
+        point: Option<Point>,
+        pair: &Pair<'_>,
+        spent: &[Vec<usize>; 2],
+    ) -> Region {
+        let part = |seen: &Seen, spent: &[usize]| {
+            let mut works: FxHashMap<usize, (f64, u64)> = FxHashMap::default();
+            for entry in spent.iter().map(|&at| &seen.stacks.spent[at]) {
+                let sum = works.entry(entry.work as usize).or_default();
+                *sum = (sum.0 + entry.ns, sum.1.saturating_add(entry.samples));
+            }
+            restrict(seen, &works)
+        };
+        let (a, b) = (part(pair.a, &spent[0]), part(pair.b, &spent[1]));
+        Region { number, point, operation: None, accelerator: None, a, b }
+    }
+
     pub(super) fn number(&self) -> usize {
         self.number
     }
@@ -118,6 +162,12 @@ impl Region {
     /// The finding if the path of B is the cause.
     pub(super) fn path_finding(&self) -> Option<Finding> {
         let point = self.point.as_ref()?;
+        if let Some(operation) = &self.operation {
+            return Some(operation.finding());
+        }
+        if let Some(accelerator) = self.accelerator.as_ref().filter(|_| !point.is_faster()) {
+            return Some(accelerator.clone());
+        }
         match &point.cause {
             Cause::Slower => None,
             Cause::OtherPath => Some(other_path(point)),
@@ -144,12 +194,12 @@ impl Region {
     /// Whether code that differs is rather the cause than what the judges found: most of the time is
     /// in functions that only B calls and that do not move data, or has no specific cause.
     pub(super) fn is_path(&self, found: &[Culprit], whole: f64) -> bool {
-        use Kind::{Allocation, CallOverhead, Conversion, Copy, Interpreter, Layout};
+        use Kind::{Allocation, Builtin, CallOverhead, Conversion, Copy, Interpreter, Layout};
         let sum = |is: fn(Kind) -> bool| {
             let of_kind = found.iter().filter(|culprit| is(culprit.finding.kind));
             of_kind.map(|culprit| culprit.gap_ns).sum::<f64>()
         };
-        let specific = sum(|kind| !matches!(kind, Interpreter | CallOverhead));
+        let specific = sum(|kind| !matches!(kind, Builtin | Interpreter | CallOverhead));
         let moved = sum(|kind| matches!(kind, Copy | Conversion | Layout | Allocation));
         let callees = self.point.iter().flat_map(|point| &point.callees[1]);
         let only_b =
@@ -173,6 +223,12 @@ impl Region {
         finding.at = match finding.kind {
             Kind::OtherPath | Kind::Interpreter | Kind::Slower => place,
             Kind::MoreCalls if finding.at == place => place,
+            Kind::Builtin => match &self.operation {
+                Some(operation) if !place.contains(&operation.name) => {
+                    format!("{}, {place}", operation.name)
+                }
+                _ => place,
+            },
             _ if finding.at.is_empty() => place,
             _ => format!("{}, in {}", without_python_caller(&finding.at), point.python_label()),
         };
@@ -261,6 +317,7 @@ fn work_by_kind(seen: &Seen) -> Vec<(String, f64)> {
                 let library = work.library.split('.').next().unwrap_or_default();
                 format!("computation in {library}")
             }
+            Role::Interpreter => python_part(&work.name, &work.place).label().to_owned(),
             role => role.label().to_owned(),
         };
         *sums.entry(kind).or_default() += work.ns / seen.user_ns.max(1e-9);

@@ -28,6 +28,8 @@ pub struct Seen {
     pub system_ns: f64,
     /// Page faults.
     pub faults: f64,
+    /// Time in which other programs used the CPU of the main thread. It is not part of `wall_ns`.
+    pub queued_ns: f64,
     /// Number of times a thread waited.
     pub waits: f64,
     /// Threads of the process.

@@ -4,8 +4,8 @@ use super::stacks::{Spent, StackFrame, Stacks, enclosing_function, profile_of};
 use crate::compare::align::align;
 use crate::model::call_counts::{CallCounts, CountedFunction};
 use crate::model::profile::FrameKind;
-use crate::profile::{View, is_dispatch, short_path};
-use rustc_hash::FxHashMap;
+use crate::profile::{View, file_name, is_dispatch, short_path};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Evidence of one side.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +38,8 @@ pub struct PathFunction {
     pub is_interpreter: bool,
     /// Whether it is an interpreter function that dispatches calls.
     is_dispatch: bool,
+    /// Whether A and B define it although they do not call it.
+    is_defined: [bool; 2],
 }
 
 /// Source of a Python function.
@@ -84,6 +86,11 @@ impl PathFunction {
             || !self.is_python && NATIVE.contains(&last)
     }
 
+    /// Whether only one side has it: a side neither calls nor defines it.
+    pub(super) fn is_missing(&self, side: usize) -> bool {
+        self.is_python && self.calls[side] == Some(0.0) && !self.is_defined[side]
+    }
+
     /// Whether both sides call it equally often, if calls were counted.
     pub(super) fn is_called_equally(&self) -> Option<bool> {
         let [Some(a), Some(b)] = self.calls else { return None };
@@ -108,6 +115,9 @@ pub(super) fn most(times: FxHashMap<u32, f64>) -> u32 {
     let largest = times.into_iter().max_by(|x, y| x.1.total_cmp(&y.1).then_with(|| y.0.cmp(&x.0)));
     largest.map_or(0, |(key, _)| key)
 }
+
+/// Number of the caller of functions that no Python function calls.
+const STATEMENT: u32 = u32::MAX;
 
 /// A function with this share of a side's time surely runs there.
 pub(super) const PRESENT: f64 = 0.002;
@@ -170,7 +180,8 @@ pub(super) struct Merged {
     pub(super) functions: Vec<PathFunction>,
     /// Paths of each side, in the order of [`Stacks::spent`].
     pub(super) paths: [Vec<Path>; 2],
-    /// Number of calls by caller and callee, per call of the side.
+    /// Number of calls by caller and callee, per call of the side. The caller is [`STATEMENT`] for the
+    /// first function of a thread.
     edges: [FxHashMap<(u32, u32), f64>; 2],
 }
 
@@ -267,9 +278,15 @@ impl Merged {
             let Some(function) = self.functions.get_mut(callee as usize) else { continue };
             *function.calls[side].get_or_insert(0.0) += count as f64 / calls;
             let caller = usize::try_from(caller).ok();
-            if let Some(caller) = caller.filter(|&caller| caller < counts.functions.len()) {
-                *self.edges[side].entry((of(caller), callee)).or_default() += count as f64 / calls;
-            }
+            let caller = caller.filter(|&caller| caller < counts.functions.len()).map(&of);
+            let edge = (caller.unwrap_or(STATEMENT), callee);
+            *self.edges[side].entry(edge).or_default() += count as f64 / calls;
+        }
+        let defined: FxHashSet<(&str, &str)> =
+            counts.defined.iter().map(|(name, file)| (name.as_str(), file.as_str())).collect();
+        for function in &mut self.functions {
+            let definition = (function.name.as_str(), file_name(&function.file));
+            function.is_defined[side] = function.is_python && defined.contains(&definition);
         }
     }
 
@@ -339,8 +356,13 @@ impl Merged {
         &self.functions[number as usize]
     }
 
-    /// Whether a side gets from a function, or from the statement, to another function through functions
-    /// that only this side calls.
+    /// Whether the calls of a side are known.
+    pub(super) fn has_edges(&self, side: usize) -> bool {
+        !self.edges[side].is_empty()
+    }
+
+    /// Whether a side gets from a function, or from the statement, to another function directly or through
+    /// functions that only this side has.
     pub(super) fn leads_to(&self, side: usize, from: Option<u32>, to: u32) -> bool {
         let is_statement = |number: &u32| {
             let function = self.function(*number);
@@ -348,7 +370,10 @@ impl Merged {
         };
         let mut open: Vec<u32> = match from {
             Some(from) => vec![from],
-            None => (0..self.functions.len() as u32).filter(is_statement).collect(),
+            None => {
+                let statements = (0..self.functions.len() as u32).filter(is_statement);
+                statements.chain([STATEMENT]).collect()
+            }
         };
         let mut known = open.clone();
         while let Some(caller) = open.pop() {
@@ -357,7 +382,7 @@ impl Merged {
                     return true;
                 }
                 let function = self.function(callee);
-                let is_own = function.is_wrapper() || function.calls[1 - side] == Some(0.0);
+                let is_own = function.is_wrapper() || function.is_missing(1 - side);
                 if is_own && !known.contains(&callee) {
                     known.push(callee);
                     open.push(callee);

@@ -165,19 +165,25 @@ impl Search<'_> {
         common >= whole / 2.0
     }
 
-    /// Whether the other side calls a function on this path too. Functions that only one side has are
-    /// transparent if the other side gets from the function above them to the same function through
-    /// functions that only it has.
+    /// Whether the other side calls a function on this path too: each function of the path calls the next
+    /// one there. Functions that only one side has are transparent.
     fn is_common(&self, above: &[(u32, u32)], number: u32) -> bool {
         let other = 1 - self.slower;
-        let is_own = |step: &(u32, u32)| {
-            let function = self.merged.function(step.0);
-            function.is_python && !function.is_wrapper() && function.calls[other] == Some(0.0)
+        if !self.merged.has_edges(other) {
+            return true;
+        }
+        let is_shared = |number: &u32| {
+            let function = self.merged.function(*number);
+            function.is_python && !function.is_wrapper() && !function.is_missing(other)
         };
-        let Some(first) = above.iter().position(is_own) else { return true };
-        let is_python = |step: &&(u32, u32)| self.merged.function(step.0).is_python;
-        let from = above[..first].iter().rfind(is_python).map(|step| step.0);
-        self.merged.leads_to(other, from, number)
+        let shared = above.iter().map(|step| step.0).filter(is_shared).chain([number]);
+        let mut from = None;
+        shared.into_iter().all(|to| {
+            let is_recursive = from == Some(to);
+            let leads = is_recursive || self.merged.leads_to(other, from, to);
+            from = Some(to);
+            leads
+        })
     }
 
     /// A function that the last one of a chain calls equally often on both sides, and whose difference

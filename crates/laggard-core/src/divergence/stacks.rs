@@ -165,7 +165,7 @@ impl Stacks {
     }
 
     /// Frames of a stack, outermost first.
-    pub(super) fn path(&self, node: u32) -> Vec<u32> {
+    pub(crate) fn path(&self, node: u32) -> Vec<u32> {
         /// Frames of deeper stacks are omitted, which damaged files may contain.
         const DEEPEST: usize = 2000;
         let mut frames = vec![];

@@ -1,5 +1,7 @@
 //! `CallCounts`: exact numbers of calls of Python functions, and of C functions by Python code.
 
+use crate::profile::file_name;
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 /// Calls during some calls of a side.
@@ -14,6 +16,20 @@ pub struct CallCounts {
     pub functions: Vec<CountedFunction>,
     /// Index of the caller, -1 if it is not Python code; index of the callee; number of calls.
     pub edges: Vec<(i64, u32, u64)>,
+    /// Qualified name and file name of Python functions that exist in the process, whether called or
+    /// not.
+    pub defined: Vec<(String, String)>,
+}
+
+impl CallCounts {
+    /// Removes defined functions that the other side does not call: only those are of interest.
+    pub fn keep_defined(&mut self, other: &CallCounts) {
+        let called: FxHashSet<(&str, &str)> =
+            other.functions.iter().map(CountedFunction::definition).collect();
+        self.defined.retain(|(name, file)| called.contains(&(name.as_str(), file.as_str())));
+        self.defined.sort();
+        self.defined.dedup();
+    }
 }
 
 /// Names of the functions of comprehensions and generator expressions.
@@ -51,6 +67,11 @@ impl CountedFunction {
     /// Whether it is the code of a comprehension or generator expression.
     pub fn is_comprehension(&self) -> bool {
         COMPREHENSIONS.iter().any(|part| self.name.ends_with(part))
+    }
+
+    /// Its qualified name and the name of its file, as in [`CallCounts::defined`].
+    fn definition(&self) -> (&str, &str) {
+        (&self.name, file_name(&self.file))
     }
 
     /// Its name with the module.

@@ -109,6 +109,9 @@ pub struct Batch {
     pub waits: u64,
     /// Involuntary context switches.
     pub preemptions: u64,
+    /// Time in which the main thread could run but other threads or programs used the CPU (run-queue
+    /// delay); 0 if unknown.
+    pub queued_ns: u64,
 }
 
 impl Series {

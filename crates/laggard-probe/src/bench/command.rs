@@ -130,7 +130,7 @@ impl Runner for Command {
         }
         let mut batch = Batch { calls, ..Batch::default() };
         for _ in 0..calls {
-            let (wall, Exit { usage, .. }) = self.call()?;
+            let (wall, Exit { usage, queued_ns, .. }) = self.call()?;
             batch.wall_ns += wall.as_nanos() as u64;
             batch.user_ns += nanos(usage.ru_utime);
             batch.system_ns += nanos(usage.ru_stime);
@@ -138,6 +138,7 @@ impl Runner for Command {
             batch.major_faults += usage.ru_majflt as u64;
             batch.waits += usage.ru_nvcsw as u64;
             batch.preemptions += usage.ru_nivcsw as u64;
+            batch.queued_ns += queued_ns;
             self.peak_memory = self.peak_memory.max(usage.ru_maxrss as u64 * 1024);
         }
         Ok(batch)

@@ -5,6 +5,7 @@ use super::case::Field;
 use super::order::Order;
 use super::pin::Cpus;
 use super::plan::{CasePlan, Limits, Plan, Runs, SidePlan};
+use super::process::queued_ns;
 use super::progress::{Progress, Teller};
 use super::runner::{About, Runner};
 use super::trouble::Trouble;
@@ -75,7 +76,8 @@ impl Runner for InProcess {
 
     fn run(&mut self, calls: u64, lead: u64) -> Result<Batch, Trouble> {
         self.make(lead)?;
-        let before = usage();
+        let queued = || queued_ns("/proc/thread-self/schedstat");
+        let (before, queued_before) = (usage(), queued());
         let began = Instant::now();
         self.make(calls)?;
         let wall_ns = began.elapsed().as_nanos() as u64;
@@ -92,6 +94,7 @@ impl Runner for InProcess {
             major_faults: since(after.ru_majflt, before.ru_majflt),
             waits: since(after.ru_nvcsw, before.ru_nvcsw),
             preemptions: since(after.ru_nivcsw, before.ru_nivcsw),
+            queued_ns: queued().saturating_sub(queued_before),
             ..Batch::default()
         })
     }

@@ -22,6 +22,8 @@ pub(super) struct Process {
 pub(super) struct Exit {
     pub(super) status: ExitStatus,
     pub(super) usage: libc::rusage,
+    /// Run-queue delay of its main thread.
+    pub(super) queued_ns: u64,
 }
 
 /// What happened first.
@@ -96,6 +98,7 @@ impl Process {
 
     fn end_and_wait(&mut self) -> Exit {
         self.signal(libc::SIGKILL);
+        let queued_ns = queued_ns(&format!("/proc/{}/schedstat", self.pid));
         // The process ID may be reused from here on, so no signal may be sent to it.
         self.group = None;
         let mut status = 0;
@@ -109,8 +112,14 @@ impl Process {
                 break;
             }
         }
-        Exit { status: ExitStatus::from_raw(status), usage }
+        Exit { status: ExitStatus::from_raw(status), usage, queued_ns }
     }
+}
+
+/// Time that a thread has spent waiting for a CPU, in nanoseconds; 0 if the kernel does not count it.
+pub(super) fn queued_ns(schedstat: &str) -> u64 {
+    let text = std::fs::read_to_string(schedstat).unwrap_or_default();
+    text.split_ascii_whitespace().nth(1).and_then(|delay| delay.parse().ok()).unwrap_or(0)
 }
 
 impl Drop for Process {

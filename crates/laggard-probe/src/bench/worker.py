@@ -525,9 +525,11 @@ def statement(_laggard_clock):
                     pass
             return False
 
+        defined = set()
         for function in gc.get_objects():
             if type(function) is type(add):
                 code = function.__code__
+                defined.add((function.__qualname__, os.path.basename(code.co_filename)))
                 if not hasattr(code, "co_qualname"):
                     # Before Python 3.11, only functions have qualified names.
                     add_name(code, function.__qualname__)
@@ -567,11 +569,30 @@ def statement(_laggard_clock):
             if count > 0 and caller not in of_harness and callee not in of_harness:
                 rows.append([-1 if caller is None else number(caller), number(callee), count])
         python = getattr(sys.implementation, "cache_tag", None) or ""
-        return json.dumps({"calls": calls, "python": python, "functions": functions, "edges": rows})
+        return json.dumps(
+            {
+                "calls": calls,
+                "python": python,
+                "functions": functions,
+                "edges": rows,
+                "defined": sorted(defined),
+            }
+        )
+
+    def queued():
+        """Time in which this thread waited for a CPU that others used; 0 if unknown."""
+        try:
+            descriptor = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+            try:
+                return int(read(descriptor, 100).split()[1])
+            finally:
+                os.close(descriptor)
+        except (OSError, ValueError, IndexError):
+            return 0
 
     def usage():
         used, of_children = getrusage(itself), getrusage(children)
-        return [used[at] + of_children[at] for at in (0, 1, 6, 7, 14, 15)]
+        return [used[at] + of_children[at] for at in (0, 1, 6, 7, 14, 15)] + [queued()]
 
     def alone(seconds, times, *rest):
         """Calls a statement for a given time or a given number of times, for a recorder."""
@@ -642,7 +663,7 @@ def statement(_laggard_clock):
                     collect()
                 used = [after - before_it for after, before_it in zip(end, start)]
                 used[:2] = [int(seconds * 1e9 + 0.5) for seconds in used[:2]]
-                send(b"B" + pack("<7Q", wall, *(max(0, int(number)) for number in used)))
+                send(b"B" + pack("<8Q", wall, *(max(0, int(number)) for number in used)))
         except BaseException as error:
             failed(error)
 

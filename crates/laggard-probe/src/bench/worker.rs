@@ -255,6 +255,7 @@ impl Runner for Worker {
             major_faults: next()?,
             waits: next()?,
             preemptions: next()?,
+            queued_ns: next()?,
             ..Batch::default()
         })
     }

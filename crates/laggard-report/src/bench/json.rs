@@ -186,6 +186,7 @@ struct Columns {
     waits: Vec<u64>,
     #[serde(skip_serializing_if = "is_zero")]
     preemptions: Vec<u64>,
+    queued_ns: Vec<u64>,
 }
 
 #[allow(clippy::ptr_arg)] // signature required by serde
@@ -304,6 +305,7 @@ fn columns(batches: &[Batch]) -> Columns {
         major_faults: column(|batch| batch.major_faults),
         waits: column(|batch| batch.waits),
         preemptions: column(|batch| batch.preemptions),
+        queued_ns: column(|batch| batch.queued_ns),
     }
 }
 

@@ -53,6 +53,8 @@ const LIMIT: f64 = 1.25;
 const LEAST_COUNTING: Duration = Duration::from_secs(1);
 /// Precision goal of the timing, sufficient to estimate the lag.
 const PRECISION: f64 = 0.02;
+/// Minimum share of the wall time for a note about other programs.
+const QUEUED_THAT_MATTERS: f64 = 0.05;
 /// Sampling rate, high because each side is sampled for a few seconds only.
 const RATE: f64 = 1999.0;
 
@@ -343,6 +345,10 @@ impl Looker<'_> {
     fn both(&mut self) -> anyhow::Result<[Seen; 2]> {
         let (mut a, mut b) = (self.look(0)?, self.look(1)?);
         settle(&mut a, &mut b);
+        if let (Some(of_a), Some(of_b)) = (&mut a.call_counts, &mut b.call_counts) {
+            of_a.keep_defined(of_b);
+            of_b.keep_defined(of_a);
+        }
         let missing = judge(&Pair { a: &a, b: &b }).missing;
         if missing.contains(&Missing::Counts) {
             self.count([&mut a, &mut b]);
@@ -357,6 +363,12 @@ impl Looker<'_> {
         seen.runs = self.plan.sides[side].runs.text();
         seen.measured_unix = now_unix();
         let name = &self.timings.sides[side].name;
+        let queued = seen.queued_ns / (seen.queued_ns + seen.wall_ns).max(1.0);
+        if queued >= QUEUED_THAT_MATTERS {
+            let share = queued * 100.0;
+            let note = "other programs used its CPU; this time is not explained";
+            self.notes.push(format!("{name}: waited {share:.0} % of its time because {note}"));
+        }
         let bar = self.printer.steps();
         bar.set_message(self.step("sampling", name));
         let options = sample::Options { rate: RATE, ..sample::Options::default() };

@@ -154,6 +154,7 @@ struct Columns {
     major_faults: Vec<u64>,
     waits: Vec<u64>,
     preemptions: Vec<u64>,
+    queued_ns: Vec<u64>,
 }
 
 impl SeriesShape {
@@ -189,6 +190,7 @@ impl Columns {
             ("major_faults", &self.major_faults),
             ("waits", &self.waits),
             ("preemptions", &self.preemptions),
+            ("queued_ns", &self.queued_ns),
         ];
         for (name, column) in columns {
             if !column.is_empty() && column.len() != n {
@@ -223,6 +225,7 @@ impl Columns {
             major_faults: value(&self.major_faults, at),
             waits: value(&self.waits, at),
             preemptions: value(&self.preemptions, at),
+            queued_ns: value(&self.queued_ns, at),
         };
         Ok((0..n).map(batch).collect())
     }
