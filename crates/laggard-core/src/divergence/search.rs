@@ -180,7 +180,9 @@ impl Search<'_> {
         let mut from = None;
         shared.into_iter().all(|to| {
             let is_recursive = from == Some(to);
-            let leads = is_recursive || self.merged.leads_to(other, from, to);
+            // Threads and generators that were not counted call their functions unseen.
+            let is_unknown = self.merged.function(to).calls[other].is_none();
+            let leads = is_recursive || is_unknown || self.merged.leads_to(other, from, to);
             from = Some(to);
             leads
         })
