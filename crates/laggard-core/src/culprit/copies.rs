@@ -1,6 +1,6 @@
 //! Data movement judges: `copy`, `conversion`, `layout`, `allocation` and `page-faults`.
 
-use super::{Finding, Kind, Missing, Pair, Part, Role, Slice, Unit, Verdict, Work};
+use super::{Finding, Kind, Missing, Pair, Part, Role, Slice, Spot, Unit, Verdict, Work};
 
 /// B copies, converts or rearranges values that A uses in place, or allocates memory that A does not
 /// allocate.
@@ -53,7 +53,7 @@ pub(super) fn judge_page_faults(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     }
     Finding::new(
         Kind::PageFaults,
-        "",
+        pair.b.fault_spots.first().map(Spot::at).unwrap_or_default(),
         "reuse memory instead of touching new pages: keep a buffer, or write into an existing \
          array",
     )
@@ -62,15 +62,37 @@ pub(super) fn judge_page_faults(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     .guilty()
 }
 
-/// The function and its caller.
+/// The function and its caller. Internal functions of libc's allocator stand for the allocator.
 fn at(slice: &Slice<'_>) -> String {
     match slice.worst() {
+        Some(work) if slice.is(Role::Allocation) && is_internal(work) => {
+            let caller = match work.caller.as_str() {
+                "" => String::new(),
+                caller => format!(", called from {caller}"),
+            };
+            format!("malloc and free ({}), mostly {}{caller}", work.library, work.name)
+        }
         Some(work) if !work.caller.is_empty() => {
             format!("{}, called from {}", work.name, work.caller)
         }
         Some(work) => work.at(),
         None => String::new(),
     }
+}
+
+/// Whether a function belongs to the inside of libc's allocator.
+fn is_internal(work: &Work) -> bool {
+    const NAMES: [&str; 7] = [
+        "int_malloc",
+        "int_free",
+        "int_realloc",
+        "sysmalloc",
+        "systrim",
+        "unlink_chunk",
+        "tcache_",
+    ];
+    let name = work.name.trim_start_matches('_');
+    work.library.starts_with("libc.so") && NAMES.iter().any(|known| name.starts_with(known))
 }
 
 fn of_role(

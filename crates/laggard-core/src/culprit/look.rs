@@ -75,7 +75,7 @@ pub fn loading(profile: &Profile) -> Vec<bool> {
 
 /// Whether a sample was taken between two batches of calls, such as during a garbage collection, which
 /// is not timed either.
-fn is_harness(profile: &Profile, stack: &[&Frame]) -> bool {
+pub(super) fn is_harness(profile: &Profile, stack: &[&Frame]) -> bool {
     let texts = &profile.texts;
     let is = |of: fn(&Frame) -> u32, text: &str| {
         let mut python = stack.iter().filter(|frame| frame.kind == FrameKind::Python);
@@ -249,7 +249,7 @@ fn is_stub(profile: &Profile, frame: &Frame) -> bool {
 }
 
 /// Collects the frames of a stack, innermost first.
-fn frames<'a>(profile: &'a Profile, mut node: u32, stack: &mut Vec<&'a Frame>) {
+pub(super) fn frames<'a>(profile: &'a Profile, mut node: u32, stack: &mut Vec<&'a Frame>) {
     stack.clear();
     while node != NONE
         && let Some(here) = profile.stacks.get(node as usize)

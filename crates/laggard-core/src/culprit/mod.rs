@@ -22,6 +22,7 @@ mod role;
 mod same_code;
 mod seen;
 mod simd;
+mod spots;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -32,8 +33,9 @@ pub use look::{add_counts, add_work, called, loading, of_run, settle, times};
 pub(crate) use partition::shared_name;
 pub use partition::{CallPair, Part, Slice, calls_that_differ, partition};
 use paths::Region;
-pub use role::{Place, Role, role};
+pub use role::{Place, Role, is_idle_loop, role};
 pub use seen::{Called, Pair, Seen, Work};
+pub use spots::{Spot, fault_spots, wait_spots};
 
 /// A cause of a lag. [`Kind::word`] returns the id used in JSON and in the documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -250,9 +252,10 @@ pub enum Missing {
 type Judge = fn(&Slice<'_>, &Pair<'_>) -> Verdict;
 
 /// All judges, the most specific first.
-const JUDGES: [Judge; 18] = [
+const JUDGES: [Judge; 17] = [
     interpreter::judge_start_up,
     parallel::judge_too_parallel,
+    parallel::judge_idle_loops,
     parallel::judge_not_parallel,
     parallel::judge_waiting,
     copies::judge_moving,
@@ -267,8 +270,6 @@ const JUDGES: [Judge; 18] = [
     simd::judge_scalar_loop,
     simd::judge_narrow_simd,
     kernel::judge_slow_instruction,
-    same_code::judge_more_work,
-    same_code::judge_slower_code,
 ];
 
 /// A named cause and the part of the lag that it explains.
@@ -316,16 +317,37 @@ pub(crate) const SMALLEST_SHARE: f64 = 0.02;
 /// Missing evidence is reported for slices of at least this share of the lag.
 const SHARE_WORTH_ASKING: f64 = 0.05;
 
-/// The cause of a slice, if a judge finds one. Adds evidence that the judges lack to `missing`.
-fn cause(slice: &Slice<'_>, pair: &Pair<'_>, missing: &mut Vec<Missing>) -> Option<Finding> {
-    JUDGES.iter().find_map(|judge| match judge(slice, pair) {
+/// The causes of a slice, each with its share of the slice. Adds evidence that the judges lack to
+/// `missing`.
+fn causes(slice: &Slice<'_>, pair: &Pair<'_>, missing: &mut Vec<Missing>) -> Vec<(Finding, f64)> {
+    let whole = JUDGES.iter().find_map(|judge| match judge(slice, pair) {
         Verdict::Guilty(finding) => Some(finding),
         Verdict::Unknown(what) => {
             missing.push(what);
             None
         }
         Verdict::Innocent => None,
+    });
+    if let Some(finding) = whole {
+        return vec![(finding, 1.0)];
+    }
+    same_code::judge_same_code(slice, pair).unwrap_or_else(|what| {
+        missing.push(what);
+        vec![]
     })
+}
+
+/// Whether the evidence for a finding suffices: a fact that is not zero, and enough samples or an exact
+/// count.
+fn is_supported(finding: &Finding, slice: &Slice<'_>) -> bool {
+    /// Minimum number of samples.
+    const ENOUGH: u64 = 20;
+    let differs = |fact: &&Fact| fact.a != 0.0 || fact.b != 0.0;
+    let is_sampled = matches!(slice.part, Part::Functions(_));
+    let samples = slice.a.iter().chain(&slice.b).map(|work| work.samples).sum::<u64>();
+    let is_exact = |fact: &&Fact| fact.unit == Unit::Count && fact.a != fact.b && !fact.is_inferred;
+    finding.facts.iter().any(|fact| differs(&fact))
+        && (!is_sampled || samples >= ENOUGH || finding.facts.iter().any(|fact| is_exact(&fact)))
 }
 
 /// Names the causes of a detected lag. The lag is cut by place first, then each place by kind.
@@ -355,16 +377,7 @@ pub fn judge(pair: &Pair<'_>) -> Judgement {
         let slices = chunk.iter().map(|(slice, _)| slice.clone()).collect();
         judgement.judge_region(&partition::joined(slices, small_ns), region, pair, lost);
     }
-    // Kernel time is caused where B loses most of its time.
-    if let Some(main) = Region::main(&regions) {
-        for culprit in &mut judgement.culprits {
-            if matches!(culprit.finding.kind, Kind::PageFaults | Kind::SystemCalls | Kind::Waiting)
-                && culprit.point.is_none()
-            {
-                *culprit = main.place(culprit.clone());
-            }
-        }
-    }
+    judgement.place_rest(&regions);
     judgement.missing.sort();
     judgement.missing.dedup();
     judgement.culprits.sort_by(|a, b| b.explains.total_cmp(&a.explains));
@@ -374,6 +387,24 @@ pub fn judge(pair: &Pair<'_>) -> Judgement {
 }
 
 impl Judgement {
+    /// Places the culprits that no function belongs to: kernel time and waiting, unless they were
+    /// sampled, are caused where B loses most of its time.
+    fn place_rest(&mut self, regions: &[Region]) {
+        use Kind::{PageFaults, SystemCalls, Waiting};
+        let main = Region::main(regions);
+        for culprit in self.culprits.iter_mut().filter(|culprit| culprit.point.is_none()) {
+            let kind = culprit.finding.kind;
+            let is_caused_there = matches!(kind, PageFaults | SystemCalls | Waiting);
+            let is_sampled = culprit.finding.at.contains(", in ");
+            if let Some(main) = main.filter(|_| is_caused_there && !is_sampled) {
+                *culprit = main.place(culprit.clone());
+            }
+            if culprit.finding.at.is_empty() {
+                culprit.finding.at = "the whole call".into();
+            }
+        }
+    }
+
     /// Adds the causes of the slices of a region, or of those without a region.
     fn judge_region(
         &mut self,
@@ -393,17 +424,22 @@ impl Judgement {
             if explains < SMALLEST_SHARE {
                 continue;
             }
-            let path = region.and_then(Region::path_finding);
             let mut unknown = vec![];
-            match path.or_else(|| cause(slice, judged, &mut unknown)) {
-                Some(finding) => found.push(Culprit::new(finding, explains, gap_ns)),
-                None => {
-                    open += gap_ns;
-                    if explains >= SHARE_WORTH_ASKING {
-                        missing.append(&mut unknown);
-                    }
-                }
+            let mut of_slice = match region.and_then(Region::path_finding) {
+                Some(path) => vec![(path, 1.0)],
+                None => causes(slice, judged, &mut unknown),
+            };
+            of_slice.retain(|(finding, _)| is_supported(finding, slice));
+            let rest = 1.0 - of_slice.iter().map(|(_, share)| share).sum::<f64>();
+            open += gap_ns * rest;
+            if explains * rest >= SHARE_WORTH_ASKING {
+                missing.append(&mut unknown);
             }
+            found.extend(
+                of_slice.into_iter().map(|(finding, share)| {
+                    Culprit::new(finding, explains * share, gap_ns * share)
+                }),
+            );
         }
         let Some(region) = region else {
             self.missing.extend(missing);

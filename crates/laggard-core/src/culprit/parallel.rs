@@ -1,6 +1,8 @@
 //! Threading judges: `not-parallel`, `too-parallel` and `waiting`.
 
-use super::{Finding, Kind, Pair, Part, Role, Slice, Unit, Verdict, Work};
+use super::{
+    Finding, Kind, Pair, Part, Role, Seen, Slice, Spot, Unit, Verdict, Work, is_idle_loop,
+};
 
 /// B keeps fewer threads busy than A.
 pub(super) fn judge_not_parallel(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
@@ -42,6 +44,35 @@ pub(super) fn judge_too_parallel(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict 
     .guilty()
 }
 
+/// Threads of B wait for each other in idle loops, which use CPU time.
+pub(super) fn judge_idle_loops(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
+    let idle_ns = |work: &[&Work]| {
+        let idle = work.iter().filter(|work| is_idle_loop(&work.name));
+        idle.map(|work| work.ns).sum::<f64>()
+    };
+    let Some(worst) = slice.worst().filter(|work| is_idle_loop(&work.name)) else {
+        return Verdict::Innocent;
+    };
+    let idle = [idle_ns(&slice.a), idle_ns(&slice.b)];
+    if !slice.is(Role::Sync) || idle[1] - idle[0] < slice.gap_ns() / 2.0 {
+        return Verdict::Innocent;
+    }
+    Finding::new(
+        Kind::TooParallel,
+        worst.at(),
+        "use fewer threads for problems of this size (for example OPENBLAS_NUM_THREADS=1), and no \
+         more threads than free CPUs",
+    )
+    .fact("time in idle loops of threads", idle, Unit::Nanos, worst.samples)
+    .fact(
+        "busy threads (mean)",
+        [pair.a, pair.b].map(Seen::parallelism),
+        Unit::Count,
+        pair.b.rounds,
+    )
+    .guilty()
+}
+
 /// Waits per call up to this are ignored: the worker waits once per batch for its next command.
 const SELDOM: f64 = 0.01;
 
@@ -60,17 +91,20 @@ pub(super) fn judge_waiting(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     let lock = lock.max_by(|x, y| x.ns.total_cmp(&y.ns));
     // Uncontended locks cost time too, such as the GIL released and acquired around every call.
     let is_free = slice.is(Role::Sync) && pair.b.waits < SELDOM;
-    let advice = match is_free {
-        true => {
+    let spot = pair.b.wait_spots.first().filter(|_| !is_free);
+    let advice = match (is_free, spot) {
+        (true, _) => {
             "the locks are not contended, but acquired often: acquire them once for several calls \
              instead of once per call (for example, the GIL)"
         }
-        false => {
+        (false, Some(spot)) => advice_for(&spot.function),
+        (false, None) => {
             "run `laggard record --clock wall` to see what B waits for: a lock, the GIL, sleep, \
              or I/O"
         }
     };
-    let mut finding = Finding::new(Kind::Waiting, lock.map(Work::at).unwrap_or_default(), advice);
+    let at = spot.map(Spot::at).or_else(|| lock.map(Work::at)).unwrap_or_default();
+    let mut finding = Finding::new(Kind::Waiting, at, advice);
     if slice.is(Role::Sync) {
         let samples = slice.b.iter().map(|work| work.samples).sum();
         let locking = [slice.a_ns, slice.b_ns];
@@ -88,4 +122,24 @@ pub(super) fn judge_waiting(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
         )
         .fact("thread waits per call", [pair.a.waits, pair.b.waits], Unit::Count, pair.b.rounds)
         .guilty()
+}
+
+/// How to wait less in a function of libc.
+fn advice_for(function: &str) -> &'static str {
+    let has = |words: &[&str]| words.iter().any(|word| function.contains(word));
+    match () {
+        () if has(&["sleep"]) => "B sleeps here: wait for an event instead, or sleep less",
+        () if has(&["poll", "select", "epoll"]) => {
+            "B waits for a file, a socket or another process here"
+        }
+        () if has(&["read", "recv", "accept", "write", "send", "sync"]) => {
+            "B waits for input or output here: use larger requests, or overlap them with work"
+        }
+        () if has(&["wait4", "waitpid", "waitid"]) => "B waits for a child process here",
+        () if has(&["take_gil", "futex", "lll_lock", "cond_", "mutex", "sem_"]) => {
+            "B waits for another thread here: hold the lock for a shorter time, or use fewer \
+             threads"
+        }
+        () => "B waits here without using the CPU",
+    }
 }

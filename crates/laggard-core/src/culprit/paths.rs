@@ -99,6 +99,8 @@ fn restrict(seen: &Seen, part: &FxHashMap<usize, (f64, u64)>) -> Seen {
         calls: seen.calls.clone(),
         counted: seen.counted,
         available: seen.available.clone(),
+        fault_spots: seen.fault_spots.clone(),
+        wait_spots: seen.wait_spots.clone(),
         ..Seen::default()
     }
 }

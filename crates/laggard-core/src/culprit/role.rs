@@ -75,7 +75,7 @@ pub fn role(place: Place<'_>) -> Role {
     if starts(name, &["memcpy", "memmove", "mempcpy"]) {
         return Role::Copy;
     }
-    if starts(name, SYNC) || contains(name, &["spin_lock", "blas_thread_server"]) {
+    if starts(name, SYNC) || contains(name, &["spin_lock"]) || is_idle_loop(name) {
         return Role::Sync;
     }
     let library = place.library;
@@ -109,6 +109,23 @@ pub fn role(place: Place<'_>) -> Role {
         () if contains(&lower, REARRANGEMENT) => Role::Rearrangement,
         () => Role::Compute,
     }
+}
+
+/// Whether threads of a library wait in this function for work or for each other without sleeping.
+pub fn is_idle_loop(name: &str) -> bool {
+    const LOOPS: [&str; 10] = [
+        "blas_thread_server",
+        "exec_blas_async_wait",
+        "gomp_team_barrier_wait",
+        "gomp_barrier_wait",
+        "gomp_thread_start",
+        "do_spin",
+        "kmp_flag_",
+        "kmp_hyper_barrier",
+        "wait_until_cold",
+        "sched_yield",
+    ];
+    contains(name, &LOOPS)
 }
 
 /// Functions of NumPy's scalar objects, which are handled like Python objects.

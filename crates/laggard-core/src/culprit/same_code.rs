@@ -2,22 +2,84 @@
 //! `cache-misses`, `memory-bound`, `layout` and `denormals`.
 
 use super::Simulated;
-use super::{Finding, Kind, Missing, Pair, Slice, Unit, Verdict, Work};
+use super::{Finding, Kind, Missing, Pair, Slice, Unit, Work};
 use crate::model::code::{Mark, Mix};
 
-/// B executes more instructions, or calls the same functions more often.
-pub(super) fn judge_more_work(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
-    /// Minimum share of the slice's slowdown that the additional instructions account for.
-    const SHARE_THAT_MATTERS: f64 = 0.6;
+/// Causes of work that takes longer, each with its share of the slice: the part that the ratio of the
+/// instructions explains, and the part in which an instruction takes longer.
+pub(super) fn judge_same_code(
+    slice: &Slice<'_>,
+    pair: &Pair<'_>,
+) -> Result<Vec<(Finding, f64)>, Missing> {
     if !slice.is_work() {
-        return Verdict::Innocent;
+        return Ok(vec![]);
     }
-    let Some([a, b]) = counted(slice, pair) else { return Verdict::Unknown(Missing::Counts) };
-    let slower = slice.b_ns / slice.a_ns.max(1.0);
-    let more = b.instructions / a.instructions.max(1.0);
-    if a.instructions <= 0.0 || more < 1.1 || more - 1.0 < (slower - 1.0) * SHARE_THAT_MATTERS {
-        return Verdict::Innocent;
+    let counted = Counted::of(slice, pair).ok_or(Missing::Counts)?;
+    let more = counted.share_of_instructions();
+    let mut found = vec![];
+    if more > 0.0 {
+        found.push((more_work(slice, pair, &counted), more));
     }
+    if more < 1.0 {
+        let slower = slower_code(slice, pair, &counted, slice.gap_ns() * (1.0 - more));
+        found.extend(slower.map(|finding| (finding, 1.0 - more)));
+    }
+    Ok(found)
+}
+
+/// Counts and times of the same functions of both sides.
+struct Counted {
+    counts: [Simulated; 2],
+    ns: [f64; 2],
+}
+
+impl Counted {
+    /// Of the slice's functions. If A runs none of them, its other functions do the work.
+    fn of(slice: &Slice<'_>, pair: &Pair<'_>) -> Option<Counted> {
+        let sum = |work: &[&Work]| {
+            let counted = work.iter().filter(|work| work.counted.is_some());
+            let (mut sum, mut ns) = (Simulated::default(), 0.0);
+            for work in counted {
+                work.counted.iter().for_each(|one| sum.add(one));
+                ns += work.ns;
+            }
+            (ns > 0.0).then_some((sum, ns))
+        };
+        let whole = |side: &super::Seen| {
+            let of_functions = sum(&side.work.iter().collect::<Vec<_>>());
+            of_functions.or_else(|| Some((side.counted?, side.user_ns)))
+        };
+        let (a, b) = match (sum(&slice.a), sum(&slice.b)) {
+            (Some(a), Some(b)) => (a, b),
+            (None, Some(b)) => (whole(pair.a)?, b),
+            _ => (whole(pair.a)?, whole(pair.b)?),
+        };
+        Some(Counted { counts: [a.0, b.0], ns: [a.1, b.1] })
+    }
+
+    /// The share of the slowdown that the ratio of the instructions explains. Ratios multiply, so their
+    /// logarithms are compared: both sides of a slowdown of 9 with 3 times the instructions get half.
+    fn share_of_instructions(&self) -> f64 {
+        /// Smaller differences in the number of instructions are ignored.
+        const MORE: f64 = 1.1;
+        /// A cause with a smaller share is ignored.
+        const SHARE_THAT_MATTERS: f64 = 0.1;
+        let [a, b] = self.counts.map(|counts| counts.instructions);
+        let more = b / a.max(1.0);
+        let slower = self.ns[1] / self.ns[0].max(1e-9);
+        if a <= 0.0 || more < MORE || slower <= 1.0 {
+            return 0.0;
+        }
+        match more.ln() / slower.ln() {
+            share if share < SHARE_THAT_MATTERS => 0.0,
+            share if share > 1.0 - SHARE_THAT_MATTERS => 1.0,
+            share => share,
+        }
+    }
+}
+
+/// B executes more instructions, or calls the same functions more often.
+fn more_work(slice: &Slice<'_>, pair: &Pair<'_>, counted: &Counted) -> Finding {
     let calls = calls_of(slice, pair).filter(|[a, b]| *b > a * 1.5);
     let at = slice.worst().map(Work::at).unwrap_or_default();
     let finding =
@@ -32,13 +94,17 @@ pub(super) fn judge_more_work(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
                 "look for repeated work, or for work that A's algorithm avoids",
             ),
         };
-    finding
-        .fact("instructions", [a.instructions, b.instructions], Unit::Count, pair.b.samples())
-        .guilty()
+    let instructions = counted.counts.map(|counts| counts.instructions);
+    finding.fact("instructions", instructions, Unit::Count, pair.b.samples())
 }
 
-/// The same instructions take longer in B.
-pub(super) fn judge_slower_code(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
+/// An instruction takes longer in B, for `gap_ns` in total.
+fn slower_code(
+    slice: &Slice<'_>,
+    pair: &Pair<'_>,
+    counted: &Counted,
+    gap_ns: f64,
+) -> Option<Finding> {
     /// Costs of a mispredicted branch, a first-level cache miss and a last-level cache miss:
     /// conservative values for CPUs of the last ten years.
     const BRANCH_MISS_NS: f64 = 4.0;
@@ -46,47 +112,44 @@ pub(super) fn judge_slower_code(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     const MEMORY_NS: f64 = 20.0;
     /// Maximum relative difference in instruction counts for which the code counts as the same.
     const SAME: f64 = 0.02;
-    /// Minimum share of the slice's difference that the misses account for.
+    /// Minimum share of the time that the misses account for.
     const SHARE_THAT_MATTERS: f64 = 0.25;
-    if !slice.is_work() {
-        return Verdict::Innocent;
-    }
-    let Some([a, b]) = counted(slice, pair) else { return Verdict::Unknown(Missing::Counts) };
+    let [a, b] = counted.counts;
     let at = slice.worst().map(Work::at).unwrap_or_default();
-    let enough = slice.gap_ns() * SHARE_THAT_MATTERS;
+    let enough = gap_ns * SHARE_THAT_MATTERS;
     let branches = (b.branch_misses - a.branch_misses) * BRANCH_MISS_NS;
     let misses = [a.cache_misses, b.cache_misses];
     let memory = (b.memory_accesses - a.memory_accesses) * MEMORY_NS;
     let cache = (misses[1] - misses[0]) * CACHE_MISS_NS + memory;
     if branches >= enough && branches >= cache {
-        return Finding::new(
+        let finding = Finding::new(
             Kind::BranchMisses,
             at,
             "sort or group the data, or make the code branchless (select, mask, min and max)",
         )
-        .fact("mispredicted branches", [a.branch_misses, b.branch_misses], Unit::Count, 1)
-        .guilty();
+        .fact("mispredicted branches", [a.branch_misses, b.branch_misses], Unit::Count, 1);
+        return Some(finding);
     }
     if memory >= enough && memory > cache / 2.0 {
-        return Finding::new(
+        let finding = Finding::new(
             Kind::MemoryBound,
             at,
             "reduce memory traffic: smaller types, fewer passes, in-place results",
         )
         .fact("last-level cache misses", [a.memory_accesses, b.memory_accesses], Unit::Count, 1)
-        .fact("loads and stores", [a.accesses, b.accesses], Unit::Count, 1)
-        .guilty();
+        .fact("loads and stores", [a.accesses, b.accesses], Unit::Count, 1);
+        return Some(finding);
     }
     if cache >= enough {
         let rates = [a, b].map(|side| side.cache_misses / side.accesses.max(1.0));
         let is_same_code = slice.best().map(|work| &work.name)
             == slice.worst().map(|work| &work.name)
             && (b.instructions / a.instructions.max(1.0) - 1.0).abs() < SAME;
-        return layout_or_cache(slice, at, misses, rates, is_same_code).guilty();
+        return Some(layout_or_cache(slice, at, misses, rates, is_same_code));
     }
     let same_work = (b.instructions / a.instructions.max(1.0) - 1.0).abs() < 0.1;
     if same_work && pair.b.faults - pair.a.faults >= 1.0 {
-        return Finding::new(
+        let finding = Finding::new(
             Kind::PageFaults,
             at,
             "reuse memory instead of touching new pages, which are not in any cache",
@@ -99,11 +162,11 @@ pub(super) fn judge_slower_code(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
             Unit::Nanos,
             pair.b.samples(),
         )
-        .inferred()
-        .guilty();
+        .inferred();
+        return Some(finding);
     }
     if same_work && floats(&slice.b) > 0.05 && slice.b_ns > slice.a_ns * 1.3 {
-        return Finding::new(
+        let finding = Finding::new(
             Kind::Denormals,
             at,
             "flush denormals to zero (FTZ and DAZ), or keep values away from 1e-38 (float32) and \
@@ -116,10 +179,10 @@ pub(super) fn judge_slower_code(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
             Unit::Nanos,
             pair.b.samples(),
         )
-        .inferred()
-        .guilty();
+        .inferred();
+        return Some(finding);
     }
-    Verdict::Innocent
+    None
 }
 
 /// Distinguishes `layout` and `cache-misses`. Strided access misses on nearly every access; access
@@ -150,21 +213,6 @@ fn layout_or_cache(
         Unit::Share,
         samples,
     )
-}
-
-/// Counts of a slice's functions. Falls back to the counts of the whole sides if either side has no
-/// counts by function.
-fn counted(slice: &Slice<'_>, pair: &Pair<'_>) -> Option<[Simulated; 2]> {
-    let sum = |work: &[&Work]| {
-        let mut sum = Simulated::default();
-        let counted: Vec<Simulated> = work.iter().filter_map(|work| work.counted).collect();
-        counted.iter().for_each(|one| sum.add(one));
-        (!counted.is_empty()).then_some(sum)
-    };
-    match (sum(&slice.a), sum(&slice.b)) {
-        (Some(a), Some(b)) => Some([a, b]),
-        _ => Some([pair.a.counted?, pair.b.counted?]),
-    }
 }
 
 /// Number of calls to the slice's hottest function on each side.

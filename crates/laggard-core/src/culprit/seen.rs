@@ -1,6 +1,6 @@
 //! Evidence for the judges: observations of one side, per call.
 
-use super::Role;
+use super::{Role, Spot};
 use crate::divergence::Stacks;
 use crate::model::call_counts::CallCounts;
 use crate::model::code::Mix;
@@ -51,6 +51,10 @@ pub struct Seen {
     pub stacks: Stacks,
     /// Exact numbers of calls of Python and C functions, if counted.
     pub call_counts: Option<CallCounts>,
+    /// Where page faults happen, if sampled.
+    pub fault_spots: Vec<Spot>,
+    /// Where threads wait, if sampled.
+    pub wait_spots: Vec<Spot>,
     /// The statement or command of the side.
     pub runs: String,
     /// When the side was measured, seconds since 1970; 0 if unknown.

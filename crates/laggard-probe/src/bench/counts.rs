@@ -14,6 +14,7 @@ use super::trouble::Trouble;
 use super::worker::{Statement, Worker};
 use crate::error::Error;
 use crate::program::{self, Refusal};
+use laggard_core::culprit::is_idle_loop;
 use laggard_core::model::counts::{Counts, FunctionCounts, Simulated};
 use laggard_core::model::timings::Counter;
 use laggard_formats::Source;
@@ -268,9 +269,13 @@ impl Sum {
         let mut counts = Counts::default();
         for ((library, name), own) in self.0 {
             let own = own.divided(calls);
+            let name = laggard_symbols::demangle(&name).into_owned();
+            // Threads that wait for work execute any number of instructions.
+            if is_idle_loop(&name) {
+                continue;
+            }
             counts.whole.add(&own);
             if own.instructions > 0.0 {
-                let name = laggard_symbols::demangle(&name).into_owned();
                 counts.functions.push(FunctionCounts { name, library, own });
             }
         }

@@ -19,7 +19,8 @@ use anyhow::{Context, ensure};
 use laggard_core::compare::profile::Scale;
 use laggard_core::compare::timings::compare;
 use laggard_core::culprit::{
-    Missing, Pair, Seen, add_counts, add_work, called, judge, loading, of_run, settle, times,
+    Missing, Pair, Seen, add_counts, add_work, called, fault_spots, judge, loading, of_run, settle,
+    times, wait_spots,
 };
 use laggard_core::model::code::Code;
 use laggard_core::model::profile::Profile;
@@ -30,6 +31,7 @@ use laggard_formats::lag::Run;
 use laggard_probe::bench::{
     CasePlan, Limits, Plan, count_calls, count_side, record_side, trace_side,
 };
+use laggard_probe::sample::{Clock, PerfEvent};
 use laggard_probe::{calls, sample};
 use laggard_report::Style;
 use laggard_report::code::hot_loop;
@@ -41,9 +43,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Shares of the total time: for timing both sides, and for sampling and tracing each side.
-const TIMING: f64 = 0.35;
-const SAMPLING: f64 = 0.15;
+const TIMING: f64 = 0.3;
+const SAMPLING: f64 = 0.12;
 const TRACING: f64 = 0.03;
+/// Share of the total time for locating page faults or waits, if they matter.
+const LOCATING: f64 = 0.04;
+/// Minimum share of the lag for which page faults and waits are located.
+const SPOT_THAT_MATTERS: f64 = 0.1;
 /// Share of the total time after which counting the calls of a side stops.
 const COUNTING_CALLS: f64 = 0.06;
 /// Time limit of the whole verdict, relative to the total time. Set-up code runs once per step, and
@@ -349,6 +355,7 @@ impl Looker<'_> {
             of_a.keep_defined(of_b);
             of_b.keep_defined(of_a);
         }
+        self.locate(1, &a, &mut b);
         let missing = judge(&Pair { a: &a, b: &b }).missing;
         if missing.contains(&Missing::Counts) {
             self.count([&mut a, &mut b]);
@@ -403,6 +410,57 @@ impl Looker<'_> {
         self.looks.push(Look { name: name.clone(), profile, calls, code });
         bar.finish_and_clear();
         Ok(seen)
+    }
+
+    /// Samples where the slower side takes page faults and where it waits, if these explain a part of the
+    /// lag.
+    fn locate(&mut self, side: usize, faster: &Seen, seen: &mut Seen) {
+        let lag = seen.wall_ns - faster.wall_ns;
+        let matters = |ns: f64| ns >= SPOT_THAT_MATTERS * lag;
+        let sampled = sample::Options { rate: RATE, ..sample::Options::default() };
+        if matters(seen.system_ns - faster.system_ns) && seen.faults >= faster.faults + 1.0 {
+            let event = PerfEvent::named("page-faults");
+            let options = sample::Options { event, ..sampled.clone() };
+            if let Some(profile) = self.record_again(side, "page faults", &options) {
+                seen.fault_spots = fault_spots(&profile);
+            }
+        }
+        if matters(seen.waiting_ns() - faster.waiting_ns()) && seen.waits > faster.waits {
+            let options = sample::Options { clock: Clock::Wall, ..sampled };
+            if let Some(profile) = self.record_again(side, "waiting", &options) {
+                seen.wait_spots = wait_spots(&profile);
+            }
+        }
+    }
+
+    /// A short recording of another event, with names. Failures are noted.
+    fn record_again(
+        &mut self,
+        side: usize,
+        what: &str,
+        options: &sample::Options,
+    ) -> Option<Profile> {
+        let name = self.timings.sides[side].name.clone();
+        let time = self.time.mul_f64(LOCATING);
+        if self.left() < time * 2 {
+            self.notes.push(format!("{name}: {what} not located: no time left; increase --time"));
+            return None;
+        }
+        let bar = self.printer.steps();
+        bar.set_message(self.step(&format!("locating {what} of"), &name));
+        let recorded = record_side(self.plan, side, self.case, time, options);
+        bar.finish_and_clear();
+        match recorded {
+            Ok((mut profile, _)) => {
+                laggard_symbols::resolve(&mut profile, &FileSystem);
+                fold_interpreter(&mut profile);
+                Some(profile)
+            }
+            Err(error) => {
+                self.notes.push(format!("{name}: {what} not located: {error}"));
+                None
+            }
+        }
     }
 
     /// The time that is left.
