@@ -73,3 +73,20 @@ def test_source_that_is_gone_or_changed_is_reported(laggard, verdict_file, tmp_p
     assert judge(laggard, kept)["culprits"][0]["source"]["b"]["missing"] == "source file not readable"
     os.mkfifo(source)
     assert judge(laggard, kept)["culprits"][0]["source"]["b"]["missing"] == "source file not readable"
+
+
+def test_unusual_source_is_shown_or_left_out_with_a_reason(laggard, verdict_file, tmp_path):
+    kept = verdict_file()
+    source = tmp_path / "b" / "adding.py"
+
+    def shown(content):
+        """The source of B if its file, not newer than the measurement, has this content."""
+        source.write_bytes(content)
+        os.utime(source, (0, 0))
+        return judge(laggard, kept)["culprits"][0]["source"]["b"]
+
+    body = source.read_bytes()
+    assert shown(body.replace(b"\x1b[31mmarked", b"\xe9\xff")).get("missing") is None
+    assert shown(body.replace(b"def add", b"def cat"))["missing"] == "source file changed since the measurement"
+    assert shown(b"")["missing"] == "source file changed since the measurement"
+    assert shown(body + b"#" * (9 << 20))["missing"] == "source file too large"

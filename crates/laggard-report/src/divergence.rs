@@ -153,15 +153,28 @@ pub(crate) fn html(point: &Point) -> String {
     if !lines.is_empty() {
         html += &format!("<pre class=\"verbatim\">{}</pre>", lines.join("\n"));
     }
-    let function = point.place.function.as_ref().or(point.place.python.as_ref());
-    if let Some(function) = function.filter(|function| !function.name.is_empty()) {
-        html += &format!(
-            "<p class=\"minor\"><a class=\"jump\" href=\"#v=flame&amp;s=ab&amp;q={}\">mark it in the flame \
-             graph</a></p>",
-            encoded(&function.name)
-        );
+    if let Some(jump) = jump(point, "mark it in the flame graph") {
+        html += &format!("<p class=\"minor\">{jump}</p>");
     }
     html
+}
+
+/// Links from a comparison to its places in the flame graph of the same page.
+pub(crate) fn links(divergence: &Divergence) -> String {
+    let places = divergence.points.iter().filter_map(|point| jump(point, &point.label()));
+    let places: Vec<String> = places.collect();
+    if places.is_empty() {
+        return String::new();
+    }
+    format!("<p class=\"minor\">Divergence in the flame graph: {}</p>\n", places.join(", "))
+}
+
+/// A link that marks the function of a place in the flame graph of both sides.
+fn jump(point: &Point, text: &str) -> Option<String> {
+    let function = point.place.function.as_ref().or(point.place.python.as_ref());
+    let function = function.filter(|function| !function.name.is_empty())?;
+    let (name, text) = (encoded(&function.name), xml(text));
+    Some(format!("<a class=\"jump\" href=\"#v=flame&amp;s=ab&amp;q={name}\">{text}</a>"))
 }
 
 /// A name in the fragment of a URL.

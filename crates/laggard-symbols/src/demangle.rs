@@ -14,7 +14,7 @@ pub fn demangle(name: &str) -> Cow<'_, str> {
         Some(plain) => (plain, "@plt"),
         None => (name, ""),
     };
-    match rust(plain).or_else(|| cpp(plain)) {
+    match rust(plain).or_else(|| cpp(plain)).or_else(|| cython(plain)) {
         Some(readable) => Cow::Owned(readable + suffix),
         None => Cow::Borrowed(name),
     }
@@ -31,6 +31,32 @@ fn rust(name: &str) -> Option<String> {
     let mut bounded = Bounded::default();
     fmt::write(&mut bounded, format_args!("{readable:#}")).ok()?;
     Some(bounded.0)
+}
+
+/// `pydantic.main.BaseModel.__init__` for `__pyx_pw_8pydantic_4main_9BaseModel_1__init__`. Components
+/// with their length precede the function's name, which has a number in front if it is not the first
+/// one of its scope.
+fn cython(name: &str) -> Option<String> {
+    const PREFIXES: [&str; 3] = ["__pyx_pw_", "__pyx_pf_", "__pyx_f_"];
+    let mut rest = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix))?;
+    let mut readable = String::new();
+    while let Some((component, next)) = cython_component(rest) {
+        readable.push_str(component);
+        readable.push('.');
+        rest = next;
+    }
+    let function = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    (!readable.is_empty() && !function.is_empty()).then(|| readable + function)
+}
+
+/// The component in front, such as `8pydantic_`, and what follows it.
+fn cython_component(text: &str) -> Option<(&str, &str)> {
+    let digits = text.find(|c: char| !c.is_ascii_digit())?;
+    let length: usize = text[..digits].parse().ok()?;
+    let component = text.get(digits..digits.checked_add(length)?)?;
+    let next = text.get(digits + length..)?.strip_prefix('_')?;
+    let is_name = component.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    (is_name && component.trim_matches('_') != "" && !next.is_empty()).then_some((component, next))
 }
 
 /// Rust's legacy scheme is that of C++ with `17h` and a hash of 16 digits as the last component.
@@ -82,6 +108,12 @@ mod tests {
             ("_ZN3foo3barEi@plt", "foo::bar(int)@plt"),
             ("_ZN3foo3barEi.cold", "foo::bar(int) [clone .cold]"),
             ("_RNvCskwGfYPst2Cb_3foo16example_function", "foo::example_function"),
+            ("__pyx_pw_8pydantic_4main_9BaseModel_1__init__", "pydantic.main.BaseModel.__init__"),
+            ("__pyx_pf_8pydantic_4main_9BaseModel___init__", "pydantic.main.BaseModel.__init__"),
+            ("__pyx_pw_8pydantic_4main_11validate_model", "pydantic.main.validate_model"),
+            ("__pyx_f_6pandas_5_libs_3lib_f", "pandas._libs.lib.f"),
+            ("__pyx_pw_9", "__pyx_pw_9"),
+            ("__pyx_f_99999999999999999999_x", "__pyx_f_99999999999999999999_x"),
             ("_ZNot mangled at all", "_ZNot mangled at all"),
             ("_Z", "_Z"),
             ("", ""),

@@ -18,6 +18,7 @@ use laggard_report::compare_profile::{self as show, CompareProfile, Given, Recor
 use laggard_report::flame::Graph;
 use laggard_report::number::plural;
 use std::process::ExitCode;
+use std::slice;
 
 /// Default number of rows per table.
 const USUAL_ROWS: usize = 10;
@@ -74,11 +75,11 @@ pub(crate) fn section(pair: &Pair, files: [(&str, &Loaded); 2], views: [&View; 2
         event: views[side].event_name(),
         unit: views[side].unit(),
     });
-    show::html(&CompareProfile {
+    show::page_section(&CompareProfile {
         a: given[0],
         b: given[1],
         comparison: &pair.comparison,
-        divergence: diverged(views, pair.comparison.scale).as_ref(),
+        divergence: diverged(views.map(slice::from_ref), pair.comparison.scale).as_ref(),
         narrowed: "",
         shown: Shown::Whole,
         top: Some(ROWS),
@@ -105,10 +106,7 @@ pub(crate) fn run(
     if let Some(function) = &args.function {
         keep_functions(&mut comparison, function)?;
     }
-    let divergence = match &views {
-        [a, b] if a.len() == 1 && b.len() == 1 => diverged([&a[0], &b[0]], scale),
-        _ => None,
-    };
+    let divergence = diverged([&views[0], &views[1]], scale);
     let recordings = [0, 1].map(|side: usize| {
         sides[side].iter().map(|named| recording(&named.path, &named.loaded)).collect::<Vec<_>>()
     });
@@ -137,14 +135,14 @@ pub(crate) fn run(
     Ok(verdict.unwrap_or(ExitCode::SUCCESS))
 }
 
-/// Where B's call paths diverge from A's, in one profile of time per side.
-fn diverged(views: [&View; 2], scale: Scale) -> Option<Divergence> {
+/// Where B's call paths diverge from A's, in profiles of time.
+fn diverged(views: [&[View]; 2], scale: Scale) -> Option<Divergence> {
     let calls = match scale {
         Scale::Time => [1.0; 2],
         Scale::PerCall(calls) => calls,
         Scale::Weight | Scale::Samples | Scale::Share => return None,
     };
-    if !views.iter().all(|view| view.is_time()) {
+    if !views.iter().all(|side| !side.is_empty() && side.iter().all(View::is_time)) {
         return None;
     }
     Some(diverge_views(views, calls)).filter(|divergence| !divergence.points.is_empty())

@@ -158,7 +158,8 @@ pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, loading: &[bool
 }
 
 /// Adds counts of a simulated CPU to the functions that took time. If the simulated CPU ran another
-/// variant of a function, the counts of that variant are used.
+/// variant of a function, the counts of that variant are used. Functions without a name get the
+/// counts that no named function of their library has, in proportion to their time.
 pub fn add_counts(seen: &mut Seen, counts: &Counts) {
     type Key<'a> = (&'a str, String);
     let mut exact: FxHashMap<(&str, &str), Simulated> = FxHashMap::default();
@@ -172,6 +173,24 @@ pub fn add_counts(seen: &mut Seen, counts: &Counts) {
         let own = exact.get(&(work.library.as_str(), work.name.as_str()));
         let variant = || alike.get(&(work.library.as_str(), shared_name(&work.name)));
         work.counted = own.or_else(variant).copied();
+    }
+    let named: FxHashSet<Key> =
+        seen.work.iter().map(|work| (work.library.as_str(), shared_name(&work.name))).collect();
+    let mut rest: FxHashMap<&str, Simulated> = FxHashMap::default();
+    for (&(library, name), own) in &exact {
+        if !named.contains(&(library, shared_name(name))) {
+            rest.entry(library).or_default().add(own);
+        }
+    }
+    let is_unnamed = |work: &Work| work.counted.is_none() && work.name.starts_with('[');
+    let mut times: FxHashMap<String, f64> = FxHashMap::default();
+    for work in seen.work.iter().filter(|work| is_unnamed(work)) {
+        *times.entry(work.library.clone()).or_default() += work.ns;
+    }
+    for work in &mut seen.work {
+        if let Some(rest) = rest.get(work.library.as_str()).filter(|_| is_unnamed(work)) {
+            work.counted = Some(rest.divided(times[&work.library] / work.ns.max(1e-9)));
+        }
     }
     seen.counted = Some(counts.whole);
 }

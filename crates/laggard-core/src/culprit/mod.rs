@@ -27,7 +27,7 @@ mod system;
 #[cfg(test)]
 mod tests;
 
-use crate::divergence::{Point, PointSource};
+use crate::divergence::{Point, PointSource, are_equally_often};
 pub use crate::model::counts::Simulated;
 pub use look::{add_counts, add_work, called, loading, of_run, settle, times};
 pub(crate) use partition::shared_name;
@@ -378,6 +378,7 @@ pub fn judge(pair: &Pair<'_>) -> Judgement {
         judgement.judge_region(&partition::joined(slices, small_ns), region, pair, lost);
     }
     judgement.place_rest(&regions);
+    judgement.join_system_calls();
     judgement.missing.sort();
     judgement.missing.dedup();
     judgement.culprits.sort_by(|a, b| b.explains.total_cmp(&a.explains));
@@ -403,6 +404,33 @@ impl Judgement {
                 culprit.finding.at = "the whole call".into();
             }
         }
+    }
+
+    /// Joins calls that each make a system call with the system calls: they have one cause.
+    fn join_system_calls(&mut self) {
+        let position =
+            |kind: Kind| self.culprits.iter().position(|culprit| culprit.finding.kind == kind);
+        let (Some(system), Some(calls)) = (position(Kind::SystemCalls), position(Kind::MoreCalls))
+        else {
+            return;
+        };
+        let [added, called] = [system, calls].map(|at| {
+            let count = &self.culprits[at].finding.facts[0];
+            count.b - count.a
+        });
+        if !are_equally_often(added, called) {
+            return;
+        }
+        let calls = self.culprits[calls].clone();
+        let system = &mut self.culprits[system];
+        if let Some(point) = calls.point.as_ref().filter(|_| system.point.is_none()) {
+            system.finding.at = format!("{}, in {}", system.finding.at, point.python_label());
+        }
+        (system.point, system.work) = (calls.point.clone(), calls.work.clone());
+        system.explains += calls.explains;
+        system.gap_ns += calls.gap_ns;
+        system.finding.facts.extend(calls.finding.facts.clone());
+        self.culprits.retain(|culprit| *culprit != calls);
     }
 
     /// Adds the causes of the slices of a region, or of those without a region.

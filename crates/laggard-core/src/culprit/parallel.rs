@@ -3,6 +3,7 @@
 use super::{
     Finding, Kind, Pair, Part, Role, Seen, Slice, Spot, Unit, Verdict, Work, is_idle_loop,
 };
+use std::ops::Range;
 
 /// B keeps fewer threads busy than A.
 pub(super) fn judge_not_parallel(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
@@ -44,32 +45,44 @@ pub(super) fn judge_too_parallel(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict 
     .guilty()
 }
 
-/// Threads of B wait for each other in idle loops, which use CPU time.
+/// Threads of B wait for each other in idle loops, which use CPU time and yield the CPU again and again.
 pub(super) fn judge_idle_loops(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
-    let idle_ns = |work: &[&Work]| {
-        let idle = work.iter().filter(|work| is_idle_loop(&work.name));
+    /// Bounds of the time of a call that yields the CPU.
+    const YIELD_NS: Range<f64> = 50.0..20_000.0;
+    let idle = |side: &Seen| {
+        let idle = side.work.iter().filter(|work| is_idle_loop(&work.name));
         idle.map(|work| work.ns).sum::<f64>()
     };
-    let Some(worst) = slice.worst().filter(|work| is_idle_loop(&work.name)) else {
-        return Verdict::Innocent;
+    let yields = |side: &Seen| {
+        let yields = side.calls.iter().flatten().filter(|call| call.name == "sched_yield");
+        yields.map(|call| call.count).sum::<f64>()
     };
-    let idle = [idle_ns(&slice.a), idle_ns(&slice.b)];
-    if !slice.is(Role::Sync) || idle[1] - idle[0] < slice.gap_ns() / 2.0 {
+    let sides = [pair.a, pair.b];
+    let (idle, yields) = (sides.map(idle), sides.map(yields));
+    let of_b = pair.b.work.iter().filter(|work| is_idle_loop(&work.name));
+    let Some(worst) = of_b.max_by(|x, y| x.ns.total_cmp(&y.ns)) else { return Verdict::Innocent };
+    let is_idle = match slice.part {
+        Part::Functions(Role::Sync) => idle[1] - idle[0] >= slice.gap_ns() / 2.0,
+        Part::Kernel => YIELD_NS.contains(&(slice.gap_ns() / (yields[1] - yields[0]))),
+        _ => false,
+    };
+    if !is_idle {
         return Verdict::Innocent;
     }
-    Finding::new(
+    let finding = Finding::new(
         Kind::TooParallel,
         worst.at(),
         "use fewer threads for problems of this size (for example OPENBLAS_NUM_THREADS=1), and no \
          more threads than free CPUs",
     )
-    .fact("time in idle loops of threads", idle, Unit::Nanos, worst.samples)
-    .fact(
-        "busy threads (mean)",
-        [pair.a, pair.b].map(Seen::parallelism),
-        Unit::Count,
-        pair.b.rounds,
-    )
+    .fact("time in idle loops of threads", idle, Unit::Nanos, worst.samples);
+    match slice.part {
+        Part::Kernel => finding.fact("calls of sched_yield", yields, Unit::Count, 1),
+        _ => {
+            let busy = sides.map(Seen::parallelism);
+            finding.fact("busy threads (mean)", busy, Unit::Count, pair.b.rounds)
+        }
+    }
     .guilty()
 }
 

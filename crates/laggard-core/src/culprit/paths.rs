@@ -225,6 +225,7 @@ impl Region {
         finding.at = match finding.kind {
             Kind::OtherPath | Kind::Interpreter | Kind::Slower => place,
             Kind::MoreCalls if finding.at == place => place,
+            Kind::LibraryNotUsed if place.contains(&finding.at) => place,
             Kind::Builtin => match &self.operation {
                 Some(operation) if !place.contains(&operation.name) => {
                     format!("{}, {place}", operation.name)
@@ -232,6 +233,8 @@ impl Region {
                 _ => place,
             },
             _ if finding.at.is_empty() => place,
+            // The path names the callers of a function without a name.
+            _ if finding.at.starts_with('[') && point.is_own_path => place,
             _ => format!("{}, in {}", without_python_caller(&finding.at), point.python_label()),
         };
         culprit.work = work_by_kind(&self.b);

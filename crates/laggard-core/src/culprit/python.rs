@@ -322,7 +322,7 @@ pub(super) fn accelerator(pair: &Pair<'_>, spent: &[Vec<usize>; 2]) -> Option<Fi
          use the module"
     );
     let samples = pair.b.samples();
-    let finding = Finding::new(Kind::LibraryNotUsed, "", advice);
+    let finding = Finding::new(Kind::LibraryNotUsed, *file, advice);
     Some(finding.fact(&format!("time in {library}"), [ns, ns_of_b], Unit::Nanos, samples).fact(
         &format!("time in Python code such as {file}"),
         [0.0, in_python],

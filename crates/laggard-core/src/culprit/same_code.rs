@@ -115,6 +115,10 @@ fn slower_code(
     /// Minimum share of the time that the misses account for.
     const SHARE_THAT_MATTERS: f64 = 0.25;
     let [a, b] = counted.counts;
+    // Caches and branches of slow calls are not simulated.
+    if a.accesses <= 0.0 || b.accesses <= 0.0 {
+        return None;
+    }
     let at = slice.worst().map(Work::at).unwrap_or_default();
     let enough = gap_ns * SHARE_THAT_MATTERS;
     let branches = (b.branch_misses - a.branch_misses) * BRANCH_MISS_NS;

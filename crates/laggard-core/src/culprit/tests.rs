@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::code::{Class, Mark, Marks, Mix};
+use crate::model::counts::{Counts, FunctionCounts};
 use proptest::prelude::*;
 
 const LIBRARY: &str = "libwork.so";
@@ -237,6 +238,72 @@ fn roles_depend_on_names_and_libraries() {
     };
     assert_eq!(role(place), Role::Blas);
     assert_eq!(role(Place { is_loading: true, ..place }), Role::StartUp);
+}
+
+#[test]
+fn unnamed_functions_share_the_counts_of_their_library() {
+    let mut seen = side(vec![
+        work(Role::Compute, "[libwork.so+0x10]", 300.0),
+        work(Role::Compute, "[libwork.so+0x90]", 100.0),
+        work(Role::Compute, "named", 100.0),
+        Work { library: "libother.so".into(), ..work(Role::Compute, "[libother.so+0x1]", 50.0) },
+    ]);
+    let of = |name: &str, instructions| FunctionCounts {
+        name: name.into(),
+        library: format!("/usr/lib/{LIBRARY}"),
+        own: counts(instructions, 0.0, 0.0).unwrap_or_default(),
+    };
+    let functions = vec![of("0x10", 600.0), of("0x90", 200.0), of("named", 50.0)];
+    add_counts(&mut seen, &Counts { functions, ..Counts::default() });
+    let instructions = |work: &Work| work.counted.map(|counted| counted.instructions);
+    let found: Vec<Option<f64>> = seen.work.iter().map(instructions).collect();
+    assert_eq!(found, [Some(600.0), Some(200.0), Some(50.0), None]);
+}
+
+#[test]
+fn yielding_threads_explain_time_in_the_kernel() {
+    let called = |count| {
+        let (name, library) = ("sched_yield".into(), "libc.so.6".into());
+        Some(vec![Called { name, library, count, ns: 0.0 }])
+    };
+    let compute = work(Role::Compute, "dgemv", 10_000.0);
+    let a = Seen { calls: called(0.0), ..side(vec![compute.clone()]) };
+    let waiting = work(Role::Sync, "blas_thread_server", 1_000.0);
+    let mut b = Seen { calls: called(30.0), system_ns: 40_000.0, ..side(vec![compute, waiting]) };
+    b.wall_ns = b.user_ns + b.system_ns;
+    check(&a, &b, Kind::TooParallel);
+}
+
+#[test]
+fn calls_that_each_make_a_system_call_are_one_culprit_with_it() {
+    let fact = |what: &str, b| Fact {
+        what: what.into(),
+        a: 8.0,
+        b,
+        unit: Unit::Count,
+        n: 1,
+        is_inferred: false,
+    };
+    let culprit = |kind, what, count, explains| {
+        let finding = Finding {
+            kind,
+            facts: vec![fact(what, count)],
+            at: "read (libc)".into(),
+            advice: "read larger blocks".into(),
+        };
+        Culprit::new(finding, explains, explains * 100.0)
+    };
+    let joined = |reads| {
+        let more = culprit(Kind::MoreCalls, "calls of FileIO.read", 6_251.0, 0.6);
+        let system = culprit(Kind::SystemCalls, "calls of read", reads, 0.4);
+        let mut judgement = Judgement { culprits: vec![more, system], ..Judgement::default() };
+        judgement.join_system_calls();
+        judgement.culprits
+    };
+    let one = joined(6_254.0);
+    assert_eq!((one.len(), one[0].finding.kind), (1, Kind::SystemCalls));
+    assert!((one[0].explains - 1.0).abs() < 1e-9 && one[0].finding.facts.len() == 2);
+    assert_eq!(joined(100.0).len(), 2);
 }
 
 fn any_role() -> impl Strategy<Value = Role> {

@@ -105,7 +105,7 @@ impl PathFunction {
 }
 
 /// Whether two numbers of calls are equal within a tolerance for caches and garbage collection.
-pub(super) fn are_equally_often(a: f64, b: f64) -> bool {
+pub(crate) fn are_equally_often(a: f64, b: f64) -> bool {
     const TOLERANCE: f64 = 0.1;
     (a - b).abs() <= TOLERANCE * a.max(b)
 }

@@ -18,6 +18,7 @@ mod stacks;
 mod tests;
 mod views;
 
+pub(crate) use merged::are_equally_often;
 pub use merged::{FunctionSource, PathFunction, SideStacks};
 pub use point::{Callee, Cause, Divergence, Place, Point, Step};
 pub use search::diverge;

@@ -115,6 +115,21 @@ impl Stacks {
         stacks
     }
 
+    /// The stacks of several profiles.
+    pub(super) fn joined(all: impl Iterator<Item = Stacks>) -> Stacks {
+        let mut joined = Stacks::default();
+        for stacks in all {
+            let (frames, nodes) = (joined.frames.len() as u32, joined.nodes.len() as u32);
+            let moved = |node: u32| if node == NONE { NONE } else { node + nodes };
+            joined.frames.extend(stacks.frames);
+            let of_nodes = stacks.nodes.iter();
+            joined.nodes.extend(of_nodes.map(|&(above, frame)| (moved(above), frame + frames)));
+            let spent = stacks.spent.iter();
+            joined.spent.extend(spent.map(|one| Spent { node: moved(one.node), ..*one }));
+        }
+        joined
+    }
+
     /// Merges small nodes into their callers and removes nodes and frames that are not used.
     fn prune(&mut self) {
         let mut totals = vec![0.0; self.nodes.len()];

@@ -26,6 +26,8 @@ use std::time::Duration;
 
 /// Factor by which timeouts are extended.
 const SLOWER: u32 = 100;
+/// Slowdown that the number of calls allows for: one thread runs vectorized code of several.
+const SLOWEST: f64 = 3000.0;
 /// Calls are repeated to fill about this native run time, in nanoseconds.
 const ENOUGH: f64 = 5e6;
 /// Maximum number of repetitions.
@@ -40,8 +42,14 @@ const LATER: [&str; 2] = ["--instr-atstart=no", "--"];
 /// Uncounted calls that warm up the simulated caches, as a share of the counted calls.
 const WARM: f64 = 0.3;
 
+/// Valgrind runs one thread at a time. Threads of BLAS and OpenMP would only wait for each other, which
+/// takes long and executes instructions that are not work.
+const ONE_THREAD: [&str; 4] =
+    ["OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1", "MKL_NUM_THREADS=1", "BLIS_NUM_THREADS=1"];
+
 /// Counts instructions, cache misses and branch misses of a side's call, by function. `call_ns` is
-/// the native time of a call. Gives up after `limit`.
+/// the native time of a call. Counts instructions only if the call is too slow for the simulation
+/// of caches and branches. Gives up after `limit`.
 pub fn count_side(
     plan: &Plan,
     side: usize,
@@ -53,9 +61,11 @@ pub fn count_side(
     let mut plan = plan.clone();
     plan.limits.timeout = limit;
     let own = &plan.sides[side];
-    let simulated = ["--cache-sim=yes", "--branch-sim=yes"];
+    // A short call runs at least twice.
+    let is_short = 2.0 * call_ns * f64::from(SLOWER) < limit.as_nanos() as f64;
+    let simulated: &[&str] = if is_short { &["--cache-sim=yes", "--branch-sim=yes"] } else { &[] };
     super::side::cpus(own)
-        .and_then(|cpus| simulate(&plan, own, case, cpus, call_ns, &simulated))
+        .and_then(|cpus| simulate(&plan, own, case, cpus, call_ns, simulated))
         .map_err(|trouble| named(&plan, side, trouble))
 }
 
@@ -86,10 +96,12 @@ fn simulate(
     match &side.runs {
         Runs::Statement { code, setup } => {
             under.extend(LATER.map(OsString::from));
-            let calls = (ENOUGH / call_ns.max(1.0)).clamp(1.0, MOST).ceil();
+            let enough = ENOUGH.min(plan.limits.timeout.as_nanos() as f64 / SLOWEST);
+            let calls = (enough / call_ns.max(1.0)).clamp(1.0, MOST).ceil();
             let mut worker = Worker::start(plan, side, cpus, &under)?;
             worker.set_up(plan, code, setup, case)?;
-            worker.count(calls as u64, (calls * WARM).ceil() as u64)?;
+            let warm = if flags.is_empty() { 0.0 } else { (calls * WARM).ceil() };
+            worker.count(calls as u64, warm as u64)?;
             let mut sum = Sum::default();
             for (ending, sign) in [(".1", -1.0), (".2", 1.0)] {
                 graphs(room.path(), |name| name.ends_with(ending))?
@@ -111,11 +123,14 @@ fn simulate(
 
 /// The valgrind command line prefix; counts are written to files in `room`.
 fn simulator(room: &Path, flags: &[&str]) -> Result<Vec<OsString>, Trouble> {
-    let valgrind =
-        program::find(OsStr::new("valgrind")).ok_or_else(|| Refusal::Missing("valgrind".into()))?;
+    let find =
+        |name: &str| program::find(OsStr::new(name)).ok_or_else(|| Refusal::Missing(name.into()));
+    let (env, valgrind) = (find("env")?, find("valgrind")?);
     // Valgrind expands `%` in file names.
     let path = room.to_string_lossy().replace('%', "%%");
-    let mut words: Vec<OsString> = vec![valgrind.into(), "--tool=callgrind".into()];
+    let mut words: Vec<OsString> = vec![env.into()];
+    words.extend(ONE_THREAD.map(OsString::from));
+    words.extend([valgrind.into(), "--tool=callgrind".into()]);
     // The interpreter may be a wrapper script.
     words.extend(
         ["--trace-children=yes", "--quiet", "--demangle=no", "--vgdb=no"].map(OsString::from),

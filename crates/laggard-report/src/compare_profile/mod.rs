@@ -91,6 +91,11 @@ pub fn html(report: &CompareProfile) -> String {
     document(report).html()
 }
 
+/// The comparison as sections of a page with the flame graphs of both sides.
+pub fn page_section(report: &CompareProfile) -> String {
+    html(report) + &report.divergence.map_or_else(String::new, divergence::links)
+}
+
 /// JSON of schema `laggard.compare-profile/1`.
 pub fn json(report: &CompareProfile) -> String {
     json::json(report)

@@ -195,6 +195,7 @@ fn judgement() -> Judgement {
         )],
         not_explained: 0.24,
         missing: vec![],
+        faster: vec![],
         saved_ns: 1.4e6,
     }
 }

@@ -26,6 +26,9 @@ pub(crate) struct Args {
     /// Time limit of each `why`, in seconds
     #[arg(long, default_value_t = 20)]
     why: u32,
+    /// Measure only these real pairs; no update of docs/benchmarks.md
+    #[arg(long, value_delimiter = ',', value_name = "NAME")]
+    only: Vec<String>,
     /// Write the evidence of planted and real pairs to fixtures/, for the tests of judges
     #[arg(long)]
     keep: bool,
@@ -83,7 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             Part::Same => ("verdicts-same", same::section(&lab, args)?),
         };
         println!("{section}");
-        if !args.quick {
+        if !args.quick && args.only.is_empty() {
             let path = document::replace_section(name, &section)?;
             eprintln!("bench: wrote section {name} to {}", project::short(&path));
         }

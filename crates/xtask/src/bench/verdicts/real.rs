@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The minor version of Python that the pairs are measured with.
 const MINOR: u32 = 11;
@@ -51,11 +51,12 @@ pub(super) fn section(lab: &Lab, args: &Args) -> Result<String> {
     };
     let mut rows = vec![];
     let (mut places, mut kinds, mut open, mut times) = (0, 0, vec![], vec![]);
-    for pair in &pairs.pair {
+    let is_asked = |pair: &&RealPair| args.only.is_empty() || args.only.contains(&pair.name);
+    let asked: Vec<&RealPair> = pairs.pair.iter().filter(is_asked).collect();
+    for pair in &asked {
         eprintln!("bench: why {}", pair.name);
-        let start = Instant::now();
-        let verdict = ask(lab, args, pair, &base).with_context(|| pair.name.clone())?;
-        times.push(start.elapsed().as_secs_f64() / f64::from(args.why));
+        let (verdict, time) = ask(lab, args, pair, &base).with_context(|| pair.name.clone())?;
+        times.push(time.as_secs_f64() / f64::from(args.why));
         let first = &verdict["culprits"][0];
         let text = |key: &str| first[key].as_str().unwrap_or("none").to_owned();
         let (at, kind) = (text("at"), text("kind"));
@@ -86,7 +87,7 @@ pub(super) fn section(lab: &Lab, args: &Args) -> Result<String> {
          {machine}\n\n\
          | pair | B / A | first culprit | share of lag | at | place | kind |\n\
          |---|---:|---|---:|---|---|---|\n{rows}\n",
-        n = pairs.pair.len(),
+        n = asked.len(),
         time = args.why,
         open = Summary::of(&open).median * 100.0,
         median = Summary::of(&times).median,
@@ -95,7 +96,8 @@ pub(super) fn section(lab: &Lab, args: &Args) -> Result<String> {
     ))
 }
 
-fn ask(lab: &Lab, args: &Args, pair: &RealPair, base: &Path) -> Result<Value> {
+/// The verdict on a pair and the time that it takes, without the installation of packages.
+fn ask(lab: &Lab, args: &Args, pair: &RealPair, base: &Path) -> Result<(Value, Duration)> {
     let mut why = Command::new(&lab.program);
     why.args(["why", "--quiet", "--json", "--no-check", "--no-source"]);
     why.args(["--time", &format!("{}s", args.why), "--setup", &pair.setup]);
@@ -109,12 +111,14 @@ fn ask(lab: &Lab, args: &Args, pair: &RealPair, base: &Path) -> Result<Value> {
     for own in [&pair.a, &pair.b] {
         why.arg(own.as_ref().or(pair.statement.as_ref()).context("the pair has no statement")?);
     }
+    let start = Instant::now();
     let said = child::measure(&mut why)?.stdout;
+    let time = start.elapsed();
     let said: Value = serde_json::from_str(&said).context("cannot parse the JSON of why")?;
     if args.keep {
         keep(&pair.name, said.clone())?;
     }
-    Ok(said)
+    Ok((said, time))
 }
 
 /// The interpreter of an environment with these packages, which is created on first use.
