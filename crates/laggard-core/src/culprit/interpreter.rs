@@ -1,7 +1,7 @@
 //! Python judges: `interpreter`, `call-overhead` and `start-up`.
 
 use super::python::{is_object, objects_ns};
-use super::{Finding, Kind, Pair, Part, Role, Slice, Unit, Verdict};
+use super::{Finding, Kind, Pair, Part, Role, Slice, Unit, Verdict, Work};
 
 /// Minimum number of calls from Python into native code, per call of the side, for `call-overhead`.
 const MANY_CALLS: f64 = 50.0;
@@ -65,6 +65,16 @@ pub(super) fn judge_call_overhead(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict
     finding.guilty()
 }
 
+/// Whether most of the additional time in the interpreter is spent on objects.
+fn allocates_mostly(pair: &Pair<'_>) -> bool {
+    let [a, b] = [pair.a, pair.b].map(|side| {
+        let works: Vec<&Work> =
+            side.work.iter().filter(|work| work.role == Role::Interpreter).collect();
+        [objects_ns(&works), works.iter().map(|work| work.ns).sum()]
+    });
+    b[0] - a[0] >= (b[1] - a[1]) / 2.0
+}
+
 /// B spends its time in Python's evaluation loop and object handling.
 pub(super) fn judge_interpreter(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     if !slice.is(Role::Interpreter) {
@@ -72,7 +82,8 @@ pub(super) fn judge_interpreter(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     }
     let objects = [objects_ns(&slice.a), objects_ns(&slice.b)];
     let gap = slice.b_ns - slice.a_ns;
-    if objects[1] - objects[0] >= gap / 2.0 {
+    // Code that runs Python functions also creates objects; this is not a cause of its own.
+    if objects[1] - objects[0] >= gap / 2.0 && allocates_mostly(pair) {
         let worst = slice.b.iter().filter(|work| is_object(work));
         let worst = worst.max_by(|x, y| x.ns.total_cmp(&y.ns));
         let advice = "create fewer objects in the loop, or check which allocator Python uses";

@@ -158,8 +158,9 @@ pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, loading: &[bool
 }
 
 /// Adds counts of a simulated CPU to the functions that took time. If the simulated CPU ran another
-/// variant of a function, the counts of that variant are used. Functions without a name get the
-/// counts that no named function of their library has, in proportion to their time.
+/// variant of a function, the counts of that variant are used. Functions that callgrind does not name,
+/// such as those of stripped libraries, share the remaining counts of their library in proportion to
+/// their time.
 pub fn add_counts(seen: &mut Seen, counts: &Counts) {
     type Key<'a> = (&'a str, String);
     let mut exact: FxHashMap<(&str, &str), Simulated> = FxHashMap::default();
@@ -182,13 +183,12 @@ pub fn add_counts(seen: &mut Seen, counts: &Counts) {
             rest.entry(library).or_default().add(own);
         }
     }
-    let is_unnamed = |work: &Work| work.counted.is_none() && work.name.starts_with('[');
     let mut times: FxHashMap<String, f64> = FxHashMap::default();
-    for work in seen.work.iter().filter(|work| is_unnamed(work)) {
+    for work in seen.work.iter().filter(|work| work.counted.is_none()) {
         *times.entry(work.library.clone()).or_default() += work.ns;
     }
-    for work in &mut seen.work {
-        if let Some(rest) = rest.get(work.library.as_str()).filter(|_| is_unnamed(work)) {
+    for work in seen.work.iter_mut().filter(|work| work.counted.is_none()) {
+        if let Some(rest) = rest.get(work.library.as_str()) {
             work.counted = Some(rest.divided(times[&work.library] / work.ns.max(1e-9)));
         }
     }

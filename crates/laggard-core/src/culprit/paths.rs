@@ -86,9 +86,10 @@ fn restrict(seen: &Seen, part: &FxHashMap<usize, (f64, u64)>) -> Seen {
             Some(Work { ns, samples, counted, ..work.clone() })
         })
         .collect();
+    let user_ns: f64 = work.iter().map(|work| work.ns).sum();
     Seen {
         wall_ns: seen.wall_ns,
-        user_ns: work.iter().map(|work| work.ns).sum(),
+        user_ns,
         system_ns: seen.system_ns,
         faults: seen.faults,
         queued_ns: seen.queued_ns,
@@ -97,7 +98,7 @@ fn restrict(seen: &Seen, part: &FxHashMap<usize, (f64, u64)>) -> Seen {
         rounds: seen.rounds,
         work,
         calls: seen.calls.clone(),
-        counted: seen.counted,
+        counted: seen.counted.map(|counted| counted.divided(seen.user_ns / user_ns.max(1e-9))),
         available: seen.available.clone(),
         fault_spots: seen.fault_spots.clone(),
         wait_spots: seen.wait_spots.clone(),

@@ -34,16 +34,17 @@ struct Counted {
 }
 
 impl Counted {
-    /// Of the slice's functions. If A runs none of them, its other functions do the work.
+    /// Of the slice's functions. If the counts of most of them are unknown on a side, or if A runs none
+    /// of them, all functions of the side do the work.
     fn of(slice: &Slice<'_>, pair: &Pair<'_>) -> Option<Counted> {
         let sum = |work: &[&Work]| {
-            let counted = work.iter().filter(|work| work.counted.is_some());
-            let (mut sum, mut ns) = (Simulated::default(), 0.0);
-            for work in counted {
-                work.counted.iter().for_each(|one| sum.add(one));
-                ns += work.ns;
+            let (mut sum, mut counted_ns) = (Simulated::default(), 0.0);
+            for (work, counted) in work.iter().filter_map(|work| Some((work, work.counted?))) {
+                sum.add(&counted);
+                counted_ns += work.ns;
             }
-            (ns > 0.0).then_some((sum, ns))
+            let whole_ns: f64 = work.iter().map(|work| work.ns).sum();
+            (counted_ns > whole_ns / 2.0).then_some((sum, counted_ns))
         };
         let whole = |side: &super::Seen| {
             let of_functions = sum(&side.work.iter().collect::<Vec<_>>());
