@@ -332,12 +332,21 @@ pub struct WhyArgs {
     /// Use existing files: recordings of A and B (.lag), or the JSON output of an earlier run
     #[arg(long, value_name = "FILE", num_args = 1..=2, conflicts_with_all = ["a", "case"])]
     pub from: Vec<PathBuf>,
-    /// Time for timing, sampling and tracing, such as 20, 20s or 2m
+    /// Total time for all measurements, such as 20, 20s or 2m
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = duration)]
     pub time: Duration,
     /// Abort a side that does not respond within TIME
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub timeout: Duration,
+    /// Also fit how the time grows with a Python variable, or with {NAME} in commands: at least three
+    /// numbers; the largest one is explained
+    #[arg(
+        long,
+        value_name = "NAME=V1,V2,…",
+        value_parser = sides::numbers,
+        conflicts_with_all = ["case", "from"]
+    )]
+    pub param: Option<Parameter>,
     /// Leave source text out of all output
     #[arg(long)]
     pub no_source: bool,

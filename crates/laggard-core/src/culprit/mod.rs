@@ -9,6 +9,7 @@
 //! up to 1.
 
 mod blas;
+mod complexity;
 mod copies;
 mod interpreter;
 mod kernel;
@@ -52,6 +53,8 @@ pub enum Kind {
     LibraryNotUsed,
     /// A different library for the same task.
     OtherLibrary,
+    /// A time that grows faster with the size of the input.
+    Complexity,
     /// More instructions for the same result.
     MoreInstructions,
     /// More calls of the same functions.
@@ -122,6 +125,7 @@ impl Kind {
             Kind::SlowPath => "slow-path",
             Kind::LibraryNotUsed => "library-not-used",
             Kind::OtherLibrary => "other-library",
+            Kind::Complexity => "complexity",
             Kind::MoreInstructions => "more-instructions",
             Kind::MoreCalls => "more-calls",
             Kind::OtherPath => "other-path",
@@ -382,6 +386,7 @@ pub fn judge(pair: &Pair<'_>) -> Judgement {
     judgement.missing.sort();
     judgement.missing.dedup();
     judgement.culprits.sort_by(|a, b| b.explains.total_cmp(&a.explains));
+    judgement.add_complexity(pair, lost);
     let explained: f64 = judgement.culprits.iter().map(|culprit| culprit.explains).sum();
     judgement.not_explained = (1.0 - explained).max(0.0);
     judgement

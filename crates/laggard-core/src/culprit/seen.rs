@@ -5,6 +5,7 @@ use crate::divergence::Stacks;
 use crate::model::call_counts::CallCounts;
 use crate::model::code::Mix;
 use crate::model::counts::Simulated;
+use crate::stats::growth::Growth;
 use serde::{Deserialize, Serialize};
 
 /// The two sides of a comparison.
@@ -51,6 +52,9 @@ pub struct Seen {
     pub stacks: Stacks,
     /// Exact numbers of calls of Python and C functions, if counted.
     pub call_counts: Option<CallCounts>,
+    /// How the time grows with a parameter, if it was measured with several values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub growth: Option<Growth>,
     /// Where page faults happen, if sampled.
     pub fault_spots: Vec<Spot>,
     /// Where threads wait, if sampled.

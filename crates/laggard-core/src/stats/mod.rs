@@ -2,6 +2,7 @@
 
 pub mod correct;
 pub mod dependence;
+pub mod growth;
 pub mod means;
 pub mod mixed;
 pub mod rank;

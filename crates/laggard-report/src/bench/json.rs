@@ -1,6 +1,7 @@
 //! JSON of a benchmark: timings and comparisons. `laggard-formats` reads the timings back.
 
 use super::BenchReport;
+use super::scan::{GrowthShape, growth_shapes};
 use super::tables::of_case;
 use super::words::{kind, notice};
 use crate::shape::pretty_columns;
@@ -23,6 +24,9 @@ struct Shape<'a> {
     /// The first is the reference.
     sides: Vec<Side<'a>>,
     cases: Vec<CaseShape<'a>>,
+    /// How times grow with a parameter.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    growth: Vec<GrowthShape<'a>>,
     /// Cases without measurements.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unmeasured: Vec<UnmeasuredShape<'a>>,
@@ -209,6 +213,7 @@ pub fn json(report: &BenchReport) -> String {
             .map(|side| Side { name: &side.name, runs: &side.runs, facts: pairs(&side.facts) })
             .collect(),
         cases: (0..timings.cases.len()).map(|case| shape(report, case)).collect(),
+        growth: growth_shapes(timings),
         unmeasured: timings
             .unmeasured
             .iter()

@@ -14,7 +14,7 @@ pub(crate) mod words;
 
 pub use csv::csv;
 pub use json::json;
-pub use words::label;
+pub use words::{grows_as, label};
 pub(crate) use words::{difference, sentence_of};
 
 use crate::document::Document;

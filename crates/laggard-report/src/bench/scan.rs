@@ -1,12 +1,16 @@
 //! Detection and plots of parameter scans.
 
 use super::plot::{Curve, plot};
-use super::words::labelled;
+use super::words::{grows_as, labelled};
 use crate::document::Document;
 use crate::escape;
 use laggard_core::model::timings::{Case, Timings};
+use laggard_core::stats::growth::Growth;
 use laggard_core::stats::summary::Summary;
+use serde::Serialize;
 
+/// Seed of the bootstrap: the same file gives the same intervals.
+const SEED: u64 = 1;
 /// Scans with fewer values are not plotted; the table is enough.
 const FEWEST_VALUES: usize = 3;
 
@@ -34,7 +38,47 @@ pub(super) fn plots(timings: &Timings, document: &mut Document) {
         let of = if scan.rest.is_empty() { String::new() } else { format!(" ({})", scan.rest) };
         document.heading(format!("Time per call by {}{of}", scan.parameter));
         document.verbatim(lines);
+        for (side, growth) in growths(&scan, timings.sides.len()) {
+            document.line(grows_as(&timings.sides[side].name, &growth));
+        }
     }
+}
+
+/// How the time of a side grows with a parameter.
+#[derive(Serialize)]
+pub(super) struct GrowthShape<'a> {
+    /// Name and other parameters of the cases; empty if there are no others.
+    cases: String,
+    side: &'a str,
+    parameter: String,
+    exponent: f64,
+    low: f64,
+    high: f64,
+}
+
+/// The growth of all sides in all scans.
+pub(super) fn growth_shapes(timings: &Timings) -> Vec<GrowthShape<'_>> {
+    let of_scan = |scan: Scan| {
+        let grown = growths(&scan, timings.sides.len()).map(|(side, growth)| GrowthShape {
+            cases: scan.rest.clone(),
+            side: &timings.sides[side].name,
+            exponent: growth.exponent,
+            low: growth.interval[0],
+            high: growth.interval[1],
+            parameter: growth.parameter,
+        });
+        grown.collect::<Vec<_>>()
+    };
+    scans(&timings.cases).into_iter().flat_map(of_scan).collect()
+}
+
+/// Sides with the growth of their times.
+fn growths(scan: &Scan, sides: usize) -> impl Iterator<Item = (usize, Growth)> {
+    (0..sides).filter_map(|side| {
+        let times = |(at, case): &(f64, &Case)| Some((*at, case.series.get(side)?.wall()));
+        let samples: Vec<_> = scan.cases.iter().filter_map(times).collect();
+        Some((side, Growth::fit(scan.parameter, &samples, SEED)?))
+    })
 }
 
 fn points(scan: &Scan, side: usize) -> Vec<(f64, f64)> {

@@ -4,6 +4,7 @@ use crate::number::{Quantity, percent, plural, significant};
 use laggard_core::compare::notice::Notice;
 use laggard_core::compare::timings::{CaseComparison, Verdict};
 use laggard_core::model::timings::{Case, Timings};
+use laggard_core::stats::growth::Growth;
 use laggard_core::stats::ratio::Interval;
 
 /// Smaller ratios are shown in percent.
@@ -158,6 +159,13 @@ pub(crate) fn kind(notice: Notice) -> &'static str {
         Notice::Preempted { .. } => "preempted",
         Notice::OffCpu { .. } => "off-cpu",
     }
+}
+
+/// `B grows as n^1.98 (95 % CI 1.93 to 2.02)`.
+pub fn grows_as(name: &str, growth: &Growth) -> String {
+    let Interval { middle, low, high } = growth.exponent();
+    let parameter = &growth.parameter;
+    format!("{name} grows as {parameter}^{middle:.2} (95 % CI {low:.2} to {high:.2})")
 }
 
 /// Size, direction and confidence interval of a difference: `1.58x`, `slower`, `1.55 to 1.61`.

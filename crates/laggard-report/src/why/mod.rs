@@ -11,7 +11,7 @@ mod tests;
 pub use json::json;
 pub use page::{Beyond, html, page};
 
-use crate::bench::{difference, sentence_of};
+use crate::bench::{difference, grows_as, sentence_of};
 use crate::culprits::{self, how_to_get};
 use crate::document::Document;
 use crate::escape;
@@ -118,6 +118,9 @@ fn document_of(fill: impl FnOnce(&mut Document)) -> String {
 fn document(report: &WhyReport) -> Document {
     let mut document = Document::default();
     document.lead(verdict(report));
+    if let Some(growth) = growth(report) {
+        document.line(growth);
+    }
     if let Some(judgement) = report.judgement {
         culprits::section(judgement, "call", &mut document);
     }
@@ -130,6 +133,17 @@ fn document(report: &WhyReport) -> Document {
         document.notice(remark);
     }
     document
+}
+
+/// How both sides grow with a parameter, and the value to which the verdict applies.
+fn growth(report: &WhyReport) -> Option<String> {
+    let pair = report.pair.as_ref()?;
+    let name = |side: usize| report.timings.sides.get(side).map_or("?", |side| &side.name);
+    let (a, b) = (pair.a.growth.as_ref()?, pair.b.growth.as_ref()?);
+    let largest = b.points.last()?.0;
+    let [a, b] = [grows_as(name(0), a), grows_as(name(1), b)];
+    let parameter = &pair.b.growth.as_ref()?.parameter;
+    Some(format!("{b}; {a}; the rest is for {parameter} = {largest}"))
 }
 
 /// Notices about missing evidence, notes and warnings.

@@ -1,6 +1,6 @@
 //! The verdict as an HTML page: culprits, time per call, hot loops, and interactive views.
 
-use super::{WhyReport, calls, document_of, functions, paths, remarks, verdict};
+use super::{WhyReport, calls, document_of, functions, growth, paths, remarks, verdict};
 use crate::culprits;
 use crate::document::Document;
 use crate::escape::xml;
@@ -50,6 +50,9 @@ fn body(report: &WhyReport, loops: &[(String, String)]) -> String {
             xml(&side.name),
             xml(&side.runs)
         );
+    }
+    if let Some(growth) = growth(report) {
+        body += &format!("<p class=\"line\">{}</p>\n", xml(&growth));
     }
     if let Some(judgement) = report.judgement {
         body += &culprits::html(judgement, "call");

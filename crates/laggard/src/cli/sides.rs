@@ -2,6 +2,7 @@
 
 use super::{duration, percent};
 use clap::Args;
+use laggard_core::stats::growth::FEWEST_VALUES;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -129,6 +130,24 @@ pub(super) fn parameter(text: &str) -> Result<Parameter, String> {
         return Err(HOW.into());
     }
     Ok(Parameter { name: name.to_owned(), values })
+}
+
+/// A parameter with numbers to which the growth of a time can be fitted, by increasing value.
+pub(super) fn numbers(text: &str) -> Result<Parameter, String> {
+    let mut parameter = parameter(text)?;
+    let number = |value: &String| {
+        let number = value.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
+        number.map(|number| (number, value.clone()))
+    };
+    let numbers: Option<Vec<(f64, String)>> = parameter.values.iter().map(number).collect();
+    let mut numbers = numbers.ok_or("the values must be positive numbers")?;
+    numbers.sort_by(|x, y| x.0.total_cmp(&y.0));
+    numbers.dedup_by(|x, y| x.0 == y.0);
+    if numbers.len() < FEWEST_VALUES {
+        return Err("at least three different values are needed".into());
+    }
+    parameter.values = numbers.into_iter().map(|(_, value)| value).collect();
+    Ok(parameter)
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {

@@ -11,7 +11,7 @@ use crate::output::Destination;
 use crate::page::distributions;
 use crate::printer::Printer;
 use crate::profile::{is_run, load_run};
-use crate::sides::sides;
+use crate::sides::{scans, sides};
 use crate::source_text::SourceText::{self, Included, Omitted};
 use crate::source_text::{add_source, now_unix};
 use crate::suite;
@@ -24,8 +24,9 @@ use laggard_core::culprit::{
 };
 use laggard_core::model::code::Code;
 use laggard_core::model::profile::Profile;
-use laggard_core::model::timings::{Side, Timings};
+use laggard_core::model::timings::{Case, Side, Timings};
 use laggard_core::profile::{View, fold_interpreter, join_workers};
+use laggard_core::stats::growth::Growth;
 use laggard_formats::Source;
 use laggard_formats::lag::Run;
 use laggard_probe::bench::{
@@ -34,6 +35,7 @@ use laggard_probe::bench::{
 use laggard_probe::sample::{Clock, PerfEvent};
 use laggard_probe::{calls, sample};
 use laggard_report::Style;
+use laggard_report::bench::grows_as;
 use laggard_report::code::hot_loop;
 use laggard_report::flame::Graph;
 use laggard_report::page::MOST_FRAMES;
@@ -44,6 +46,8 @@ use std::time::{Duration, Instant};
 
 /// Shares of the total time: for timing both sides, and for sampling and tracing each side.
 const TIMING: f64 = 0.3;
+/// Share for timing with several values of a parameter.
+const TIMING_OF_SCAN: f64 = 0.5;
 const SAMPLING: f64 = 0.12;
 const TRACING: f64 = 0.03;
 /// Share of the total time for locating page faults or waits, if they matter.
@@ -193,9 +197,10 @@ fn measured(
     timeout: Duration,
     printer: &Printer,
 ) -> anyhow::Result<Found> {
-    let plan = Plan {
+    let is_scan = plan.cases.len() > 1;
+    let mut plan = Plan {
         limits: Limits {
-            time: time.mul_f64(TIMING),
+            time: time.mul_f64(if is_scan { TIMING_OF_SCAN } else { TIMING }),
             precision: PRECISION,
             timeout,
             ..Limits::default()
@@ -204,21 +209,48 @@ fn measured(
         ..plan
     };
     let end = Instant::now() + time.mul_f64(LIMIT);
-    let timings = timed(&plan, printer)?;
+    let mut timings = timed(&plan, printer)?;
+    let growth = [0, 1].map(|side| growth(&timings, side));
+    if is_scan {
+        // The last value is the largest one.
+        timings.cases.drain(..timings.cases.len().saturating_sub(1));
+        plan.cases.drain(..plan.cases.len() - 1);
+        let measured = timings.cases.last().map(|case| &case.parameters);
+        let asked = plan.cases.last().map(|case| &case.parameters);
+        ensure!(measured == asked, "the largest value could not be measured");
+    }
     let comparisons = compare(&timings, SEED);
     let lag = Lag::of(comparisons.first().context("nothing was measured")?);
-    let mut notes = vec![];
+    let mut notes: Vec<String> = vec![];
     let mut looks = vec![];
     let mut seen = None;
-    if lag.is_there() {
+    if !lag.is_there() {
+        let grown = timings.sides.iter().zip(growth.iter().flatten());
+        notes.extend(grown.map(|(side, growth)| grows_as(&side.name, growth)));
+    } else {
         let lone = CasePlan::default();
         let case = plan.cases.first().unwrap_or(&lone);
         let (notes, looks) = (&mut notes, &mut looks);
         let mut looker =
             Looker { time, end, plan: &plan, case, timings: &timings, notes, looks, printer };
-        seen = Some(looker.both()?);
+        let mut both = looker.both()?;
+        for (seen, growth) in both.iter_mut().zip(growth) {
+            seen.growth = growth;
+        }
+        seen = Some(both);
     }
     Ok(Found { timings, lag, seen, notes, looks, source: Included, json_source: Omitted })
+}
+
+/// How the time of a side grows with the only parameter of the cases.
+fn growth(timings: &Timings, side: usize) -> Option<Growth> {
+    let sample = |case: &Case| {
+        let [(_, value)] = &case.parameters[..] else { return None };
+        Some((value.parse().ok()?, case.series.get(side)?.wall()))
+    };
+    let samples: Vec<(f64, Vec<f64>)> = timings.cases.iter().map(sample).collect::<Option<_>>()?;
+    let (parameter, _) = timings.cases.first()?.parameters.first()?;
+    Growth::fit(parameter, &samples, SEED)
 }
 
 /// Fails if a single recording is given.
@@ -320,6 +352,7 @@ fn planned(args: &WhyArgs) -> anyhow::Result<Plan> {
     if args.of.case.is_none() {
         return Ok(Plan {
             sides: sides(&given, &args.shared)?,
+            cases: scans(args.param.as_slice())?,
             check: !args.shared.no_check,
             tolerance: args.shared.tolerance,
             ..Plan::default()
