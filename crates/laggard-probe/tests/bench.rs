@@ -661,9 +661,23 @@ fn traced_calls_exclude_the_set_up_code() {
     let options = calls::Options { functions: vec!["labs".into()], ..calls::Options::default() };
     let time = Duration::from_millis(100);
     let traced = trace_side(&plan, 0, &CasePlan::default(), time, &options).unwrap();
-    let called = called(&traced.before, &traced.after, traced.calls);
+    let called = called(&traced.counts, traced.calls);
     let [only] = &called[..] else { panic!("{called:?}") };
     assert_eq!((only.name.as_str(), only.count), ("labs", 2.0));
+}
+
+#[test]
+fn traced_calls_exclude_those_of_the_worker() {
+    let plan = plan(vec![statement("A", "os.getppid()", "import os")]);
+    let options = calls::Options { libraries: vec!["*".into()], ..calls::Options::default() };
+    let time = Duration::from_millis(100);
+    let traced = trace_side(&plan, 0, &CasePlan::default(), time, &options).unwrap();
+    let called = called(&traced.counts, traced.calls);
+    let own = |name: &str| called.iter().any(|call| call.name == name && call.count > 0.001);
+    assert!(own("getppid"), "{called:?}");
+    for name in ["read", "write", "getrusage", "open64", "clock_gettime"] {
+        assert!(!own(name), "{name}: {called:?}");
+    }
 }
 
 /// Run in another process by `no_processes_remain_when_the_driver_ends`.

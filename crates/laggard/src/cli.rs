@@ -243,7 +243,7 @@ pub struct DriveArgs {
   laggard calls --lib openblas --args 6 -- python app.py   # with matrix sizes
   laggard calls --from _multiarray_umath --fn '*cblas_*' -- python app.py
 
-By default, calls between extension modules and libraries are traced, except calls from the main
+By default, calls between extension modules and libraries are traced, except calls by the main
 program and calls into system libraries (libc, libm, libstdc++, libpython, …). If several of --lib,
 --from and --fn are given, a call must match all of them. Name a library with both --from and --lib
 to trace its internal calls. Patterns with * or ? match whole names; without them, --lib and --from
@@ -270,7 +270,7 @@ pub struct CallsArgs {
     /// Record the full stack of one in N calls; 0 disables stacks
     #[arg(long, value_name = "N", default_value_t = 16384)]
     pub stacks: u32,
-    /// Also count calls inside libraries (counts or instructions instead of times)
+    /// Also count calls inside libraries; records call or instruction counts, but no times
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "auto", conflicts_with_all = ["args", "stacks"])]
     pub inside: Option<InsideArg>,
     /// Count and time system calls instead of library calls
@@ -311,12 +311,18 @@ pub enum InsideArg {
     Uprobes,
 }
 
+/// Help of `-o` for verbs that write HTML pages.
+const OUTPUT_WITH_PAGES: &str = "Write to FILE; the suffix selects the format (.txt, .json, .csv, \
+                                 .md, .html); `-` is standard output";
+
 /// Arguments of `why`.
 #[derive(Args, Debug)]
+#[command(mut_arg("output", |arg| arg.help(OUTPUT_WITH_PAGES)))]
 #[command(after_help = "Examples:
   laggard why --setup 'x = list(range(1000))' 'sum(x)' 'sum(i for i in x)'
   laggard why -o why.html --setup 'import numpy as np; a = np.ones(9999)' 'a.sum()' 'a.copy().sum()'
   laggard why --commands 'python -c 1' 'python -c \"import json\"'
+  laggard why --param n=500,1000,2000 --setup 'x = [*range(n)]' 'x[:]' '[y for y in x if y in x]'
   laggard why --from a.lag b.lag   # use two recordings
 
 A culprit is named only if B is detectably slower than A. With -o FILE.html, laggard writes an HTML
@@ -353,7 +359,7 @@ pub struct WhyArgs {
     /// Store source text in the JSON file of -o
     #[arg(long, conflicts_with = "no_source")]
     pub keep_source: bool,
-    /// Destination and format; HTML pages (.html) are supported too.
+    /// Destination and format; HTML pages are supported too
     #[command(flatten)]
     pub output: Output,
     // Flattened last: options after them would be listed under their headings.

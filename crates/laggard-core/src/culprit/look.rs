@@ -1,5 +1,6 @@
 //! Builds [`Seen`] from tables: samples of the timed code by function, with roles and callers.
 
+use super::build::ModuleBuild;
 use super::partition::{shared_name, stem};
 use super::role::{Place, Role, role};
 use super::seen::{Called, SURELY_PARALLEL, Seen, Work};
@@ -90,6 +91,7 @@ type WeightsByStack = FxHashMap<u32, (u64, u64)>;
 /// Adds user CPU time by function. `loading` has one entry per sample; samples beyond its end count as
 /// not loading.
 pub fn add_work(seen: &mut Seen, profile: &Profile, code: &Code, loading: &[bool]) {
+    seen.builds = ModuleBuild::of_code(code);
     let files: FxHashMap<&str, &CodeFile> =
         code.files.iter().map(|file| (file.path.as_str(), file)).collect();
     let mut found: FxHashMap<(Role, u32, u32), Work> = FxHashMap::default();
@@ -217,26 +219,28 @@ pub fn settle(a: &mut Seen, b: &mut Seen) {
     }
 }
 
-/// Calls across library boundaries per call of a side: the difference between the counts before and
-/// after `calls` calls.
-pub fn called(before: &Calls, after: &Calls, calls: u64) -> Vec<Called> {
+/// Calls across library boundaries per call of a side: the weighted sum of counts, divided by `calls`.
+/// The cost of tracing is subtracted from their times.
+pub fn called(counts: &[(Calls, f64)], calls: u64) -> Vec<Called> {
     let mut found: FxHashMap<(String, String), (f64, f64)> = FxHashMap::default();
-    for (traced, sign) in [(before, -1.0), (after, 1.0)] {
+    for (traced, weight) in counts {
         for row in totals(&View::whole(traced), By::Function).rows {
             let sum = found.entry((row.name, row.of)).or_default();
-            sum.0 += sign * row.tally.count as f64;
-            sum.1 += sign * row.tally.total_ns as f64;
+            sum.0 += weight * row.tally.count as f64;
+            sum.1 += weight * row.tally.total_ns as f64;
         }
     }
+    let cost_ns = counts.last().map_or(0.0, |(traced, _)| traced.quality.cost_ns);
     let each = |sum: f64| sum / calls.max(1) as f64;
     let mut all: Vec<Called> = found
         .into_iter()
-        .filter(|(_, (count, _))| *count > 0.0)
+        // Less than a call in total: the worker's own calls vary a little.
+        .filter(|(_, (count, _))| *count >= 0.5)
         .map(|((name, library), (count, ns))| Called {
             name,
             library,
             count: each(count),
-            ns: each(ns),
+            ns: each((ns - count * cost_ns).max(0.0)),
         })
         .collect();
     all.sort_by(|a, b| b.ns.total_cmp(&a.ns).then_with(|| a.name.cmp(&b.name)));

@@ -9,6 +9,7 @@
 //! up to 1.
 
 mod blas;
+mod build;
 mod complexity;
 mod copies;
 mod interpreter;
@@ -30,9 +31,10 @@ mod tests;
 
 use crate::divergence::{Point, PointSource, are_equally_often};
 pub use crate::model::counts::Simulated;
+pub use build::ModuleBuild;
 pub use look::{add_counts, add_work, called, loading, of_run, settle, times};
 pub(crate) use partition::shared_name;
-pub use partition::{CallPair, Part, Slice, calls_that_differ, partition};
+pub use partition::{CallPair, Part, Slice, TimeRow, calls_that_differ, partition, time_rows};
 use paths::Region;
 pub use role::{Place, Role, is_idle_loop, role};
 pub use seen::{Called, Pair, Seen, Work};
@@ -53,6 +55,8 @@ pub enum Kind {
     LibraryNotUsed,
     /// A different library for the same task.
     OtherLibrary,
+    /// The same source, compiled with weaker options.
+    Build,
     /// A time that grows faster with the size of the input.
     Complexity,
     /// More instructions for the same result.
@@ -125,6 +129,7 @@ impl Kind {
             Kind::SlowPath => "slow-path",
             Kind::LibraryNotUsed => "library-not-used",
             Kind::OtherLibrary => "other-library",
+            Kind::Build => "build",
             Kind::Complexity => "complexity",
             Kind::MoreInstructions => "more-instructions",
             Kind::MoreCalls => "more-calls",

@@ -26,13 +26,15 @@ impl Operation {
     /// The finding that names it.
     pub(super) fn finding(&self) -> Finding {
         let finding = Finding::new(Kind::Builtin, "", advice(&self.name)).fact(
-            &format!("time in {}", self.name),
+            &format!("time in `{}`", self.name),
             self.ns,
             Unit::Nanos,
             self.samples,
         );
         match self.calls {
-            Some(calls) => finding.fact(&format!("calls of {}", self.name), calls, Unit::Count, 1),
+            Some(calls) => {
+                finding.fact(&format!("calls of `{}`", self.name), calls, Unit::Count, 1)
+            }
             None => finding,
         }
     }

@@ -193,6 +193,53 @@ pub(super) fn stem(name: &str) -> String {
     shared_name(last(name))
 }
 
+/// Time of a function on both sides, or of a slice without functions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimeRow {
+    /// The part of the lag that it belongs to.
+    pub part: Part,
+    /// Function and library, by side; empty if the side does not run it.
+    pub functions: [(String, String); 2],
+    /// Time of A and B in nanoseconds per call.
+    pub ns: [f64; 2],
+}
+
+impl TimeRow {
+    /// Time of B minus time of A.
+    pub fn gap_ns(&self) -> f64 {
+        self.ns[1] - self.ns[0]
+    }
+}
+
+/// The slices of the lag by function. Only variants of a function share a row: that two functions take
+/// time in the same slice is no evidence that one replaces the other.
+pub fn time_rows(pair: &Pair<'_>) -> Vec<TimeRow> {
+    let mut rows = vec![];
+    for slice in partition(pair) {
+        let of_slice = |ns| TimeRow { part: slice.part, functions: Default::default(), ns };
+        let Part::Functions(_) = slice.part else {
+            rows.push(of_slice([slice.a_ns, slice.b_ns]));
+            continue;
+        };
+        let mut by_name: BTreeMap<String, (TimeRow, [f64; 2])> = BTreeMap::default();
+        let sides = [(&slice.a, slice.a_ns), (&slice.b, slice.b_ns)];
+        for (side, (works, whole)) in sides.into_iter().enumerate() {
+            let scale = whole / works.iter().map(|work| work.ns).sum::<f64>().max(1e-9);
+            for work in works {
+                let new = || (of_slice([0.0; 2]), [0.0; 2]);
+                let (row, largest) = by_name.entry(shared_name(&work.name)).or_insert_with(new);
+                row.ns[side] += work.ns * scale;
+                if work.ns >= largest[side] {
+                    largest[side] = work.ns;
+                    row.functions[side] = (work.name.clone(), work.library.clone());
+                }
+            }
+        }
+        rows.extend(by_name.into_values().map(|(row, _)| row));
+    }
+    rows
+}
+
 /// The name that variants of a function share: without CPU suffixes, compiler suffixes and argument
 /// types.
 pub(crate) fn shared_name(name: &str) -> String {

@@ -1,5 +1,6 @@
 //! Parts of the lag by place: each [`Region`] is the time of both sides at one divergence point.
 
+use super::build::weaker_build;
 use super::operations::{self, Operation};
 use super::partition::{Slice, of_functions};
 use super::python::{accelerator, python_part};
@@ -15,8 +16,9 @@ pub(super) struct Region {
     point: Option<Point>,
     /// The operation of built-in types that takes the time of this region.
     operation: Option<Operation>,
-    /// The finding if B runs Python code where A runs an extension module.
-    accelerator: Option<Finding>,
+    /// The finding that explains all of this region: B runs Python code where A runs an extension
+    /// module, or was compiled with weaker options.
+    whole: Option<Finding>,
     /// Observations of both sides with the work of this region only.
     a: Seen,
     b: Seen,
@@ -40,12 +42,14 @@ pub(super) fn regions(pair: &Pair<'_>) -> Vec<Region> {
     }
     let operations =
         sides.map(|side| operations::of_stacks(&side.stacks, side.call_counts.as_ref()));
+    let weaker_build = weaker_build(pair);
     let mut regions: Vec<Region> = vec![];
     let points = found.points.into_iter().map(Some).chain([None]);
     for (point, mut spent) in points.zip(spent) {
-        let accelerator = point.as_ref().and_then(|_| accelerator(pair, &spent));
+        let slower = point.as_ref().filter(|point| !point.is_faster());
+        let whole = slower.and_then(|_| weaker_build.clone().or_else(|| accelerator(pair, &spent)));
         let is_slower = |point: &&Point| point.cause == Cause::Slower && !point.is_faster();
-        let operation = match (&accelerator, point.as_ref().filter(is_slower)) {
+        let operation = match (&whole, point.as_ref().filter(is_slower)) {
             (None, Some(_)) => operations::main_operation(pair, &operations, &spent),
             _ => None,
         };
@@ -60,7 +64,7 @@ pub(super) fn regions(pair: &Pair<'_>) -> Vec<Region> {
                 ..Region::new(regions.len(), point.clone(), pair, &own)
             });
         }
-        regions.push(Region { accelerator, ..Region::new(regions.len(), point, pair, &spent) });
+        regions.push(Region { whole, ..Region::new(regions.len(), point, pair, &spent) });
     }
     // Without stacks, no time is placed.
     for (side, seen) in sides.iter().enumerate() {
@@ -123,7 +127,7 @@ impl Region {
             restrict(seen, &works)
         };
         let (a, b) = (part(pair.a, &spent[0]), part(pair.b, &spent[1]));
-        Region { number, point, operation: None, accelerator: None, a, b }
+        Region { number, point, operation: None, whole: None, a, b }
     }
 
     pub(super) fn number(&self) -> usize {
@@ -168,8 +172,8 @@ impl Region {
         if let Some(operation) = &self.operation {
             return Some(operation.finding());
         }
-        if let Some(accelerator) = self.accelerator.as_ref().filter(|_| !point.is_faster()) {
-            return Some(accelerator.clone());
+        if let Some(whole) = &self.whole {
+            return Some(whole.clone());
         }
         match &point.cause {
             Cause::Slower => None,
@@ -234,6 +238,7 @@ impl Region {
                 _ => place,
             },
             _ if finding.at.is_empty() => place,
+            Kind::Build => finding.at.clone(),
             // The path names the callers of a function without a name.
             _ if finding.at.starts_with('[') && point.is_own_path => place,
             _ => format!("{}, in {}", without_python_caller(&finding.at), point.python_label()),

@@ -174,8 +174,8 @@ fn slower_code(
         let finding = Finding::new(
             Kind::Denormals,
             at,
-            "flush denormals to zero (FTZ and DAZ), or keep values away from 1e-38 (float32) and \
-             1e-308 (float64)",
+            "flush denormals to zero (FTZ and DAZ), or scale the data to magnitudes above 1e-38 \
+             (float32) or 1e-308 (float64)",
         )
         .fact("instructions", [a.instructions, b.instructions], Unit::Count, 1)
         .fact(

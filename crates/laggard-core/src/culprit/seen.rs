@@ -1,6 +1,6 @@
 //! Evidence for the judges: observations of one side, per call.
 
-use super::{Role, Spot};
+use super::{ModuleBuild, Role, Spot};
 use crate::divergence::Stacks;
 use crate::model::call_counts::CallCounts;
 use crate::model::code::Mix;
@@ -48,6 +48,8 @@ pub struct Seen {
     /// Library and name of functions in the libraries that do computation: alternatives that
     /// could have run.
     pub available: Vec<(String, String)>,
+    /// How hot programs and libraries were compiled.
+    pub builds: Vec<ModuleBuild>,
     /// The stacks of the samples; [`crate::divergence::Spent::work`] is an index in `work`.
     pub stacks: Stacks,
     /// Exact numbers of calls of Python and C functions, if counted.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::model::code::{Class, Mark, Marks, Mix};
 use crate::model::counts::{Counts, FunctionCounts};
+use crate::stats::growth::Growth;
 use proptest::prelude::*;
 
 const LIBRARY: &str = "libwork.so";
@@ -241,6 +242,40 @@ fn roles_depend_on_names_and_libraries() {
 }
 
 #[test]
+fn only_variants_of_a_function_share_a_row() {
+    let a =
+        side(vec![work(Role::Compute, "scale_avx2", 100.0), work(Role::Compute, "parse", 50.0)]);
+    let b =
+        side(vec![work(Role::Compute, "scale_scalar", 300.0), work(Role::Compute, "read", 70.0)]);
+    let mut rows = time_rows(&Pair { a: &a, b: &b });
+    rows.retain(|row| row.part == Part::Functions(Role::Compute));
+    let names = |row: &TimeRow| row.functions.clone().map(|(name, _)| name);
+    let found: Vec<[String; 2]> = rows.iter().map(names).collect();
+    let expected = [["parse", ""], ["", "read"], ["scale_avx2", "scale_scalar"]];
+    assert!(expected.iter().all(|row| found.contains(&row.map(str::to_owned))), "{found:?}");
+    assert_eq!(found.len(), 3);
+}
+
+#[test]
+fn a_larger_exponent_is_the_first_culprit() {
+    let growth = |exponent: f64| {
+        let samples = [1e3, 2e3, 4e3].map(|n: f64| (n, vec![n.powf(exponent); 9]));
+        Growth::fit("n", &samples, 1)
+    };
+    let with = |ns, exponent| Seen {
+        growth: growth(exponent),
+        ..side(vec![work(Role::Compute, "search", ns)])
+    };
+    let (a, b) = (with(4e3, 1.0), with(16e6, 2.0));
+    let judgement = judge(&Pair { a: &a, b: &b });
+    assert_eq!(judgement.culprits[0].finding.kind, Kind::Complexity);
+    let explained: f64 = judgement.culprits.iter().map(|culprit| culprit.explains).sum();
+    assert!((explained + judgement.not_explained - 1.0).abs() < 1e-9, "{judgement:?}");
+    let same = judge(&Pair { a: &a, b: &with(16e6, 1.0) });
+    assert!(same.culprits.iter().all(|culprit| culprit.finding.kind != Kind::Complexity));
+}
+
+#[test]
 fn unnamed_functions_share_the_counts_of_their_library() {
     let mut seen = side(vec![
         work(Role::Compute, "[libwork.so+0x10]", 300.0),
@@ -338,6 +373,8 @@ proptest! {
         let pair = Pair { a: &a, b: &b };
         let gap: f64 = partition(&pair).iter().map(Slice::gap_ns).sum();
         prop_assert!((gap - (b.wall_ns - a.wall_ns)).abs() < 1e-3 * (1.0 + a.wall_ns + b.wall_ns));
+        let rows: f64 = time_rows(&pair).iter().map(TimeRow::gap_ns).sum();
+        prop_assert!((gap - rows).abs() < 1e-3 * (1.0 + a.wall_ns + b.wall_ns));
         let judgement = judge(&pair);
         let explained: f64 = judgement.culprits.iter().map(|culprit| culprit.explains).sum();
         let any = !judgement.culprits.is_empty();

@@ -44,7 +44,7 @@ pub fn record_side(
         is_over.store(true, Release);
         ran
     });
-    let (began, ended, calls) = ran.map_err(|trouble| named(plan, side, trouble))?;
+    let Ran { began, ended, calls, .. } = ran.map_err(|trouble| named(plan, side, trouble))?;
     if !sampling.was_loaded() {
         return Err(not_loaded("the sampling agent", &own));
     }
@@ -62,13 +62,12 @@ pub fn record_side(
     Ok((profile, calls))
 }
 
-/// Call counts before and after some calls of a side.
+/// Traced calls of a side.
 pub struct Traced {
-    /// Counts before.
-    pub before: Calls,
-    /// Counts after.
-    pub after: Calls,
-    /// Number of calls of the side in between.
+    /// Counts at several moments, each with its weight. The sum belongs to the calls of the side: the
+    /// counts after these calls minus those before, minus those of as many batches without calls.
+    pub counts: Vec<(Calls, f64)>,
+    /// Number of calls of the side.
     pub calls: u64,
 }
 
@@ -85,13 +84,15 @@ pub fn trace_side(
     let options = calls::Options { children: options.children || is_command, ..options.clone() };
     let tracing = Tracing::open(&options)?;
     let own = traced(&plan.sides[side], &tracing);
-    let mut before = Calls::default();
-    let ran = run(plan, &own, case, time, &mut || before = tracing.so_far());
-    let (_, _, calls) = ran.map_err(|trouble| named(plan, side, trouble))?;
+    let mut moments = vec![];
+    let ran = run(plan, &own, case, time, &mut || moments.push(tracing.so_far()));
+    let Ran { calls, batches, .. } = ran.map_err(|trouble| named(plan, side, trouble))?;
     if !tracing.was_loaded() {
         return Err(not_loaded("the tracing agent", &own));
     }
-    Ok(Traced { before, after: tracing.so_far(), calls })
+    let of_empty = batches as f64 / EMPTY_BATCHES as f64;
+    let counts = moments.into_iter().zip([-1.0, 1.0 + of_empty, -of_empty]).collect();
+    Ok(Traced { counts, calls })
 }
 
 /// A side with the environment of the tracing agent.
@@ -112,32 +113,52 @@ fn variable(side: &SidePlan, name: &str) -> Option<OsString> {
     own.map(|(_, value)| value.clone()).or_else(|| std::env::var_os(name))
 }
 
-/// Runs warm-up calls, calls `begins`, then runs calls for `time`. Returns their start, their end
-/// and their number.
+/// Batches without calls, which show what the worker itself calls for a batch.
+const EMPTY_BATCHES: u64 = 8;
+
+/// The timed part of a run.
+struct Ran {
+    began: Instant,
+    ended: Instant,
+    calls: u64,
+    /// Number of batches; 0 for commands, which have no worker.
+    batches: u64,
+}
+
+/// Runs warm-up calls, then calls for `time`, then empty batches of statements. Calls `at` after each
+/// part.
 fn run(
     plan: &Plan,
     side: &SidePlan,
     case: &CasePlan,
     time: Duration,
-    begins: &mut dyn FnMut(),
-) -> Result<(Instant, Instant, u64), super::Trouble> {
+    at: &mut dyn FnMut(),
+) -> Result<Ran, super::Trouble> {
     let (mut runner, _) = start_one(plan, side, case, None, &mut |_| None)?;
     let warm = Instant::now();
+    let is_batched = runner.is_batched();
     let mut batch = 1;
     let mut run = |most: Duration, batch: &mut u64| {
         let began = Instant::now();
-        let mut calls = 0;
+        let (mut calls, mut batches) = (0, 0);
         while calls == 0 || began.elapsed() < most {
             let started = Instant::now();
             runner.run(*batch, 0)?;
             calls += *batch;
-            if runner.is_batched() && started.elapsed() * 2 < LONGEST_BATCH {
+            batches += u64::from(is_batched);
+            if is_batched && started.elapsed() * 2 < LONGEST_BATCH {
                 *batch *= 2;
             }
         }
-        Ok((began, Instant::now(), calls))
+        Ok::<Ran, super::Trouble>(Ran { began, ended: Instant::now(), calls, batches })
     };
     run(time.mul_f64(WARM).saturating_sub(warm.elapsed()), &mut batch)?;
-    begins();
-    run(time, &mut batch)
+    at();
+    let ran = run(time, &mut batch)?;
+    at();
+    for _ in 0..if is_batched { EMPTY_BATCHES } else { 0 } {
+        runner.run(0, 0)?;
+    }
+    at();
+    Ok(ran)
 }

@@ -14,8 +14,8 @@ pub(crate) mod words;
 
 pub use csv::csv;
 pub use json::json;
-pub use words::{grows_as, label};
 pub(crate) use words::{difference, sentence_of};
+pub use words::{grows_as, label};
 
 use crate::document::Document;
 use crate::escape;

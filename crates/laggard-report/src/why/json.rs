@@ -2,7 +2,7 @@
 
 use super::{Lag, WhyReport, named, verdict};
 use crate::culprits::{self, how_to_get};
-use laggard_core::culprit::{Seen, partition};
+use laggard_core::culprit::{Seen, TimeRow, time_rows};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -91,11 +91,11 @@ pub fn json(report: &WhyReport) -> String {
             .judgement
             .map_or_else(Vec::new, |found| found.faster.iter().map(Into::into).collect()),
         slices: report.pair.map_or_else(Vec::new, |pair| {
-            let slice = |slice: &laggard_core::culprit::Slice| {
-                let (what, of) = named(slice);
-                Slice { what, of, a_ns: slice.a_ns, b_ns: slice.b_ns }
+            let slice = |row: &TimeRow| {
+                let (what, of) = named(row);
+                Slice { what, of, a_ns: row.ns[0], b_ns: row.ns[1] }
             };
-            partition(&pair).iter().map(slice).collect()
+            time_rows(&pair).iter().map(slice).collect()
         }),
         missing: report.judgement.map_or_else(Vec::new, |found| {
             found.missing.iter().map(|missing| how_to_get(*missing)).collect()

@@ -18,7 +18,7 @@ use crate::escape;
 use crate::number::{Quantity, plural, significant};
 use crate::table::{Column, Style, Table};
 use laggard_core::compare::timings::{CaseComparison, Verdict};
-use laggard_core::culprit::{Judgement, Pair, Part, Slice, calls_that_differ, partition};
+use laggard_core::culprit::{Judgement, Pair, Part, TimeRow, calls_that_differ, time_rows};
 use laggard_core::model::timings::Timings;
 use laggard_core::stats::ratio::Interval;
 
@@ -100,10 +100,10 @@ pub fn markdown(report: &WhyReport) -> String {
 /// The slices of the lag as CSV.
 pub fn csv(report: &WhyReport) -> String {
     let mut text = "what,of,a_ns,b_ns,gap_ns\n".to_owned();
-    for slice in report.pair.iter().flat_map(|pair| largest(pair, 0.0)) {
-        let (what, of) = named(&slice);
+    for row in report.pair.iter().flat_map(|pair| largest(pair, 0.0)) {
+        let (what, of) = named(&row);
         let [what, of] = [what, of].map(|field| escape::csv(&field));
-        text += &format!("{what},{of},{},{},{}\n", slice.a_ns, slice.b_ns, slice.gap_ns());
+        text += &format!("{what},{of},{},{},{}\n", row.ns[0], row.ns[1], row.gap_ns());
     }
     text
 }
@@ -143,7 +143,7 @@ fn growth(report: &WhyReport) -> Option<String> {
     let largest = b.points.last()?.0;
     let [a, b] = [grows_as(name(0), a), grows_as(name(1), b)];
     let parameter = &pair.b.growth.as_ref()?.parameter;
-    Some(format!("{b}; {a}; the rest is for {parameter} = {largest}"))
+    Some(format!("{b}; {a}; explained below: {parameter} = {largest}"))
 }
 
 /// Notices about missing evidence, notes and warnings.
@@ -153,12 +153,12 @@ fn remarks<'a>(report: &WhyReport<'a>) -> impl Iterator<Item = &'a str> {
     missing.iter().map(|missing| how_to_get(*missing)).chain(notes)
 }
 
-/// Slices whose difference is at least the share `least` of B's wall time, by decreasing difference.
-fn largest<'a>(pair: &Pair<'a>, least: f64) -> Vec<Slice<'a>> {
-    let mut slices = partition(pair);
-    slices.sort_by(|x, y| y.gap_ns().abs().total_cmp(&x.gap_ns().abs()));
-    slices.retain(|slice| slice.gap_ns().abs() >= least * pair.b.wall_ns);
-    slices
+/// Functions whose difference is at least the share `least` of B's wall time, by decreasing difference.
+fn largest(pair: &Pair, least: f64) -> Vec<TimeRow> {
+    let mut rows = time_rows(pair);
+    rows.sort_by(|x, y| y.gap_ns().abs().total_cmp(&x.gap_ns().abs()));
+    rows.retain(|row| row.gap_ns().abs() >= least * pair.b.wall_ns);
+    rows
 }
 
 /// `B lags A: 1.58x slower per call (95 % CI 1.55 to 1.61, n = 400 rounds)`, or a sentence that starts
@@ -188,11 +188,11 @@ pub(crate) fn verdict(report: &WhyReport) -> String {
 
 /// Time per call of both sides by slice, by decreasing difference.
 fn functions(pair: &Pair, document: &mut Document) {
-    let slices = largest(pair, 0.005);
-    let left = slices.len().saturating_sub(MOST_FUNCTIONS);
+    let rows = largest(pair, 0.005);
+    let left = rows.len().saturating_sub(MOST_FUNCTIONS);
     document.heading("Time per call");
-    let shown = || slices.iter().take(MOST_FUNCTIONS);
-    let unit = Quantity::Time.unit(shown().flat_map(|slice| [slice.a_ns, slice.b_ns]));
+    let shown = || rows.iter().take(MOST_FUNCTIONS);
+    let unit = Quantity::Time.unit(shown().flat_map(|row| row.ns));
     let mut table = Table::new([
         Column::text("function"),
         Column::text("library"),
@@ -200,12 +200,12 @@ fn functions(pair: &Pair, document: &mut Document) {
         Column::number("B", unit.name),
         Column::number("difference", unit.name),
     ]);
-    for slice in shown() {
-        let (what, of) = labelled(slice);
+    for row in shown() {
+        let (what, of) = labelled(row);
         let number = |ns: f64| if ns == 0.0 { String::new() } else { unit.number(ns) };
-        let sign = if slice.gap_ns() > 0.0 { "+" } else { "-" };
-        let gap = format!("{sign}{}", unit.number(slice.gap_ns().abs()));
-        table.push([what, of, number(slice.a_ns), number(slice.b_ns), gap]);
+        let sign = if row.gap_ns() > 0.0 { "+" } else { "-" };
+        let gap = format!("{sign}{}", unit.number(row.gap_ns().abs()));
+        table.push([what, of, number(row.ns[0]), number(row.ns[1]), gap]);
     }
     document.table(table);
     if left > 0 {
@@ -245,10 +245,10 @@ fn calls(pair: &Pair, document: &mut Document) {
         .minor("per call of the side; times include callees; traced in a separate run".to_owned());
 }
 
-/// Name and library of a slice, as in text.
-fn labelled(slice: &Slice) -> (String, String) {
-    let label = match slice.part {
-        Part::Functions(_) => return named(slice),
+/// Name and library of a row, as in text.
+fn labelled(row: &TimeRow) -> (String, String) {
+    let label = match row.part {
+        Part::Functions(_) => return named(row),
         Part::Kernel => "(OS kernel)",
         Part::Waiting => "(waiting)",
         Part::Parallelism => "(lower parallelism)",
@@ -256,26 +256,21 @@ fn labelled(slice: &Slice) -> (String, String) {
     (label.to_owned(), String::new())
 }
 
-/// Name and library of a slice, as in JSON and CSV.
-pub(crate) fn named(slice: &Slice) -> (String, String) {
-    let words = match slice.part {
+/// Name and library of a row, as in JSON and CSV. Names of variants are separated by ` / `.
+pub(crate) fn named(row: &TimeRow) -> (String, String) {
+    let words = match row.part {
         Part::Kernel => "the kernel",
         Part::Waiting => "waiting",
         Part::Parallelism => "working less parallel",
         Part::Functions(_) => {
-            let names = |work: Option<&laggard_core::culprit::Work>| {
-                work.map(|work| (work.name.clone(), work.library.clone()))
+            let [(a, of_a), (b, of_b)] = &row.functions;
+            let joined = |a: &str, b: &str| match (a, b) {
+                (a, "") => a.to_owned(),
+                ("", b) => b.to_owned(),
+                (a, b) if a == b => a.to_owned(),
+                (a, b) => format!("{a} / {b}"),
             };
-            let (a, b) = (names(slice.best()), names(slice.worst()));
-            return match (a, b) {
-                (Some(a), Some(b)) if a == b => a,
-                (Some((name_a, of_a)), Some((name_b, of_b))) => {
-                    let of = if of_a == of_b { of_a } else { format!("{of_a} / {of_b}") };
-                    (format!("{name_a} / {name_b}"), of)
-                }
-                (Some(one), None) | (None, Some(one)) => one,
-                (None, None) => Default::default(),
-            };
+            return (joined(a, b), joined(of_a, of_b));
         }
     };
     (words.to_owned(), String::new())

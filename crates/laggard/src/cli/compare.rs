@@ -125,7 +125,7 @@ pub struct CompareSamples {
     /// Unit of the comparison [default: time, else weight of a common event, else share]
     #[arg(long, value_enum, value_name = "SCALE")]
     pub scale: Option<ScaleArg>,
-    /// Calls per profile of A and B, for --scale call; one number applies to both
+    /// Number of calls in each profile of A and of B, for --scale call; one number applies to both
     #[arg(long, value_name = "N,M", value_parser = calls)]
     pub calls: Option<Calls>,
     /// Show functions that only one side runs

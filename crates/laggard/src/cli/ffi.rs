@@ -1,6 +1,6 @@
 //! Options of `ffi`.
 
-use super::{Cpus, Output, cpus, duration};
+use super::{Cpus, OUTPUT_WITH_PAGES, Output, cpus, duration};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use std::time::Duration;
 #[derive(Args, Debug)]
 #[command(
     args_conflicts_with_subcommands = true,
+    mut_arg("output", |arg| arg.help(OUTPUT_WITH_PAGES)),
     after_help = "Examples:
   laggard ffi --quick
   laggard ffi --quick --bindings ctypes --categories noop -o ffi.html   # also write an HTML page
@@ -65,7 +66,7 @@ pub struct FfiArgs {
     /// Abort an interpreter that does not respond within TIME
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub timeout: Duration,
-    /// Destination and format; HTML pages (.html) are supported too.
+    /// Destination and format; HTML pages are supported too
     #[command(flatten)]
     pub output: Output,
 }
@@ -115,13 +116,13 @@ pub struct FfiWhyArgs {
     /// Python interpreter: a version, name or path
     #[arg(long, value_name = "PYTHON", default_value = "python3")]
     pub python: String,
-    /// Time for timing, sampling and tracing, such as 20, 20s or 2m
+    /// Total time for all measurements, such as 20, 20s or 2m
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = duration)]
     pub time: Duration,
     /// Abort a side that does not respond within TIME
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub timeout: Duration,
-    /// Destination and format; HTML pages (.html) are supported too.
+    /// Destination and format; HTML pages are supported too
     #[command(flatten)]
     pub output: Output,
 }

@@ -427,7 +427,7 @@ impl Looker<'_> {
         } else {
             match trace_side(self.plan, side, self.case, time, &options) {
                 Ok(traced) => {
-                    seen.calls = Some(called(&traced.before, &traced.after, traced.calls));
+                    seen.calls = Some(called(&traced.counts, traced.calls));
                 }
                 Err(error) => self.notes.push(format!("{name}: calls not traced: {error}")),
             }

@@ -1,0 +1,176 @@
+//! The `build` judge: the same source, compiled with other options.
+
+use super::seen::{Pair, Seen};
+use super::{Finding, Kind, Unit, Work};
+use crate::model::code::Code;
+use crate::profile::file_name;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
+
+/// How a program or library was compiled, from its debug information.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ModuleBuild {
+    /// File name of the program or library.
+    pub library: String,
+    /// The compiler.
+    pub compiler: String,
+    /// Its options that affect speed.
+    pub flags: Vec<String>,
+}
+
+impl ModuleBuild {
+    /// The builds of files with debug information.
+    pub(super) fn of_code(code: &Code) -> Vec<ModuleBuild> {
+        /// Options that affect speed.
+        const PREFIXES: [&str; 11] = [
+            "-O",
+            "-march=",
+            "-mavx",
+            "-mfma",
+            "-msse",
+            "-flto",
+            "-ffast-math",
+            "-fno-inline",
+            "-fno-tree-vectorize",
+            "-fsanitize",
+            "-pg",
+        ];
+        let of_file = |file: &crate::model::code::CodeFile| {
+            let compilers =
+                file.build.debug.producers.iter().filter(|one| !one.compiler.contains(" AS "));
+            let main = compilers.max_by_key(|producer| producer.units)?;
+            let mut flags: Vec<String> = main
+                .flags
+                .iter()
+                .filter(|flag| PREFIXES.iter().any(|prefix| flag.starts_with(prefix)))
+                .cloned()
+                .collect();
+            flags.sort();
+            let library = file_name(&file.path).to_owned();
+            Some(ModuleBuild { library, compiler: main.compiler.clone(), flags })
+        };
+        code.files.iter().filter_map(of_file).collect()
+    }
+
+    /// The optimization level, from 0 to 4.
+    fn level(&self) -> u8 {
+        match self.flags.iter().rev().find_map(|flag| flag.strip_prefix("-O")) {
+            None | Some("0") => 0,
+            Some("g") => 1,
+            Some("" | "1" | "s" | "z") => 2,
+            Some("2") => 3,
+            Some(_) => 4,
+        }
+    }
+
+    /// Whether the code is probably faster than that of another build.
+    fn is_better_than(&self, other: &ModuleBuild) -> bool {
+        let slows =
+            |build: &ModuleBuild, flag: &str| build.flags.iter().any(|own| own.starts_with(flag));
+        let is_slowed = ["-fsanitize", "-pg", "-fno-inline", "-fno-tree-vectorize"]
+            .iter()
+            .any(|flag| slows(other, flag) && !slows(self, flag));
+        self.level() > other.level()
+            || self.level() == other.level()
+                && (is_slowed || self.flags.iter().any(|flag| !other.flags.contains(flag)))
+    }
+
+    fn text(&self) -> String {
+        let flags = if self.flags.is_empty() { "-O0".to_owned() } else { self.flags.join(" ") };
+        format!("{} {flags}", self.compiler)
+    }
+}
+
+/// The finding if both sides spend most of their time in programs or libraries made from the same
+/// source files, and B's was compiled with weaker options.
+pub(super) fn weaker_build(pair: &Pair<'_>) -> Option<Finding> {
+    let [a, b] = [hottest_module(pair.a)?, hottest_module(pair.b)?];
+    let build = |side: &Seen, library: &str| {
+        side.builds.iter().find(|build| build.library == library).cloned()
+    };
+    let (of_a, of_b) = (build(pair.a, a.library)?, build(pair.b, b.library)?);
+    let files: FxHashSet<&str> = a.works.iter().map(|work| source_file(work)).collect();
+    let is_shared =
+        |work: &&&Work| !source_file(work).is_empty() && files.contains(source_file(work));
+    let shared_ns: f64 = b.works.iter().filter(is_shared).map(|work| work.ns).sum();
+    if shared_ns < b.ns / 2.0 || !of_a.is_better_than(&of_b) {
+        return None;
+    }
+    let worst = b.works.iter().max_by(|x, y| x.ns.total_cmp(&y.ns))?;
+    let advice =
+        format!("A is built with {}, B with {}: use A's options for B", of_a.text(), of_b.text());
+    let samples = b.works.iter().map(|work| work.samples).sum();
+    let what = "time in the same source files";
+    Some(Finding::new(Kind::Build, worst.at(), advice).fact(
+        what,
+        [a.ns, b.ns],
+        Unit::Nanos,
+        samples,
+    ))
+}
+
+/// The functions of a program or library.
+struct Module<'a> {
+    library: &'a str,
+    works: Vec<&'a Work>,
+    ns: f64,
+}
+
+/// The program or library with most of a side's time.
+fn hottest_module(side: &Seen) -> Option<Module<'_>> {
+    let mut times: FxHashMap<&str, f64> = FxHashMap::default();
+    for work in &side.work {
+        *times.entry(&work.library).or_default() += work.ns;
+    }
+    let (library, ns) = times.into_iter().max_by(|x, y| x.1.total_cmp(&y.1))?;
+    let works = side.work.iter().filter(|work| work.library == library).collect();
+    (ns > side.user_ns / 2.0).then_some(Module { library, works, ns })
+}
+
+/// The source file of a function: `w.c` for `w.c:12`.
+fn source_file(work: &Work) -> &str {
+    work.place.rsplit_once(':').map_or("", |(file, _)| file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn side(flags: &[&str], file: &str, ns: f64) -> Seen {
+        let work = Work {
+            name: "step".into(),
+            library: "app".into(),
+            place: format!("{file}:3"),
+            ns,
+            samples: 100,
+            ..Work::default()
+        };
+        let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        let build = ModuleBuild { library: "app".into(), compiler: "GNU C17".into(), flags };
+        Seen { user_ns: ns, work: vec![work], builds: vec![build], ..Seen::default() }
+    }
+
+    fn is_build(a: &Seen, b: &Seen) -> bool {
+        weaker_build(&Pair { a, b }).is_some()
+    }
+
+    #[test]
+    fn weaker_options_are_a_cause() {
+        let fast = side(&["-O2"], "w.c", 10.0);
+        assert!(is_build(&fast, &side(&[], "w.c", 50.0)));
+        assert!(is_build(&fast, &side(&["-O1"], "w.c", 50.0)));
+        assert!(is_build(&fast, &side(&["-O2", "-fsanitize=address"], "w.c", 50.0)));
+        assert!(is_build(&side(&["-O2", "-march=native"], "w.c", 10.0), &fast));
+    }
+
+    #[test]
+    fn equal_or_stronger_options_and_other_sources_are_not() {
+        let fast = side(&["-O2"], "w.c", 10.0);
+        assert!(!is_build(&fast, &side(&["-O2"], "w.c", 50.0)));
+        assert!(!is_build(&fast, &side(&["-O3"], "w.c", 50.0)));
+        assert!(!is_build(&fast, &side(&["-O0"], "other.c", 50.0)));
+        let unknown = Seen { builds: vec![], ..side(&["-O0"], "w.c", 50.0) };
+        assert!(!is_build(&fast, &unknown));
+    }
+}
