@@ -56,7 +56,8 @@ fn cython_component(text: &str) -> Option<(&str, &str)> {
     let component = text.get(digits..digits.checked_add(length)?)?;
     let next = text.get(digits + length..)?.strip_prefix('_')?;
     let is_name = component.starts_with(|c: char| c.is_alphabetic() || c == '_');
-    (is_name && component.trim_matches('_') != "" && !next.is_empty()).then_some((component, next))
+    (is_name && !component.trim_matches('_').is_empty() && !next.is_empty())
+        .then_some((component, next))
 }
 
 /// Rust's legacy scheme is that of C++ with `17h` and a hash of 16 digits as the last component.

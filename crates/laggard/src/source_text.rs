@@ -70,11 +70,16 @@ fn is_definition(lines: &[(u32, &str)], name: &str) -> bool {
     if last == "<module>" {
         return true;
     }
-    let definition = match last {
-        "<lambda>" => "lambda".to_owned(),
-        _ => format!("def {last}"),
+    if last == "<lambda>" {
+        return lines.iter().take(MOST_DECORATORS).any(|(_, text)| text.contains("lambda"));
+    }
+    // The other version of the function may have other leading underscores.
+    let is_definition = |text: &str| {
+        let definition = text.trim_start().trim_start_matches("async ").strip_prefix("def ");
+        let defined = definition.and_then(|text| text.split('(').next()).unwrap_or_default();
+        defined.trim().trim_start_matches('_') == last.trim_start_matches('_')
     };
-    lines.iter().take(MOST_DECORATORS).any(|(_, text)| text.contains(&definition))
+    lines.iter().take(MOST_DECORATORS).any(|(_, text)| is_definition(text))
 }
 
 /// The content of a source file that has not changed since `measured_unix`, seconds since 1970.

@@ -68,7 +68,8 @@ pub enum AlignedBy {
     File,
     /// Compiler clones of the same function, or one of them is inlined.
     Clone,
-    /// The same name in another library, or in another file of the same Python package.
+    /// The same name in another library, or in another file of the same Python package, where leading
+    /// underscores may differ.
     Moved,
 }
 
@@ -455,12 +456,18 @@ fn unite_functions(groups: &mut Groups, entries: &[Entry], libraries: &Groups) {
         let entry = &entries[at];
         (is_python(entry) && entry.is_script).then_some(entry.name)
     });
-    // The same function in another file of the same package.
-    groups.unite(AlignedBy::Moved, true, |at| {
+    // The same function in another file of the same package, where it may be private in one version.
+    let in_package = |at: usize| {
         let entry = &entries[at];
         let (package, _) = entry.file.split_once('/')?;
         let is_named = is_python(entry) && !package.is_empty() && !entry.name.starts_with('<');
         is_named.then_some((package, entry.name))
+    };
+    groups.unite(AlignedBy::Moved, true, in_package);
+    groups.unite(AlignedBy::Moved, true, |at| {
+        let (package, name) = in_package(at)?;
+        let public = name.trim_start_matches('_');
+        (!public.is_empty() && !name.ends_with("__")).then_some((package, public))
     });
     let clone = |at: usize| {
         let entry = &entries[at];

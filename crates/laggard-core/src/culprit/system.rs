@@ -144,7 +144,7 @@ mod tests {
         let same = judge_system_calls(&slice, &Pair { a: &b, b: &b });
         assert_eq!(same, Verdict::Innocent);
         // Page faults that come with the calls explain the time better.
-        let faulting = Seen { faults: 1e6, ..b.clone() };
+        let faulting = Seen { faults: 1e6, ..b };
         let with_faults = judge_system_calls(&slice, &Pair { a: &a, b: &faulting });
         assert_eq!(with_faults, Verdict::Innocent);
     }

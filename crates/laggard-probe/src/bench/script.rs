@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A Python program as a statement.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Script {
         let (first, rest) = words.split_first().ok_or("the command is empty")?;
         let path = program::find(first).ok_or("its program was not found")?;
         if is_python(path.as_os_str()) {
-            return of_arguments(path, rest);
+            return of_arguments(&path, rest);
         }
         let shebang =
             interpreter(&path).filter(|words| words.first().is_some_and(|word| is_python(word)));
@@ -53,16 +53,16 @@ impl Script {
         let python = program::find(python).ok_or("its interpreter was not found")?;
         let arguments: Vec<OsString> =
             options.iter().cloned().chain([path.into()]).chain(rest.iter().cloned()).collect();
-        of_arguments(python, &arguments)
+        of_arguments(&python, &arguments)
     }
 }
 
 /// The program in the arguments of an interpreter.
-fn of_arguments(python: PathBuf, arguments: &[OsString]) -> Result<Script, String> {
+fn of_arguments(python: &Path, arguments: &[OsString]) -> Result<Script, String> {
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
         let target = |code, path: &str, argv: Vec<&OsString>| {
-            Ok(Script { python: python.clone(), setup: setup(path, &argv), code })
+            Ok(Script { python: python.to_owned(), setup: setup(path, &argv), code })
         };
         let text = word.to_string_lossy();
         let Some(letters) = text.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
@@ -89,7 +89,7 @@ fn of_arguments(python: PathBuf, arguments: &[OsString]) -> Result<Script, Strin
                     let name = OsString::from("-c");
                     let argv = [&name].into_iter().chain(rest).collect();
                     let mut script = target(CODE, "''", argv)?;
-                    let _ = write!(script.setup, "text = os.fsdecode({})\n", literal(&value));
+                    let _ = writeln!(script.setup, "text = os.fsdecode({})", literal(&value));
                     return Ok(script);
                 }
                 _ if WITH_VALUE.contains(letter) => break,
@@ -127,7 +127,7 @@ fn is_python(path: &OsStr) -> bool {
 }
 
 /// The interpreter of a script with its options: the words after `#!`, without `env`.
-fn interpreter(path: &std::path::Path) -> Option<Vec<OsString>> {
+fn interpreter(path: &Path) -> Option<Vec<OsString>> {
     let mut head = vec![];
     File::open(path).ok()?.take(4096).read_to_end(&mut head).ok()?;
     let line = head.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
@@ -146,7 +146,7 @@ mod tests {
 
     fn of(words: &[&str]) -> Result<Script, String> {
         let words: Vec<OsString> = words.iter().map(Into::into).collect();
-        of_arguments("python3".into(), &words)
+        of_arguments(Path::new("python3"), &words)
     }
 
     #[test]
