@@ -20,6 +20,7 @@ mod page;
 mod printer;
 pub mod profile;
 mod ranks;
+mod script;
 mod sides;
 mod source_text;
 mod suite;

@@ -104,5 +104,6 @@ pub(crate) fn limits(effort: &EffortArgs, cases: usize) -> Limits {
         warm_up: effort.warmup.map_or(WarmUp::UntilSteady, WarmUp::Rounds),
         rounds: effort.rounds.map_or(Limits::default().rounds, Rounds::Exactly),
         timeout: effort.timeout,
+        ..Limits::default()
     }
 }

@@ -9,7 +9,9 @@ use super::notice::{Notice, notices};
 use crate::model::timings::{Series, Timings};
 use crate::stats::correct::holm;
 use crate::stats::rank::{MannWhitney, mann_whitney};
-use crate::stats::ratio::{Estimate, Interval, TakenFrom, estimate_paired, estimate_unpaired};
+use crate::stats::ratio::{
+    Estimate, Interval, TakenFrom, estimate_few, estimate_paired, estimate_unpaired,
+};
 use crate::stats::summary::Summary;
 use std::collections::BTreeMap;
 
@@ -170,7 +172,8 @@ impl Sampled {
 
     fn estimate(&self, seed: u64) -> Option<Estimate> {
         match self.is_paired {
-            true => estimate_paired(&self.a, &self.b, RESAMPLES, seed),
+            true => estimate_paired(&self.a, &self.b, RESAMPLES, seed)
+                .or_else(|| estimate_few(&self.a, &self.b)),
             false => estimate_unpaired(&self.a, &self.b, RESAMPLES, seed),
         }
     }

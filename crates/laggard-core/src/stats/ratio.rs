@@ -9,6 +9,7 @@
 //! is not valid for sides measured one after the other, because the machine may change in between.
 
 use super::dependence::{Dependence, pulled_in, signs};
+use super::repeats::Repeated;
 use super::resample::{Ranked, Resampled, draw_blocks};
 use super::summary::SplitMix;
 
@@ -90,6 +91,23 @@ pub fn estimate_paired(a: &[f64], b: &[f64], resamples: usize, seed: u64) -> Opt
             Some(estimate(&by_medians, gap.interval(), TakenFrom::Medians))
         }
     }
+}
+
+/// Minimum number of rounds for [`estimate_few`].
+pub const FEWEST_OF_ALL: usize = 3;
+
+/// Compares sides of a few rounds in the same order, by the ratios of the rounds. Few rounds cannot be
+/// resampled, so the interval assumes that the logarithms are normally distributed.
+pub fn estimate_few(a: &[f64], b: &[f64]) -> Option<Estimate> {
+    let both = || a.iter().zip(b).filter(|(a, b)| **a > 0.0 && **b > 0.0);
+    let ratios = Repeated::of(&both().map(|(a, b)| (b / a).ln()).collect::<Vec<_>>())?;
+    let gaps = Repeated::of(&both().map(|(a, b)| b - a).collect::<Vec<_>>())?;
+    (ratios.n >= FEWEST_OF_ALL).then_some(Estimate {
+        ratio: exponential(ratios.interval()?),
+        gap: gaps.interval()?,
+        p: ratios.p_of_zero(),
+        from: TakenFrom::Rounds,
+    })
 }
 
 /// Compares sides without common rounds, by medians.

@@ -26,6 +26,8 @@ pub struct Evidence {
     pub verdict: Verdict,
     /// Number of rounds.
     pub n: usize,
+    /// Whether A is the second of the sides that were given.
+    pub is_exchanged: bool,
     /// Evidence of both sides, if there was a lag.
     pub seen: Option<[Seen; 2]>,
     /// Notes about unavailable data.
@@ -41,6 +43,8 @@ struct Shape {
     ratio: Option<Ratio>,
     single_ratio: Option<f64>,
     n: usize,
+    #[serde(default)]
+    exchanged: bool,
     sides: [ShapeSide; 2],
     #[serde(default)]
     notes: Vec<String>,
@@ -97,6 +101,7 @@ pub fn read(source: Source) -> Result<Evidence, Error> {
         single_ratio: shape.single_ratio,
         verdict,
         n: shape.n,
+        is_exchanged: shape.exchanged,
         seen,
         notes: shape.notes.into_iter().chain(shape.warnings).collect(),
     })

@@ -11,6 +11,7 @@ use super::size::{self, Clocks, Size};
 use super::trouble::Trouble;
 use crate::error::Error;
 use laggard_core::model::timings::{Batch, Case, Counter, Series};
+use laggard_core::stats::ratio::FEWEST_OF_ALL;
 use laggard_core::stats::ratio::estimate_paired;
 use laggard_core::stats::steady::is_steady;
 use laggard_core::stats::summary::{Summary, bootstrap_median_interval};
@@ -249,8 +250,14 @@ impl<'a> Field<'a> {
         let mut look_at = min;
         let mut width = None;
         let mut longest = self.expected_round(sizes);
+        let overtime = budget.mul_f64(limits.overtime.max(1.0));
         for round in 0..max {
-            let is_late = started.elapsed() + longest > budget;
+            let is_few = round > 0 && (round as usize) < FEWEST_OF_ALL;
+            let expected = started.elapsed() + longest;
+            let is_late = expected > if is_few { overtime } else { budget };
+            if !is_late && expected > budget {
+                teller.now.budget = overtime;
+            }
             if is_late && round > 0 && !is_exact {
                 break;
             }

@@ -191,6 +191,9 @@ pub struct Limits {
     pub warm_up: WarmUp,
     /// Number of rounds.
     pub rounds: Rounds,
+    /// Factor by which slow calls may exceed the time, so that there are at least
+    /// [`laggard_core::stats::ratio::FEWEST_OF_ALL`] rounds.
+    pub overtime: f64,
     /// Maximum time of a call or of set-up code.
     pub timeout: Duration,
 }
@@ -199,6 +202,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             time: Duration::from_secs(5),
+            overtime: 3.0,
             precision: 0.01,
             warm_up: WarmUp::UntilSteady,
             rounds: Rounds::AsNeeded { min: 30, max: 100_000 },

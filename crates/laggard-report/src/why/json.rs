@@ -18,6 +18,9 @@ struct Shape<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     single_ratio: Option<f64>,
     n: usize,
+    /// Whether A is the second of the given sides, because the first one is slower.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    exchanged: bool,
     sides: Vec<Side<'a>>,
     culprits: Vec<culprits::Shape<'a>>,
     /// Share of the lag that no culprit explains; null if there is no lag to explain.
@@ -72,6 +75,7 @@ pub fn json(report: &WhyReport) -> String {
             Lag::Measured { .. } => None,
         },
         n: report.lag.n(),
+        exchanged: report.is_exchanged,
         sides: timings
             .sides
             .iter()

@@ -29,6 +29,8 @@ pub struct WhyReport<'a> {
     pub timings: &'a Timings,
     /// B compared with A.
     pub lag: Lag,
+    /// Whether A is the second of the given sides, because the first one is slower.
+    pub is_exchanged: bool,
     /// Observations of both sides, if there is a lag to explain.
     pub pair: Option<Pair<'a>>,
     /// Culprits of the lag.
@@ -64,6 +66,14 @@ impl Lag {
         match self {
             Lag::Measured { verdict, .. } => *verdict == Verdict::Slower,
             Lag::Recorded(ratio) => *ratio > 1.0,
+        }
+    }
+
+    /// Whether B is faster.
+    pub fn is_reversed(&self) -> bool {
+        match self {
+            Lag::Measured { verdict, .. } => *verdict == Verdict::Faster,
+            Lag::Recorded(ratio) => *ratio < 1.0,
         }
     }
 
@@ -118,8 +128,8 @@ fn document_of(fill: impl FnOnce(&mut Document)) -> String {
 fn document(report: &WhyReport) -> Document {
     let mut document = Document::default();
     document.lead(verdict(report));
-    if let Some(growth) = growth(report) {
-        document.line(growth);
+    for line in headlines(report) {
+        document.line(line);
     }
     if let Some(judgement) = report.judgement {
         culprits::section(judgement, "call", &mut document);
@@ -133,6 +143,17 @@ fn document(report: &WhyReport) -> Document {
         document.notice(remark);
     }
     document
+}
+
+/// Lines below the verdict.
+fn headlines(report: &WhyReport) -> Vec<String> {
+    let exchanged = || {
+        let [a, b] = &report.timings.sides[..] else { return None };
+        let sides = format!("{} is `{}`, {} is `{}`", a.name, a.runs, b.name, b.runs);
+        Some(format!("the first side is slower, so the sides are exchanged: {sides}"))
+    };
+    let exchanged = report.is_exchanged.then(exchanged).flatten();
+    exchanged.into_iter().chain(growth(report)).collect()
 }
 
 /// How both sides grow with a parameter, and the value to which the verdict applies.
@@ -173,7 +194,8 @@ pub(crate) fn verdict(report: &WhyReport) -> String {
             format!("{b} lags {a}: {size} {word} per call (95 % CI {range}, n = {n})")
         }
         Lag::Measured { ratio, verdict, n } => {
-            format!("no lag detected: {}", sentence_of([a, b], verdict, ratio, n))
+            let what = if verdict == Verdict::TooFew { "inconclusive" } else { "no lag detected" };
+            format!("{what}: {}", sentence_of([a, b], verdict, ratio, n))
         }
         Lag::Recorded(ratio) => {
             let no = if ratio > 1.0 { "" } else { "no lag detected: " };

@@ -1,6 +1,6 @@
 //! The verdict as an HTML page: culprits, time per call, hot loops, and interactive views.
 
-use super::{WhyReport, calls, document_of, functions, growth, paths, remarks, verdict};
+use super::{WhyReport, calls, document_of, functions, headlines, paths, remarks, verdict};
 use crate::culprits;
 use crate::document::Document;
 use crate::escape::xml;
@@ -51,8 +51,8 @@ fn body(report: &WhyReport, loops: &[(String, String)]) -> String {
             xml(&side.runs)
         );
     }
-    if let Some(growth) = growth(report) {
-        body += &format!("<p class=\"line\">{}</p>\n", xml(&growth));
+    for line in headlines(report) {
+        body += &format!("<p class=\"line\">{}</p>\n", xml(&line));
     }
     if let Some(judgement) = report.judgement {
         body += &culprits::html(judgement, "call");

@@ -56,6 +56,7 @@ fn check(show: impl Fn(&WhyReport) -> String) -> String {
     show(&WhyReport {
         timings: &timings,
         lag: Lag::of(&comparisons[0]),
+        is_exchanged: false,
         pair: Some(pair),
         judgement: Some(&judgement),
         notes: &["a note".into()],
@@ -89,6 +90,7 @@ fn no_culprit_is_named_without_a_lag() {
         let report = WhyReport {
             timings: &timings,
             lag: Lag::of(&comparisons[0]),
+            is_exchanged: false,
             pair: None,
             judgement: None,
             notes: &[],

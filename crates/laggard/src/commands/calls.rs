@@ -5,6 +5,7 @@ use crate::cli::{CallsArgs, InsideArg, ProfileForm};
 use crate::failure;
 use crate::printer::Printer;
 use crate::profile::{ensure_replaceable, form_of};
+use crate::script::with_interpreter;
 use crate::suite::Alone;
 use anyhow::Context;
 use laggard_core::calls::{By, Measure, View, totals};
@@ -22,6 +23,7 @@ use std::process::ExitCode;
 /// Runs the verb.
 pub(crate) fn run(args: CallsArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
     let Some(side) = Alone::of(&args.side, Repeat::Times(args.iterations))? else {
+        let args = CallsArgs { command: with_interpreter(args.command), ..args };
         return calls(&args, None, printer);
     };
     // The side may be started through `env`, so valgrind must follow children.

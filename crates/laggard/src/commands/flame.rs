@@ -16,8 +16,9 @@ use std::path::{Path, PathBuf};
 pub(crate) fn run(args: &FlameArgs, printer: &Printer) -> anyhow::Result<()> {
     let output = args.output.clone().unwrap_or_else(|| beside(&args.files));
     let to_stdout = output == Path::new("-");
-    if let Some(other) = form_of(&output).filter(|form| *form != ProfileForm::Svg) {
-        let verb = if other == ProfileForm::Html { "view" } else { "convert" };
+    let form = form_of(&output);
+    if output.extension().is_some() && form != Some(ProfileForm::Svg) {
+        let verb = if form == Some(ProfileForm::Html) { "view" } else { "convert" };
         return Err(failure::with_hint(
             format!("laggard flame writes SVG, but {} has another suffix", output.display()),
             format!("use the suffix .svg, or laggard {verb}"),

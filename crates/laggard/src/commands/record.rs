@@ -7,6 +7,7 @@ use crate::cli::{ClockArg, ProfileForm, RecordArgs};
 use crate::failure;
 use crate::printer::Printer;
 use crate::profile::{ensure_replaceable, form_of, write_profile};
+use crate::script::with_interpreter;
 use crate::suite::Alone;
 use anyhow::{Context, bail};
 use laggard_core::model::profile::{Profile, state};
@@ -31,6 +32,7 @@ const TIME_FOR_SIDE: Duration = Duration::from_secs(3);
 pub(crate) fn run(args: RecordArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
     let time = args.duration.unwrap_or(TIME_FOR_SIDE);
     let Some(side) = Alone::of(&args.side, Repeat::For(time))? else {
+        let args = RecordArgs { command: with_interpreter(args.command), ..args };
         return record(&args, None, printer);
     };
     // No time limit for the process: it ends by itself, and its set-up takes additional time.

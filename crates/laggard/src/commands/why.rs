@@ -59,6 +59,8 @@ const COUNTING_CALLS: f64 = 0.06;
 /// Time limit of the whole verdict, relative to the total time. Set-up code runs once per step, and
 /// the duration of counting instructions cannot be predicted.
 const LIMIT: f64 = 1.25;
+/// Time limit for timing calls so slow that there would be fewer than three rounds otherwise.
+const OVERTIME: f64 = 2.0;
 /// Minimum time for counting the instructions of a side.
 const LEAST_COUNTING: Duration = Duration::from_secs(1);
 /// Precision goal of the timing, sufficient to estimate the lag.
@@ -137,14 +139,21 @@ impl Found {
     }
 
     fn judged<T>(&self, text: SourceText, show: impl FnOnce(&WhyReport) -> T) -> T {
-        let Found { timings, lag, seen, notes, .. } = self;
+        let Found { timings, lag, is_exchanged, seen, notes, .. } = self;
         let pair = seen.as_ref().map(|[a, b]| Pair { a, b });
         let judgement = pair.as_ref().map(|pair| {
             let mut judgement = judge(pair);
             add_source(&mut judgement, [pair.a, pair.b], text);
             judgement
         });
-        show(&WhyReport { timings, lag: *lag, pair, judgement: judgement.as_ref(), notes })
+        show(&WhyReport {
+            timings,
+            lag: *lag,
+            is_exchanged: *is_exchanged,
+            pair,
+            judgement: judgement.as_ref(),
+            notes,
+        })
     }
 }
 
@@ -166,6 +175,8 @@ pub(crate) fn page_of(source: Source) -> anyhow::Result<String> {
 pub(crate) struct Found {
     pub(crate) timings: Timings,
     lag: Lag,
+    /// Whether the first given side is the slower one, which the report calls B.
+    is_exchanged: bool,
     seen: Option<[Seen; 2]>,
     notes: Vec<String>,
     /// Profile and code of each side, for the HTML page; empty for saved verdicts.
@@ -202,15 +213,18 @@ fn measured(
         limits: Limits {
             time: time.mul_f64(if is_scan { TIMING_OF_SCAN } else { TIMING }),
             precision: PRECISION,
+            overtime: OVERTIME / TIMING,
             timeout,
             ..Limits::default()
         },
         seed: SEED,
         ..plan
     };
-    let end = Instant::now() + time.mul_f64(LIMIT);
+    let start = Instant::now();
     let mut timings = timed(&plan, printer)?;
-    let growth = [0, 1].map(|side| growth(&timings, side));
+    let is_slow = start.elapsed() > time.mul_f64(TIMING_OF_SCAN + TIMING);
+    let end = start + if is_slow { start.elapsed() + time } else { time.mul_f64(LIMIT) };
+    let mut growth = [0, 1].map(|side| growth(&timings, side));
     if is_scan {
         // The last value is the largest one.
         timings.cases.drain(..timings.cases.len().saturating_sub(1));
@@ -219,8 +233,17 @@ fn measured(
         let asked = plan.cases.last().map(|case| &case.parameters);
         ensure!(measured == asked, "the largest value could not be measured");
     }
-    let comparisons = compare(&timings, SEED);
-    let lag = Lag::of(comparisons.first().context("nothing was measured")?);
+    let mut lag = lag_of(&timings)?;
+    let is_exchanged = lag.is_reversed();
+    if is_exchanged {
+        exchange(&mut timings);
+        growth.swap(0, 1);
+        plan.sides.swap(0, 1);
+        for (side, timed) in plan.sides.iter_mut().zip(&timings.sides) {
+            side.name.clone_from(&timed.name);
+        }
+        lag = lag_of(&timings)?;
+    }
     let mut notes: Vec<String> = vec![];
     let mut looks = vec![];
     let mut seen = None;
@@ -239,7 +262,26 @@ fn measured(
         }
         seen = Some(both);
     }
-    Ok(Found { timings, lag, seen, notes, looks, source: Included, json_source: Omitted })
+    let (source, json_source) = (Included, Omitted);
+    Ok(Found { timings, lag, is_exchanged, seen, notes, looks, source, json_source })
+}
+
+/// The lag of the first case.
+fn lag_of(timings: &Timings) -> anyhow::Result<Lag> {
+    Ok(Lag::of(compare(timings, SEED).first().context("nothing was measured")?))
+}
+
+/// Makes the slower side the second one. The letters A and B stay in their places.
+fn exchange(timings: &mut Timings) {
+    if let [first, second, ..] = &mut timings.sides[..] {
+        std::mem::swap(first, second);
+        if (first.name.as_str(), second.name.as_str()) == ("B", "A") {
+            std::mem::swap(&mut first.name, &mut second.name);
+        }
+    }
+    for case in &mut timings.cases {
+        case.series.swap(0, 1);
+    }
 }
 
 /// How the time of a side grows with the only parameter of the cases.
@@ -273,18 +315,32 @@ pub(crate) fn kept(source: Source) -> anyhow::Result<Found> {
     };
     let timings =
         Timings { command: evidence.command, sides: evidence.sides.into(), ..Timings::default() };
-    let (seen, notes) = (evidence.seen, evidence.notes);
-    Ok(Found { timings, lag, seen, notes, looks: vec![], source: Included, json_source: Omitted })
+    Ok(Found {
+        timings,
+        lag,
+        is_exchanged: evidence.is_exchanged,
+        seen: evidence.seen,
+        notes: evidence.notes,
+        looks: vec![],
+        source: Included,
+        json_source: Omitted,
+    })
 }
 
 /// Evidence from timings and a recording of each side with its number of calls.
 pub(crate) fn sampled(
-    timings: Timings,
+    mut timings: Timings,
     recordings: &[(PathBuf, u64); 2],
     printer: &Printer,
 ) -> anyhow::Result<Found> {
-    let comparisons = compare(&timings, SEED);
-    let lag = Lag::of(comparisons.first().context("nothing was measured")?);
+    let mut lag = lag_of(&timings)?;
+    let mut recordings = recordings.clone();
+    let is_exchanged = lag.is_reversed();
+    if is_exchanged {
+        exchange(&mut timings);
+        recordings.swap(0, 1);
+        lag = lag_of(&timings)?;
+    }
     let mut notes = vec!["library calls are not traced in this process".to_owned()];
     let mut looks = vec![];
     let mut seen = vec![];
@@ -304,7 +360,8 @@ pub(crate) fn sampled(
         settle(&mut a, &mut b);
         [a, b]
     });
-    Ok(Found { timings, lag, seen, notes, looks, source: Included, json_source: Omitted })
+    let (source, json_source) = (Included, Omitted);
+    Ok(Found { timings, lag, is_exchanged, seen, notes, looks, source, json_source })
 }
 
 /// Evidence from one recording per side. The whole run counts as one call.
@@ -332,12 +389,22 @@ fn recorded(paths: &[PathBuf], printer: &Printer) -> anyhow::Result<Found> {
         looks.push(Look { name: letter.into(), profile, calls: 1, code });
         seen.push(side);
     }
-    let seen = <[Seen; 2]>::try_from(seen).ok().context("two recordings are required")?;
+    let mut seen = <[Seen; 2]>::try_from(seen).ok().context("two recordings are required")?;
+    let mut timings = Timings { sides, ..Timings::default() };
+    let is_exchanged = seen[0].wall_ns > seen[1].wall_ns;
+    if is_exchanged {
+        exchange(&mut timings);
+        seen.swap(0, 1);
+        looks.swap(0, 1);
+        for (look, side) in looks.iter_mut().zip(&timings.sides) {
+            look.name.clone_from(&side.name);
+        }
+    }
     let lag = Lag::Recorded(seen[1].wall_ns / seen[0].wall_ns.max(1.0));
-    let timings = Timings { sides, ..Timings::default() };
     Ok(Found {
         timings,
         lag,
+        is_exchanged,
         seen: Some(seen).filter(|_| lag.is_there()),
         notes,
         looks,
