@@ -13,6 +13,10 @@ const MOST_CASES: usize = 1000;
 /// Creates a side for each text, named by letter.
 pub(crate) fn sides(texts: &[String], shared: &SidesArgs) -> anyhow::Result<Vec<SidePlan>> {
     ensure!(texts.len() <= MOST_SIDES, "at most {MOST_SIDES} sides can be measured");
+    ensure!(
+        shared.commands || shared.prepare.is_none(),
+        "--prepare runs before commands; it has no effect on statements without --commands"
+    );
     let mut sides = vec![];
     for (letter, text) in ('A'..='Z').zip(texts) {
         let runs = if shared.commands {

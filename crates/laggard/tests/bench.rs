@@ -76,11 +76,38 @@ fn reports_failing_sides_by_name() {
         (&["--b-python", "no-such-python", "1", "1"], "side B cannot start"),
         (&["--b-env", "X=1", "1"], "cannot set options of side B: side B is missing"),
         (&["--commands", "true 'x", "true"], "unbalanced quotes"),
+        (&["--setup", "x = 1", "--prepare", "true", "x"], "--prepare runs before commands"),
     ] {
         let all: Vec<&str> = [&["bench", "--rounds", "6", "--warmup", "1"], args].concat();
         let ran = Ran::from(place.command(&all).output().unwrap());
         assert_eq!(ran.code, Some(2), "{args:?}: {}{}", ran.stdout, ran.stderr);
         assert!(ran.stderr.contains(expected), "{args:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn why_explains_the_first_side_if_it_is_slower() {
+    let place = Place::with(&[]);
+    let args = ["why", "--time", "4s", "--json", "--setup", "x = [*range(3000)]"];
+    let sides = ["[i in x for i in x[-20:]]", "[True] * 20"];
+    let why = |sides: [&str; 2]| -> Value {
+        let ran = Ran::from(place.command(&[&args[..], &sides].concat()).output().unwrap());
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        serde_json::from_str(&ran.stdout).unwrap()
+    };
+    let (reversed, usual) = (why(sides), why([sides[1], sides[0]]));
+    assert_eq!((&reversed["exchanged"], &usual["exchanged"]), (&true.into(), &Value::Null));
+    for verdict in [&reversed, &usual] {
+        assert_eq!(verdict["lags"], true);
+        let runs = [0, 1].map(|side| verdict["sides"][side]["runs"].as_str().unwrap());
+        assert_eq!(runs, [sides[1], sides[0]]);
+        let names = [0, 1].map(|side| verdict["sides"][side]["name"].as_str().unwrap());
+        assert_eq!(names, ["A", "B"]);
+    }
+    // Stacks need an agent of this architecture.
+    if cfg!(target_arch = "x86_64") {
+        assert_eq!(reversed["culprits"][0]["kind"], usual["culprits"][0]["kind"]);
+        assert_eq!(reversed["culprits"][0]["kind"], "builtin", "{}", reversed["culprits"]);
     }
 }
 

@@ -132,6 +132,19 @@ fn stacks(place: &Place) -> (usize, usize) {
 }
 
 #[test]
+fn commands_need_no_separator_and_scripts_no_interpreter() {
+    let place = place();
+    for command in [&["--", "python3", "burn.py"][..], &["python3", "burn.py"], &["burn.py"]] {
+        let args = [&["record", "-q", "--force", "-o", "run.lag"], command, &["0.1", "-o"]].concat();
+        let ran = Ran::from(place.command(&args).output().unwrap());
+        assert_eq!(ran.code, Some(7), "{command:?}: {}", ran.stderr);
+        let report = Ran::from(place.command(&["report", "run.lag"]).output().unwrap());
+        assert!(report.stdout.contains("burn_here"), "{command:?}: {}", report.stdout);
+    }
+    assert!(!place.path("0.1").exists());
+}
+
+#[test]
 fn unprivileged_user_records_python() {
     let Some(python) = python() else { return };
     let place = place();

@@ -295,7 +295,11 @@ fn place_label(point: &Point) -> String {
         names.splice(MOST / 2..names.len() + 1 - MOST / 2, ["…"]);
     }
     names.push(&last);
-    names.join(" > ")
+    let path = names.join(" > ");
+    match &point.divided[..] {
+        [] => path,
+        divided => format!("{path} > {}", divided.join(", ")),
+    }
 }
 
 /// The functions that take most of B's time at a place: `Decimal.__add__, Decimal.__truediv__

@@ -21,6 +21,9 @@ pub struct Point {
     pub path: Vec<Step>,
     /// Whether the paths diverge at the statement: the place is then on B's own path below it.
     pub is_own_path: bool,
+    /// Functions among which B's additional time is divided at the end of its own path, by decreasing
+    /// time.
+    pub divided: Vec<String>,
     /// Time of A and B in it, in nanoseconds per call.
     pub ns: [f64; 2],
     /// Number of samples of A and B.

@@ -261,13 +261,16 @@ impl Search<'_> {
             _ => calls.cause(),
         };
         let mut lines = [0, 1].map(|side: usize| calls.line(side, &cause));
+        let mut divided = vec![];
         let (path, last) = match function {
             Some(number) => (self.leading_to(chain, &taken[self.slower]), Some(number)),
             None => {
-                let mut path = self.own_path(taken);
+                let (mut path, callees) = self.own_path(taken);
+                divided = callees;
                 // The function that is called more often is the place, not what it calls.
                 if matches!(cause, Cause::MoreCalls { .. }) {
                     path.truncate(1);
+                    divided.clear();
                 }
                 let last = path.pop();
                 let is_python = |&(number, _): &(u32, u32)| self.merged.function(number).is_python;
@@ -284,6 +287,7 @@ impl Search<'_> {
         let describe = |number: u32| self.merged.function(number).clone();
         Point {
             is_own_path: function.is_none() && last.is_some(),
+            divided,
             place: Place { function: last.map(describe), python: python.map(describe), lines },
             path: path
                 .iter()
@@ -313,8 +317,11 @@ impl Search<'_> {
     }
 
     /// B's own path below the statement: the callee with most of the lag, then its callee, and so on,
-    /// until the time is mostly self time or divided among several callees.
-    fn own_path(&self, taken: &[Vec<usize>; 2]) -> Vec<(u32, u32)> {
+    /// until the time is mostly self time or divided among several callees, which are also returned.
+    fn own_path(&self, taken: &[Vec<usize>; 2]) -> (Vec<(u32, u32)>, Vec<String>) {
+        /// A callee with this share of the lag is named.
+        const NAMED: f64 = 0.2;
+        let mut divided = vec![];
         let mut here = [0, 1].map(|side: usize| {
             let path = |&at: &usize| {
                 let path = self.path(side, at);
@@ -334,12 +341,16 @@ impl Search<'_> {
                     }
                 }
             }
-            let best = times.into_iter().max_by(|(x, of_x), (y, of_y)| {
-                self.gap(*of_x).total_cmp(&self.gap(*of_y)).then_with(|| y.cmp(x))
-            });
-            let Some((next, times)) = best else { break };
-            let function = self.merged.function(next);
-            if self.gap(times) < MOST * whole || whole <= 0.0 || function.ends_path() {
+            let mut callees: Vec<(u32, f64)> =
+                times.into_iter().map(|(function, times)| (function, self.gap(times))).collect();
+            callees.sort_by(|x, y| y.1.total_cmp(&x.1).then_with(|| x.0.cmp(&y.0)));
+            let Some(&(next, gap)) = callees.first() else { break };
+            if gap < MOST * whole || whole <= 0.0 || self.merged.function(next).ends_path() {
+                callees.retain(|&(function, gap)| {
+                    gap >= NAMED * whole && self.merged.function(function).is_python
+                });
+                let label = |&(function, _): &(u32, f64)| self.merged.function(function).label();
+                divided = callees.iter().map(label).collect();
                 break;
             }
             for side in &mut here {
@@ -351,7 +362,7 @@ impl Search<'_> {
             }
             steps.push((next, most(lines)));
         }
-        self.shown(&steps)
+        (self.shown(&steps), divided)
     }
 
     /// A path without native code that only leads to a Python function.

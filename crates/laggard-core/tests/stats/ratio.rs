@@ -2,7 +2,8 @@
 
 use crate::noise::{Noise, Random};
 use laggard_core::stats::ratio::{
-    Interval, TakenFrom, estimate_change, estimate_paired, estimate_unpaired, ratio_of_medians,
+    Interval, TakenFrom, estimate_change, estimate_few, estimate_paired, estimate_unpaired,
+    ratio_of_medians,
 };
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
@@ -60,6 +61,21 @@ fn is_close(x: f64, y: f64) -> bool {
 
 fn are_close(x: Interval, y: Interval) -> bool {
     is_close(x.middle, y.middle) && is_close(x.low, y.low) && is_close(x.high, y.high)
+}
+
+/// Of identical sides, few rounds call at most 5 % different.
+#[test]
+fn intervals_of_three_rounds_contain_the_ratio() {
+    let runs = 2000;
+    let mut random = Random::new(7);
+    let wrong = (0..runs).filter(|_| {
+        let (a, b) = Noise::Normal.pair(3, &mut random);
+        !estimate_few(&a, &b).unwrap().ratio.holds(1.0)
+    });
+    let wrong = wrong.count();
+    assert!(wrong * 20 <= runs, "{wrong} of {runs}");
+    assert_eq!(estimate_few(&[1.0; 2], &[2.0; 2]), None);
+    assert_eq!(estimate_few(&[1.0; 3], &[0.0; 3]), None);
 }
 
 proptest! {

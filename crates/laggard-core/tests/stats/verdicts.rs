@@ -123,8 +123,12 @@ fn comparisons_are_complete() {
 
 #[test]
 fn few_and_missing_rounds_have_a_verdict() {
-    let few = bench([(vec![1.0; 4], vec![9.0; 4])]);
-    assert_eq!(compare(&few, 1)[0].verdict, Verdict::TooFew);
+    let few = |a: &[f64], b: &[f64]| compare(&bench([(a.to_vec(), b.to_vec())]), 1)[0].verdict;
+    assert_eq!(few(&[1.0; 2], &[9.0; 2]), Verdict::TooFew);
+    assert_eq!(few(&[1.0, 1.1, 1.05], &[9.0, 9.3, 9.1]), Verdict::Slower);
+    assert_eq!(few(&[9.0, 9.3, 9.1], &[1.0, 1.1, 1.05]), Verdict::Faster);
+    let noisy = few(&[1.0, 1.5, 0.9], &[1.2, 1.0, 1.6]);
+    assert!(matches!(noisy, Verdict::NoDetectableDifference { .. }), "{noisy:?}");
     let (a, b) = slowed(Noise::Bursts.pair(60, &mut Random::new(1)), 1.1);
     let mut lost = bench([(a, b)]);
     lost.cases[0].series[0].batches.remove(17);
