@@ -533,7 +533,8 @@ fn reports_saved_results() {
         check(&["report", "bad.json"], expected);
     }
     fs::write(place.path("bad.json"), &first[..first.len() / 2]).unwrap();
-    check(&["view", "bad.json"], "bad.json is not a result of laggard ffi: EOF");
+    // The cut may be within a number, which is another error than a missing end.
+    check(&["view", "bad.json"], "bad.json is not a result of laggard ffi: ");
 }
 
 #[test]
