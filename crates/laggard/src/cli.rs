@@ -159,7 +159,7 @@ status is that of the program, or 125 if laggard fails. A program that reaches -
 SIGTERM; a process given with --pid continues to run.")]
 pub struct RecordArgs {
     /// Program to run, with its arguments
-    #[arg(required_unless_present_any = ["pid", "case"], trailing_var_arg = true, allow_hyphen_values = true, conflicts_with_all = ["case", "suite", "simd_mode", "side", "python"], value_name = "COMMAND")]
+    #[arg(required_unless_present_any = ["pid", "case"], trailing_var_arg = true, conflicts_with_all = ["case", "suite", "simd_mode", "side", "python"], value_name = "COMMAND")]
     pub command: Vec<OsString>,
     /// Record a running process with perf, until --duration or Ctrl-C
     #[arg(long, value_name = "PID", conflicts_with_all = ["command", "case", "overhead", "cpus"])]
@@ -253,7 +253,7 @@ The output of the program is passed through. Messages of laggard go to standard 
 status is that of the program, or 125 if laggard fails.")]
 pub struct CallsArgs {
     /// Program to run, with its arguments
-    #[arg(required_unless_present_any = ["pid", "case"], trailing_var_arg = true, allow_hyphen_values = true, conflicts_with_all = ["case", "suite", "simd_mode", "side", "python"], value_name = "COMMAND")]
+    #[arg(required_unless_present_any = ["pid", "case"], trailing_var_arg = true, conflicts_with_all = ["case", "suite", "simd_mode", "side", "python"], value_name = "COMMAND")]
     pub command: Vec<OsString>,
     /// Trace calls into this library; repeatable
     #[arg(long, value_name = "NAME")]

@@ -76,7 +76,7 @@ fn is_definition(lines: &[(u32, &str)], name: &str) -> bool {
     // The other version of the function may have other leading underscores.
     let is_definition = |text: &str| {
         let definition = text.trim_start().trim_start_matches("async ").strip_prefix("def ");
-        let defined = definition.and_then(|text| text.split('(').next()).unwrap_or_default();
+        let defined = definition.and_then(|text| text.split(['(', '[']).next()).unwrap_or_default();
         defined.trim().trim_start_matches('_') == last.trim_start_matches('_')
     };
     lines.iter().take(MOST_DECORATORS).any(|(_, text)| is_definition(text))

@@ -135,7 +135,8 @@ fn stacks(place: &Place) -> (usize, usize) {
 fn commands_need_no_separator_and_scripts_no_interpreter() {
     let place = place();
     for command in [&["--", "python3", "burn.py"][..], &["python3", "burn.py"], &["burn.py"]] {
-        let args = [&["record", "-q", "--force", "-o", "run.lag"], command, &["0.1", "-o"]].concat();
+        let args =
+            [&["record", "-q", "--force", "-o", "run.lag"], command, &["0.1", "-o"]].concat();
         let ran = Ran::from(place.command(&args).output().unwrap());
         assert_eq!(ran.code, Some(7), "{command:?}: {}", ran.stderr);
         let report = Ran::from(place.command(&["report", "run.lag"]).output().unwrap());

@@ -6,6 +6,10 @@ use crate::model::code::Code;
 use crate::profile::file_name;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+
+/// GCC records this target if no other one is given.
+const GENERIC: &str = "-march=x86-64";
 
 /// How a program or library was compiled, from its debug information.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,8 +27,7 @@ impl ModuleBuild {
     /// The builds of files with debug information.
     pub(super) fn of_code(code: &Code) -> Vec<ModuleBuild> {
         /// Options that affect speed.
-        const PREFIXES: [&str; 11] = [
-            "-O",
+        const PREFIXES: [&str; 10] = [
             "-march=",
             "-mavx",
             "-mfma",
@@ -39,14 +42,19 @@ impl ModuleBuild {
         let of_file = |file: &crate::model::code::CodeFile| {
             let compilers =
                 file.build.debug.producers.iter().filter(|one| !one.compiler.contains(" AS "));
+            // Compilers that do not record their options are unknown.
             let main = compilers.max_by_key(|producer| producer.units)?;
-            let mut flags: Vec<String> = main
-                .flags
-                .iter()
-                .filter(|flag| PREFIXES.iter().any(|prefix| flag.starts_with(prefix)))
-                .cloned()
-                .collect();
+            if main.flags.is_empty() {
+                return None;
+            }
+            // The last level applies.
+            let level = main.flags.iter().rfind(|flag| flag.starts_with("-O"));
+            let others = main.flags.iter().filter(|flag| {
+                PREFIXES.iter().any(|prefix| flag.starts_with(prefix)) && *flag != GENERIC
+            });
+            let mut flags: Vec<String> = others.cloned().collect();
             flags.sort();
+            flags.splice(0..0, level.cloned());
             let library = file_name(&file.path).to_owned();
             Some(ModuleBuild { library, compiler: main.compiler.clone(), flags })
         };
@@ -55,7 +63,7 @@ impl ModuleBuild {
 
     /// The optimization level, from 0 to 4.
     fn level(&self) -> u8 {
-        match self.flags.iter().rev().find_map(|flag| flag.strip_prefix("-O")) {
+        match self.flags.iter().find_map(|flag| flag.strip_prefix("-O")) {
             None | Some("0") => 0,
             Some("g") => 1,
             Some("" | "1" | "s" | "z") => 2,
@@ -66,19 +74,26 @@ impl ModuleBuild {
 
     /// Whether the code is probably faster than that of another build.
     fn is_better_than(&self, other: &ModuleBuild) -> bool {
-        let slows =
-            |build: &ModuleBuild, flag: &str| build.flags.iter().any(|own| own.starts_with(flag));
-        let is_slowed = ["-fsanitize", "-pg", "-fno-inline", "-fno-tree-vectorize"]
-            .iter()
-            .any(|flag| slows(other, flag) && !slows(self, flag));
-        self.level() > other.level()
-            || self.level() == other.level()
-                && (is_slowed || self.flags.iter().any(|flag| !other.flags.contains(flag)))
+        /// Options that make code slower.
+        const SLOWING: [&str; 4] = ["-fsanitize", "-pg", "-fno-inline", "-fno-tree-vectorize"];
+        let slows = |flag: &String| SLOWING.iter().any(|slowing| flag.starts_with(slowing));
+        let only = |one: &ModuleBuild, other: &ModuleBuild, is_slowing: bool| {
+            let is_option = |flag: &&String| !flag.starts_with("-O") && slows(flag) == is_slowing;
+            one.flags.iter().filter(is_option).any(|flag| !other.flags.contains(flag))
+        };
+        match self.level().cmp(&other.level()) {
+            Ordering::Greater => true,
+            Ordering::Less => false,
+            Ordering::Equal if only(self, other, true) => false,
+            Ordering::Equal => {
+                only(other, self, true) || only(self, other, false) && !only(other, self, false)
+            }
+        }
     }
 
     fn text(&self) -> String {
-        let flags = if self.flags.is_empty() { "-O0".to_owned() } else { self.flags.join(" ") };
-        format!("{} {flags}", self.compiler)
+        let level = if self.flags.iter().any(|flag| flag.starts_with("-O")) { "" } else { "-O0 " };
+        format!("{} {level}{}", self.compiler, self.flags.join(" ")).trim_end().to_owned()
     }
 }
 
@@ -94,7 +109,8 @@ pub(super) fn weaker_build(pair: &Pair<'_>) -> Option<Finding> {
     let is_shared =
         |work: &&&Work| !source_file(work).is_empty() && files.contains(source_file(work));
     let shared_ns: f64 = b.works.iter().filter(is_shared).map(|work| work.ns).sum();
-    if shared_ns < b.ns / 2.0 || !of_a.is_better_than(&of_b) {
+    let is_cause = b.ns - a.ns >= (pair.b.user_ns - pair.a.user_ns) / 2.0;
+    if shared_ns < b.ns / 2.0 || !is_cause || !of_a.is_better_than(&of_b) {
         return None;
     }
     let worst = b.works.iter().max_by(|x, y| x.ns.total_cmp(&y.ns))?;
@@ -161,7 +177,10 @@ mod tests {
         assert!(is_build(&fast, &side(&[], "w.c", 50.0)));
         assert!(is_build(&fast, &side(&["-O1"], "w.c", 50.0)));
         assert!(is_build(&fast, &side(&["-O2", "-fsanitize=address"], "w.c", 50.0)));
-        assert!(is_build(&side(&["-O2", "-march=native"], "w.c", 10.0), &fast));
+        assert!(is_build(
+            &side(&["-O2", "-march=native"], "w.c", 10.0),
+            &side(&["-O2"], "w.c", 50.0)
+        ));
     }
 
     #[test]
@@ -169,6 +188,10 @@ mod tests {
         let fast = side(&["-O2"], "w.c", 10.0);
         assert!(!is_build(&fast, &side(&["-O2"], "w.c", 50.0)));
         assert!(!is_build(&fast, &side(&["-O3"], "w.c", 50.0)));
+        let slowed = side(&["-O2", "-fsanitize=address"], "w.c", 10.0);
+        assert!(!is_build(&slowed, &side(&["-O2"], "w.c", 50.0)));
+        let native = side(&["-O2", "-march=native"], "w.c", 50.0);
+        assert!(!is_build(&fast, &native));
         assert!(!is_build(&fast, &side(&["-O0"], "other.c", 50.0)));
         let unknown = Seen { builds: vec![], ..side(&["-O0"], "w.c", 50.0) };
         assert!(!is_build(&fast, &unknown));

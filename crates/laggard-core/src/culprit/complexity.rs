@@ -16,7 +16,11 @@ fn judge_complexity(pair: &Pair<'_>) -> Option<(Finding, f64)> {
     let ends = |points: &[(f64, f64)]| Some([points.first()?.1, points.last()?.1]);
     let ([a_first, a_last], [b_first, b_last]) = (ends(&a.points)?, ends(&b.points)?);
     let expected = b_first * a_last / a_first;
-    let share = ((b_last - expected) / (b_last - a_last)).clamp(0.0, 1.0);
+    let lag = b_last - a_last;
+    if lag <= 0.0 {
+        return None;
+    }
+    let share = ((b_last - expected) / lag).clamp(0.0, 1.0);
     let n = &b.parameter;
     let advice = format!(
         "B's algorithm takes more steps per element for larger {n}: look for a search, a copy or an \
@@ -45,6 +49,6 @@ impl Judgement {
         }
         self.culprits.retain(|other| other.explains >= SMALLEST_SHARE);
         self.culprits.insert(0, Culprit { point, work, ..culprit });
-        self.missing.clear();
+        self.culprits.sort_by(|x, y| y.explains.total_cmp(&x.explains));
     }
 }

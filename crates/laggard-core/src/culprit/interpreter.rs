@@ -1,6 +1,6 @@
 //! Python judges: `interpreter`, `call-overhead` and `start-up`.
 
-use super::python::{is_object, objects_ns};
+use super::python::{PythonPart, is_object, objects_ns, python_part};
 use super::{Finding, Kind, Pair, Part, Role, Slice, Unit, Verdict, Work};
 
 /// Minimum number of calls from Python into native code, per call of the side, for `call-overhead`.
@@ -65,14 +65,19 @@ pub(super) fn judge_call_overhead(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict
     finding.guilty()
 }
 
-/// Whether most of the additional time in the interpreter is spent on objects.
+/// Whether B spends more time on objects, but hardly more on running Python code.
 fn allocates_mostly(pair: &Pair<'_>) -> bool {
-    let [a, b] = [pair.a, pair.b].map(|side| {
-        let works: Vec<&Work> =
-            side.work.iter().filter(|work| work.role == Role::Interpreter).collect();
-        [objects_ns(&works), works.iter().map(|work| work.ns).sum()]
-    });
-    b[0] - a[0] >= (b[1] - a[1]) / 2.0
+    const HARDLY: f64 = 0.25;
+    let more = |is_part: fn(PythonPart) -> bool| {
+        let [a, b] = [pair.a, pair.b].map(|side| {
+            let works = side.work.iter().filter(|work| work.role == Role::Interpreter);
+            let of_part = works.filter(|work| is_part(python_part(&work.name, &work.place)));
+            of_part.map(|work| work.ns).sum::<f64>()
+        });
+        b - a
+    };
+    let running = more(|part| !matches!(part, PythonPart::Objects | PythonPart::Builtin));
+    running <= HARDLY * more(|part| part == PythonPart::Objects)
 }
 
 /// B spends its time in Python's evaluation loop and object handling.

@@ -24,10 +24,18 @@ pub fn times(series: &Series) -> Seen {
         let each = |batch: &Batch| of(batch) as f64 / batch.calls.max(1) as f64;
         Summary::of(&series.batches.iter().map(each).collect::<Vec<_>>()).median
     };
-    // The median limits the effect of disturbed batches. Time in which other programs used the CPU is
-    // noise.
-    let wall_ns = median(|batch| batch.wall_ns.saturating_sub(batch.queued_ns));
     let cpu_ns = median(|batch| batch.user_ns + batch.system_ns);
+    // The median limits the effect of disturbed batches. Time in which other programs used the CPU is
+    // noise. With several busy threads, these may have used it.
+    let whole_ns = median(|batch| batch.wall_ns);
+    let is_parallel = cpu_ns >= SURELY_PARALLEL * whole_ns;
+    let (wall_ns, queued_ns) = match is_parallel {
+        true => (whole_ns, 0.0),
+        false => (
+            median(|batch| batch.wall_ns.saturating_sub(batch.queued_ns)),
+            median(|batch| batch.queued_ns.min(batch.wall_ns)),
+        ),
+    };
     // A single thread cannot use more CPU time than wall time; clock resolution causes the excess.
     let busy = cpu_ns / wall_ns.max(f64::MIN_POSITIVE);
     let cpu_ns = if (1.0..SURELY_PARALLEL).contains(&busy) { wall_ns } else { cpu_ns };
@@ -37,7 +45,7 @@ pub fn times(series: &Series) -> Seen {
         wall_ns,
         user_ns,
         system_ns: cpu_ns - user_ns,
-        queued_ns: median(|batch| batch.queued_ns.min(batch.wall_ns)),
+        queued_ns,
         faults: sum(|batch| batch.minor_faults + batch.major_faults) / calls,
         waits: sum(|batch| batch.waits) / calls,
         threads: series.threads,
@@ -190,8 +198,9 @@ pub fn add_counts(seen: &mut Seen, counts: &Counts) {
         *times.entry(work.library.clone()).or_default() += work.ns;
     }
     for work in seen.work.iter_mut().filter(|work| work.counted.is_none()) {
-        if let Some(rest) = rest.get(work.library.as_str()) {
-            work.counted = Some(rest.divided(times[&work.library] / work.ns.max(1e-9)));
+        let whole_ns = times[&work.library];
+        if let Some(rest) = rest.get(work.library.as_str()).filter(|_| work.ns > 0.0) {
+            work.counted = Some(rest.divided(whole_ns / work.ns));
         }
     }
     seen.counted = Some(counts.whole);

@@ -314,7 +314,7 @@ pub struct Judgement {
     pub not_explained: f64,
     /// Evidence that was missing for a larger slice without a cause.
     pub missing: Vec<Missing>,
-    /// The places where B is faster, the largest difference first. They do not count into the shares.
+    /// The places where B is faster, the largest difference first. They are not included in the shares.
     pub faster: Vec<Point>,
     /// Time that B saves in other slices, in nanoseconds per call. The lag would be larger by this.
     pub saved_ns: f64,
@@ -377,7 +377,9 @@ pub fn judge(pair: &Pair<'_>) -> Judgement {
         lost += slice.gap_ns().max(0.0);
         judgement.saved_ns += (-slice.gap_ns()).max(0.0);
     }
-    if lost <= 0.0 {
+    // Not so for numbers of damaged files that are too large.
+    let is_lag = lost > 0.0 && lost.is_finite();
+    if !is_lag {
         return judgement;
     }
     let small_ns = lost * SMALLEST_SHARE;
@@ -416,7 +418,8 @@ impl Judgement {
         }
     }
 
-    /// Joins calls that each make a system call with the system calls: they have one cause.
+    /// Merges the culprits `more-calls` and `system-calls` if the numbers of additional calls are equal:
+    /// each call makes one system call.
     fn join_system_calls(&mut self) {
         let position =
             |kind: Kind| self.culprits.iter().position(|culprit| culprit.finding.kind == kind);
@@ -459,7 +462,7 @@ impl Judgement {
             let gap_ns = slice.gap_ns();
             let explains = gap_ns / lost;
             whole += gap_ns.max(0.0);
-            if explains < SMALLEST_SHARE {
+            if explains.is_nan() || explains < SMALLEST_SHARE {
                 continue;
             }
             let mut unknown = vec![];

@@ -108,7 +108,7 @@ fn calls(sides: [&Seen; 2], name: &str) -> Option<[f64; 2]> {
             function.is_some_and(|function| !function.is_python() && function.full_name() == name)
         };
         let edges = counts.edges.iter().filter(|edge| is_this(edge.1));
-        Some(edges.map(|edge| edge.2).sum::<u64>() as f64 / counts.calls.max(1) as f64)
+        Some(edges.map(|edge| edge.2 as f64).sum::<f64>() / counts.calls.max(1) as f64)
     };
     let [a, b] = [of(sides[0])?, of(sides[1])?];
     (b > 0.0).then_some([a, b])
@@ -286,6 +286,9 @@ fn slot_name(symbol: &str) -> Option<String> {
         return Some(symbol.to_owned());
     };
     let rest = symbol[prefix.len()..].trim_matches('_').to_ascii_lowercase();
+    if rest == "append" && *kind != "str" {
+        return Some(format!("{kind}.append"));
+    }
     let slot = SLOTS.iter().find(|(end, ..)| rest == *end || rest == format!("iter_{end}"));
     match slot {
         Some((_, before, after)) => Some(format!("{before}{kind}{after}")),
@@ -295,7 +298,7 @@ fn slot_name(symbol: &str) -> Option<String> {
 
 /// How to avoid an operation. The most specific prefixes come first.
 fn advice(name: &str) -> String {
-    const ADVICE: [(&[&str], &str); 17] = [
+    const ADVICE: [(&[&str], &str); 18] = [
         (
             &["list.insert"],
             "insert(0, …) moves all elements: use collections.deque, or append and reverse once",
@@ -313,6 +316,7 @@ fn advice(name: &str) -> String {
             &["bytes +", "bytes +="],
             "each concatenation copies all bytes: use a bytearray, or b''.join(parts)",
         ),
+        (&["list +=", "list.append"], "build the list with one comprehension or one extend"),
         (
             &["sum", "list +", "tuple +"],
             "adding lists copies them each time: use list.extend or itertools.chain",
@@ -366,6 +370,7 @@ mod tests {
             assert_eq!(slot_name(symbol).as_deref(), Some(expected), "{symbol}");
         };
         check("list_contains", "in list");
+        check("list_append", "list.append");
         check("PyUnicode_Concat", "str +");
         check("unicode_concatenate", "unicode_concatenate");
         check("long_new", "int()");

@@ -139,20 +139,40 @@ pub(super) fn judge_waiting(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
 
 /// How to wait less in a function of libc.
 fn advice_for(function: &str) -> &'static str {
-    let has = |words: &[&str]| words.iter().any(|word| function.contains(word));
+    // Without the library, whose name may contain the same words.
+    let name = function.split(" (").next().unwrap_or_default();
+    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
     match () {
-        () if has(&["sleep"]) => "B sleeps here: wait for an event instead, or sleep less",
-        () if has(&["poll", "select", "epoll"]) => {
-            "B waits for a file, a socket or another process here"
-        }
-        () if has(&["read", "recv", "accept", "write", "send", "sync"]) => {
-            "B waits for input or output here: use larger requests, or overlap them with work"
-        }
-        () if has(&["wait4", "waitpid", "waitid"]) => "B waits for a child process here",
-        () if has(&["take_gil", "futex", "lll_lock", "cond_", "mutex", "sem_"]) => {
+        () if has(&["pthread_", "PyThread", "take_gil", "futex", "lll_lock", "cond_", "sem_"]) => {
             "B waits for another thread here: hold the lock for a shorter time, or use fewer \
              threads"
         }
+        () if has(&["sleep"]) => "B sleeps here: wait for an event instead, or sleep less",
+        () if has(&["poll", "select"]) => "B waits for a file, a socket or another process here",
+        () if has(&["wait4", "waitpid", "waitid"]) => "B waits for a child process here",
+        () if has(&["read", "recv", "accept", "write", "send", "sync"]) => {
+            "B waits for input or output here: use larger requests, or overlap them with work"
+        }
         () => "B waits here without using the CPU",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::advice_for;
+
+    #[test]
+    fn advice_fits_what_is_waited_for() {
+        for (function, expected) in [
+            ("pthread_cond_wait (libc.so.6)", "another thread"),
+            ("PyThread_acquire_lock_timed (python3.13)", "another thread"),
+            ("poll (libpthread-2.31.so)", "a file, a socket"),
+            ("clock_nanosleep (libc.so.6)", "sleeps"),
+            ("fsync (libc.so.6)", "input or output"),
+            ("wait4 (libc.so.6)", "a child process"),
+            ("something (app)", "without using the CPU"),
+        ] {
+            assert!(advice_for(function).contains(expected), "{function}");
+        }
     }
 }

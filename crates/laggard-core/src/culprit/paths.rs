@@ -198,7 +198,7 @@ impl Region {
         self.point.as_ref().filter(is_changed).map(other_path)
     }
 
-    /// Whether code that differs is rather the cause than what the judges found: most of the time is
+    /// Whether the changed code is the cause, instead of the findings of the judges: most of the time is
     /// in functions that only B calls and that do not move data, or has no specific cause.
     pub(super) fn is_path(&self, found: &[Culprit], whole: f64) -> bool {
         use Kind::{Allocation, Builtin, CallOverhead, Conversion, Copy, Interpreter, Layout};
@@ -249,7 +249,7 @@ impl Region {
     }
 }
 
-/// B goes another way at a place.
+/// B calls other functions than A at a place, or its code differs.
 fn other_path(point: &Point) -> Finding {
     let [a, b] = [0, 1].map(|side: usize| {
         let only = point.callees[side].iter().filter(|callee| !callee.is_common);

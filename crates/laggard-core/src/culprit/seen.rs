@@ -48,7 +48,7 @@ pub struct Seen {
     /// Library and name of functions in the libraries that do computation: alternatives that
     /// could have run.
     pub available: Vec<(String, String)>,
-    /// How hot programs and libraries were compiled.
+    /// Compiler and options of the programs and libraries with the most samples.
     pub builds: Vec<ModuleBuild>,
     /// The stacks of the samples; [`crate::divergence::Spent::work`] is an index in `work`.
     pub stacks: Stacks,

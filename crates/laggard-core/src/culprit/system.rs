@@ -2,6 +2,7 @@
 
 use super::seen::Called;
 use super::{Finding, Kind, Pair, Part, Slice, Unit, Verdict};
+use std::collections::BTreeMap;
 
 /// Functions of libc that enter the kernel each time.
 const NAMES: [&str; 45] = [
@@ -70,21 +71,21 @@ pub(super) fn judge_system_calls(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict 
     let counts = [sum(of_a), sum(of_b)];
     let more = counts[1] - counts[0];
     let each = slice.gap_ns() / more.max(1.0);
-    // Page faults explain expensive calls that map memory better.
+    // If calls that map memory are expensive, page faults are the more specific cause.
     let faults = pair.b.faults - pair.a.faults;
     if more < MANY || !(CHEAPEST_NS..DEAREST_NS).contains(&each) || faults > more {
         return Verdict::Innocent;
     }
-    let calls_of = |name: &str, calls: &[Called]| {
-        calls.iter().filter(|call| call.name == name).map(|call| call.count).sum::<f64>()
-    };
-    let most = of_b.iter().filter(is_system_call).max_by(|x, y| {
-        let gap = |call: &Called| call.count - calls_of(&call.name, of_a);
-        gap(x).total_cmp(&gap(y))
-    });
-    let name = most.map(|call| call.name.clone()).unwrap_or_default();
-    let of_this = [calls_of(&name, of_a), calls_of(&name, of_b)];
-    Finding::new(Kind::SystemCalls, format!("{name} (libc)"), advice(&name))
+    let mut counts_by_name: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
+    for (side, calls) in [of_a, of_b].into_iter().enumerate() {
+        for call in calls.iter().filter(is_system_call) {
+            counts_by_name.entry(&call.name).or_default()[side] += call.count;
+        }
+    }
+    let gap = |counts: &[f64; 2]| counts[1] - counts[0];
+    let most = counts_by_name.into_iter().max_by(|x, y| gap(&x.1).total_cmp(&gap(&y.1)));
+    let (name, of_this) = most.unwrap_or_default();
+    Finding::new(Kind::SystemCalls, format!("{name} (libc)"), advice(name))
         .fact(&format!("calls of {name}"), of_this, Unit::Count, 1)
         .fact("all system calls", counts, Unit::Count, 1)
         .fact(

@@ -6,6 +6,7 @@ use crate::model::call_counts::{CallCounts, CountedFunction};
 use crate::model::profile::FrameKind;
 use crate::profile::{View, file_name, is_dispatch, short_path};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
 
 /// Evidence of one side.
 #[derive(Clone, Copy, Debug)]
@@ -183,6 +184,10 @@ pub(super) struct Merged {
     /// Number of calls by caller and callee, per call of the side. The caller is [`STATEMENT`] for the
     /// first function of a thread.
     edges: [FxHashMap<(u32, u32), f64>; 2],
+    /// Callees of each caller.
+    callees: [FxHashMap<u32, Vec<u32>>; 2],
+    /// Functions to which a caller leads, as far as they were asked for.
+    reached: [RefCell<FxHashMap<Option<u32>, FxHashSet<u32>>>; 2],
 }
 
 impl Merged {
@@ -281,6 +286,7 @@ impl Merged {
             let caller = caller.filter(|&caller| caller < counts.functions.len()).map(&of);
             let edge = (caller.unwrap_or(STATEMENT), callee);
             *self.edges[side].entry(edge).or_default() += count as f64 / calls;
+            self.callees[side].entry(edge.0).or_default().push(callee);
         }
         let defined: FxHashSet<(&str, &str)> =
             counts.defined.iter().map(|(name, file)| (name.as_str(), file.as_str())).collect();
@@ -364,6 +370,11 @@ impl Merged {
     /// Whether a side gets from a function, or from the statement, to another function directly or through
     /// functions that only this side has.
     pub(super) fn leads_to(&self, side: usize, from: Option<u32>, to: u32) -> bool {
+        let mut reached = self.reached[side].borrow_mut();
+        reached.entry(from).or_insert_with(|| self.functions_below(side, from)).contains(&to)
+    }
+
+    fn functions_below(&self, side: usize, from: Option<u32>) -> FxHashSet<u32> {
         let is_statement = |number: &u32| {
             let function = self.function(*number);
             function.file == "<statement>" && function.is_python
@@ -375,21 +386,17 @@ impl Merged {
                 statements.chain([STATEMENT]).collect()
             }
         };
-        let mut known = open.clone();
+        let mut below = FxHashSet::default();
         while let Some(caller) = open.pop() {
-            for &(_, callee) in self.edges[side].keys().filter(|edge| edge.0 == caller) {
-                if callee == to {
-                    return true;
-                }
+            for &callee in self.callees[side].get(&caller).into_iter().flatten() {
                 let function = self.function(callee);
                 let is_own = function.is_wrapper() || function.is_missing(1 - side);
-                if is_own && !known.contains(&callee) {
-                    known.push(callee);
+                if below.insert(callee) && is_own {
                     open.push(callee);
                 }
             }
         }
-        false
+        below
     }
 
     /// How often a function calls another one during one call of it, if calls were counted.

@@ -181,11 +181,13 @@ impl Stacks {
 
     /// Frames of a stack, outermost first.
     pub(crate) fn path(&self, node: u32) -> Vec<u32> {
-        /// Frames of deeper stacks are omitted, which damaged files may contain.
+        /// Frames of deeper stacks are omitted. Damaged files may contain many deep stacks.
         const DEEPEST: usize = 2000;
+        const MOST_FRAMES: usize = 10_000_000;
+        let deepest = (MOST_FRAMES / self.spent.len().max(1)).min(DEEPEST);
         let mut frames = vec![];
         let mut at = node;
-        while frames.len() < DEEPEST
+        while frames.len() < deepest
             && let Some(&(parent, frame)) = self.nodes.get(at as usize)
         {
             frames.push(frame);

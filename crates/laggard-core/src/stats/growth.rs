@@ -2,7 +2,7 @@
 
 use super::ratio::Interval;
 use super::summary::{Summary, bootstrap_median_interval};
-use super::tail::NORMAL_95;
+use super::tail::{NORMAL_95, student_95};
 use serde::{Deserialize, Serialize};
 
 /// Minimum number of values of the parameter.
@@ -40,6 +40,10 @@ impl Growth {
         let mean = |of: &dyn Fn(&Point) -> f64| points.iter().map(of).sum::<f64>() / count;
         let (x_mean, y_mean) = (mean(&Point::x), mean(&Point::y));
         let spread: f64 = points.iter().map(|point| (point.x() - x_mean).powi(2)).sum();
+        // Huge numbers may have equal logarithms.
+        if spread <= 0.0 {
+            return None;
+        }
         let product = |point: &Point| (point.x() - x_mean) * (point.y() - y_mean);
         let exponent = points.iter().map(product).sum::<f64>() / spread;
         let residual = |point: &Point| point.y() - y_mean - exponent * (point.x() - x_mean);
@@ -47,7 +51,8 @@ impl Growth {
         let of_fit = residuals / (count - 2.0) / spread;
         let of_medians: f64 =
             points.iter().map(|point| ((point.x() - x_mean) * point.error / spread).powi(2)).sum();
-        let half = NORMAL_95 * (of_fit + of_medians).sqrt();
+        let of_fit = student_95(points.len() - 2) * of_fit.sqrt();
+        let half = of_fit.hypot(NORMAL_95 * of_medians.sqrt());
         Some(Growth {
             parameter: parameter.to_owned(),
             points: points.iter().map(|point| (point.n, point.median)).collect(),

@@ -92,7 +92,13 @@ pub fn read(source: Source) -> Result<Evidence, Error> {
         Some(_) => Verdict::Faster,
     };
     let [a, b] = shape.sides;
-    let seen = a.seen.zip(b.seen).map(|(a, b)| [a, b]);
+    let mut seen = a.seen.zip(b.seen).map(|(a, b)| [a, b]);
+    for side in seen.iter_mut().flatten() {
+        limit_numbers(side);
+        if side.stacks.spent.len() > MOST_STACKS {
+            return Err(damaged(format!("it has more than {MOST_STACKS} stacks")));
+        }
+    }
     let side = |name, runs, facts| Side { name, runs, facts };
     Ok(Evidence {
         command: shape.command,
@@ -105,6 +111,16 @@ pub fn read(source: Source) -> Result<Evidence, Error> {
         seen,
         notes: shape.notes.into_iter().chain(shape.warnings).collect(),
     })
+}
+
+/// Maximum number of stacks of a side. Files of laggard have a few thousand.
+const MOST_STACKS: usize = 100_000;
+
+/// Limits counts, so that their sums do not overflow.
+fn limit_numbers(side: &mut Seen) {
+    const LARGEST_COUNT: u64 = 1 << 40;
+    side.work.iter_mut().for_each(|work| work.samples = work.samples.min(LARGEST_COUNT));
+    side.stacks.spent.iter_mut().for_each(|spent| spent.samples = spent.samples.min(LARGEST_COUNT));
 }
 
 /// Maximum size of a file.

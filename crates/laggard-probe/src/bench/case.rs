@@ -250,7 +250,9 @@ impl<'a> Field<'a> {
         let mut look_at = min;
         let mut width = None;
         let mut longest = self.expected_round(sizes);
-        let overtime = budget.mul_f64(limits.overtime.max(1.0));
+        // Earlier cases may have used all of the time.
+        let fair = limits.time / self.plan.cases.len().max(1) as u32;
+        let overtime = budget.max(fair).mul_f64(limits.overtime.max(1.0));
         for round in 0..max {
             let is_few = round > 0 && (round as usize) < FEWEST_OF_ALL;
             let expected = started.elapsed() + longest;

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 /// Factor by which timeouts are extended.
 const SLOWER: u32 = 100;
-/// Slowdown that the number of calls allows for: one thread runs vectorized code of several.
+/// Assumed maximum slowdown: the simulator runs vectorized code of several threads on one thread.
 const SLOWEST: f64 = 3000.0;
 /// Calls are repeated to fill about this native run time, in nanoseconds.
 const ENOUGH: f64 = 5e6;

@@ -164,7 +164,7 @@ fn growth(report: &WhyReport) -> Option<String> {
     let largest = b.points.last()?.0;
     let [a, b] = [grows_as(name(0), a), grows_as(name(1), b)];
     let parameter = &pair.b.growth.as_ref()?.parameter;
-    Some(format!("{b}; {a}; explained below: {parameter} = {largest}"))
+    Some(format!("{b}; {a}; the verdict and its causes apply to {parameter} = {largest}"))
 }
 
 /// Notices about missing evidence, notes and warnings.

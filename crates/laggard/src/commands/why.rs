@@ -209,11 +209,12 @@ fn measured(
     printer: &Printer,
 ) -> anyhow::Result<Found> {
     let is_scan = plan.cases.len() > 1;
+    let share = if is_scan { TIMING_OF_SCAN } else { TIMING };
     let mut plan = Plan {
         limits: Limits {
-            time: time.mul_f64(if is_scan { TIMING_OF_SCAN } else { TIMING }),
+            time: time.mul_f64(share),
             precision: PRECISION,
-            overtime: OVERTIME / TIMING,
+            overtime: OVERTIME / share,
             timeout,
             ..Limits::default()
         },
@@ -385,7 +386,8 @@ fn recorded(paths: &[PathBuf], printer: &Printer) -> anyhow::Result<Found> {
             facts: vec![("recording".into(), path.display().to_string())],
         });
         let mut side = of_run(&profile);
-        let code = seen_in(&mut side, &mut profile, letter, &mut notes, printer);
+        let name = path.display().to_string();
+        let code = seen_in(&mut side, &mut profile, &name, &mut notes, printer);
         looks.push(Look { name: letter.into(), profile, calls: 1, code });
         seen.push(side);
     }
