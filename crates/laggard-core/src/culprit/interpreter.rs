@@ -1,7 +1,7 @@
 //! Python judges: `interpreter`, `call-overhead` and `start-up`.
 
 use super::python::{PythonPart, is_object, objects_ns, python_part};
-use super::{Finding, Kind, Pair, Part, Role, Slice, Unit, Verdict, Work};
+use super::{Finding, Kind, Pair, Part, Role, Slice, Unit, Verdict};
 
 /// Minimum number of calls from Python into native code, per call of the side, for `call-overhead`.
 const MANY_CALLS: f64 = 50.0;
