@@ -25,6 +25,13 @@ def test_verdicts_match_their_schema(laggard, path):
         assert shares + verdict["not_explained"] == pytest.approx(1, abs=1e-6)
 
 
+def test_exchanged_sides_match_the_schema(laggard):
+    sides = ["[i in x for i in x[-20:]]", "[True] * 20"]
+    verdict = json.loads(laggard("why", "--json", "--time", "3", "--setup", "x = [*range(3000)]", *sides).stdout)
+    jsonschema.validate(verdict, SCHEMA)
+    assert verdict["exchanged"] and [side["runs"] for side in verdict["sides"]] == sides[::-1]
+
+
 @pytest.fixture
 def verdict_file(laggard, tmp_path):
     """A function that runs `why` on two versions of a module and returns the file that it wrote."""
