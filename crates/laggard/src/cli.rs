@@ -344,8 +344,8 @@ pub struct WhyArgs {
     /// Abort a side that does not respond within TIME
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     pub timeout: Duration,
-    /// Also fit how the time grows with a Python variable, or with {NAME} in commands: at least three
-    /// numbers; the largest one is explained
+    /// Fit how the time grows with a Python variable, or with {NAME} in commands (at least three
+    /// numbers), and explain the largest value
     #[arg(
         long,
         value_name = "NAME=V1,V2,…",

@@ -8,6 +8,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
+/// Options that make code faster.
+const SPEEDING: [&str; 6] = ["-march=", "-mavx", "-mfma", "-msse", "-flto", "-ffast-math"];
+/// Options that make code slower.
+const SLOWING: [&str; 4] = ["-fsanitize", "-pg", "-fno-inline", "-fno-tree-vectorize"];
 /// GCC records this target if no other one is given.
 const GENERIC: &str = "-march=x86-64";
 
@@ -26,19 +30,6 @@ pub struct ModuleBuild {
 impl ModuleBuild {
     /// The builds of files with debug information.
     pub(super) fn of_code(code: &Code) -> Vec<ModuleBuild> {
-        /// Options that affect speed.
-        const PREFIXES: [&str; 10] = [
-            "-march=",
-            "-mavx",
-            "-mfma",
-            "-msse",
-            "-flto",
-            "-ffast-math",
-            "-fno-inline",
-            "-fno-tree-vectorize",
-            "-fsanitize",
-            "-pg",
-        ];
         let of_file = |file: &crate::model::code::CodeFile| {
             let compilers =
                 file.build.debug.producers.iter().filter(|one| !one.compiler.contains(" AS "));
@@ -50,7 +41,8 @@ impl ModuleBuild {
             // The last level applies.
             let level = main.flags.iter().rfind(|flag| flag.starts_with("-O"));
             let others = main.flags.iter().filter(|flag| {
-                PREFIXES.iter().any(|prefix| flag.starts_with(prefix)) && *flag != GENERIC
+                let is_known = |prefix: &&str| flag.starts_with(*prefix);
+                SPEEDING.iter().chain(&SLOWING).any(is_known) && *flag != GENERIC
             });
             let mut flags: Vec<String> = others.cloned().collect();
             flags.sort();
@@ -74,8 +66,6 @@ impl ModuleBuild {
 
     /// Whether the code is probably faster than that of another build.
     fn is_better_than(&self, other: &ModuleBuild) -> bool {
-        /// Options that make code slower.
-        const SLOWING: [&str; 4] = ["-fsanitize", "-pg", "-fno-inline", "-fno-tree-vectorize"];
         let slows = |flag: &String| SLOWING.iter().any(|slowing| flag.starts_with(slowing));
         let only = |one: &ModuleBuild, other: &ModuleBuild, is_slowing: bool| {
             let is_option = |flag: &&String| !flag.starts_with("-O") && slows(flag) == is_slowing;

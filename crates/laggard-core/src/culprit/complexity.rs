@@ -35,8 +35,8 @@ fn judge_complexity(pair: &Pair<'_>) -> Option<(Finding, f64)> {
 }
 
 impl Judgement {
-    /// Adds the culprit `complexity` at the place of the first culprit. The other shares are those of
-    /// the part that it does not explain.
+    /// Adds the culprit `complexity` at the place of the first culprit. The shares
+    /// of the other culprits are multiplied by the part that it does not explain.
     pub(super) fn add_complexity(&mut self, pair: &Pair<'_>, lost: f64) {
         let Some((mut finding, share)) = judge_complexity(pair) else { return };
         let first = self.culprits.first().cloned();

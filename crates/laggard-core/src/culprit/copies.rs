@@ -1,5 +1,6 @@
 //! Data movement judges: `copy`, `conversion`, `layout`, `allocation` and `page-faults`.
 
+use super::role::is_inside_allocator;
 use super::{Finding, Kind, Missing, Pair, Part, Role, Slice, Spot, Unit, Verdict, Work};
 
 /// B copies, converts or rearranges values that A uses in place, or allocates memory that A does not
@@ -62,8 +63,11 @@ pub(super) fn judge_page_faults(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     .guilty()
 }
 
-/// The function and its caller. Internal functions of libc's allocator stand for the allocator.
+/// The function and its caller. Internal functions of libc's allocator are reported
+/// as malloc and free.
 fn at(slice: &Slice<'_>) -> String {
+    let is_internal =
+        |work: &Work| work.library.starts_with("libc.so") && is_inside_allocator(&work.name);
     match slice.worst() {
         Some(work) if slice.is(Role::Allocation) && is_internal(work) => {
             let caller = match work.caller.as_str() {
@@ -78,21 +82,6 @@ fn at(slice: &Slice<'_>) -> String {
         Some(work) => work.at(),
         None => String::new(),
     }
-}
-
-/// Whether a function belongs to the inside of libc's allocator.
-fn is_internal(work: &Work) -> bool {
-    const NAMES: [&str; 7] = [
-        "int_malloc",
-        "int_free",
-        "int_realloc",
-        "sysmalloc",
-        "systrim",
-        "unlink_chunk",
-        "tcache_",
-    ];
-    let name = work.name.trim_start_matches('_');
-    work.library.starts_with("libc.so") && NAMES.iter().any(|known| name.starts_with(known))
 }
 
 fn of_role(

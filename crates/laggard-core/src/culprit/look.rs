@@ -26,7 +26,7 @@ pub fn times(series: &Series) -> Seen {
     };
     let cpu_ns = median(|batch| batch.user_ns + batch.system_ns);
     // The median limits the effect of disturbed batches. Time in which other programs used the CPU is
-    // noise. With several busy threads, these may have used it.
+    // noise. With several busy threads, the delay may come from these threads.
     let whole_ns = median(|batch| batch.wall_ns);
     let is_parallel = cpu_ns >= SURELY_PARALLEL * whole_ns;
     let (wall_ns, queued_ns) = match is_parallel {

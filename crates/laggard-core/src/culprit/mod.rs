@@ -377,7 +377,7 @@ pub fn judge(pair: &Pair<'_>) -> Judgement {
         lost += slice.gap_ns().max(0.0);
         judgement.saved_ns += (-slice.gap_ns()).max(0.0);
     }
-    // Not so for numbers of damaged files that are too large.
+    // Numbers in damaged files may be so large that their sum is not finite.
     let is_lag = lost > 0.0 && lost.is_finite();
     if !is_lag {
         return judgement;

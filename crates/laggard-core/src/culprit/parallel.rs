@@ -45,7 +45,7 @@ pub(super) fn judge_too_parallel(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict 
     .guilty()
 }
 
-/// Threads of B wait for each other in idle loops, which use CPU time and yield the CPU again and again.
+/// Threads of B wait for each other in idle loops, which use CPU time and yield the CPU repeatedly.
 pub(super) fn judge_idle_loops(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     /// Bounds of the time of a call that yields the CPU.
     const YIELD_NS: Range<f64> = 50.0..20_000.0;

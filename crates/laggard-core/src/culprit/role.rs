@@ -81,7 +81,10 @@ pub fn role(place: Place<'_>) -> Role {
     let library = place.library;
     let is_interpreter = starts(library, &["python", "libpython"]) || library == "[Python]";
     // Python's own allocator is part of its object handling.
-    if !is_interpreter && (starts(name, ALLOCATION) || contains(name, &["alloc_cache", "_Arena"])) {
+    let is_allocation = starts(name, ALLOCATION)
+        || is_inside_allocator(name)
+        || contains(name, &["alloc_cache", "_Arena"]);
+    if !is_interpreter && is_allocation {
         return Role::Allocation;
     }
     if contains(library, BINDINGS) || contains(name, &["pyo3::", "pybind11::", "Pyx_", "nanobind"])
@@ -187,19 +190,26 @@ const CONVERSION: &[&str] = &["cast", "casts", "casting", "convert", "conversion
 const REARRANGEMENT: &[&str] =
     &["strided_to_contig", "contig_to_strided", "strided_to_strided", "transpose", "to_contiguous"];
 
+/// Whether a function belongs to the inside of libc's allocator.
+pub(super) fn is_inside_allocator(name: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "int_malloc",
+        "int_free",
+        "int_realloc",
+        "sysmalloc",
+        "systrim",
+        "unlink_chunk",
+        "tcache_",
+    ];
+    starts(name.trim_start_matches('_'), NAMES)
+}
+
 const ALLOCATION: &[&str] = &[
     "malloc",
     "free",
     "cfree",
     "calloc",
     "realloc",
-    "int_malloc",
-    "int_free",
-    "int_realloc",
-    "sysmalloc",
-    "systrim",
-    "unlink_chunk",
-    "tcache_",
     "aligned_alloc",
     "posix_memalign",
     "libc_malloc",

@@ -3,6 +3,7 @@
 use super::ratio::Interval;
 use super::summary::{Summary, bootstrap_median_interval};
 use super::tail::{NORMAL_95, student_95};
+use crate::model::timings::Case;
 use serde::{Deserialize, Serialize};
 
 /// Minimum number of values of the parameter.
@@ -25,6 +26,18 @@ pub struct Growth {
 }
 
 impl Growth {
+    /// Fits a power to the times of a side in cases with these values of a parameter.
+    pub fn of_side(
+        parameter: &str,
+        cases: &[(f64, &Case)],
+        side: usize,
+        seed: u64,
+    ) -> Option<Growth> {
+        let sample = |(n, case): &(f64, &Case)| Some((*n, case.series.get(side)?.wall()));
+        let samples: Vec<_> = cases.iter().map(sample).collect::<Option<_>>()?;
+        Growth::fit(parameter, &samples, seed)
+    }
+
     /// Fits a power to samples of the time for each value of a parameter, by least squares of the
     /// logarithms. The interval covers the uncertainty of the medians and the deviation from a power.
     /// `None` with fewer than [`FEWEST_VALUES`] different positive values, or without samples.

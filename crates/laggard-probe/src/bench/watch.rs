@@ -64,8 +64,8 @@ pub fn record_side(
 
 /// Traced calls of a side.
 pub struct Traced {
-    /// Counts at several moments, each with its weight. The sum belongs to the calls of the side: the
-    /// counts after these calls minus those before, minus those of as many batches without calls.
+    /// Counts at several moments, each with a weight. Their weighted sum is what the side calls: the
+    /// counts after its calls minus those before, minus those of as many batches without calls.
     pub counts: Vec<(Calls, f64)>,
     /// Number of calls of the side.
     pub calls: u64,

@@ -74,11 +74,8 @@ pub(super) fn growth_shapes(timings: &Timings) -> Vec<GrowthShape<'_>> {
 
 /// Sides with the growth of their times.
 fn growths(scan: &Scan, sides: usize) -> impl Iterator<Item = (usize, Growth)> {
-    (0..sides).filter_map(|side| {
-        let times = |(at, case): &(f64, &Case)| Some((*at, case.series.get(side)?.wall()));
-        let samples: Vec<_> = scan.cases.iter().filter_map(times).collect();
-        Some((side, Growth::fit(scan.parameter, &samples, SEED)?))
-    })
+    (0..sides)
+        .filter_map(|side| Some((side, Growth::of_side(scan.parameter, &scan.cases, side, SEED)?)))
 }
 
 fn points(scan: &Scan, side: usize) -> Vec<(f64, f64)> {

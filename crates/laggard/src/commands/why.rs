@@ -115,6 +115,20 @@ fn show_verdict(found: &Found, destination: &Destination, printer: &Printer) -> 
 }
 
 impl Found {
+    /// A verdict without evidence. Saved JSON contains no source text.
+    fn new(timings: Timings, lag: Lag) -> Found {
+        Found {
+            timings,
+            lag,
+            is_exchanged: false,
+            seen: None,
+            notes: vec![],
+            looks: vec![],
+            source: Included,
+            json_source: Omitted,
+        }
+    }
+
     /// The verdict in one format.
     pub(crate) fn render(&self, form: Format, style: &Style) -> String {
         let text = if form == Format::Json { self.json_source } else { self.source };
@@ -234,16 +248,13 @@ fn measured(
         let asked = plan.cases.last().map(|case| &case.parameters);
         ensure!(measured == asked, "the largest value could not be measured");
     }
-    let mut lag = lag_of(&timings)?;
-    let is_exchanged = lag.is_reversed();
+    let (lag, is_exchanged) = slower_last(&mut timings)?;
     if is_exchanged {
-        exchange(&mut timings);
         growth.swap(0, 1);
         plan.sides.swap(0, 1);
         for (side, timed) in plan.sides.iter_mut().zip(&timings.sides) {
             side.name.clone_from(&timed.name);
         }
-        lag = lag_of(&timings)?;
     }
     let mut notes: Vec<String> = vec![];
     let mut looks = vec![];
@@ -263,8 +274,17 @@ fn measured(
         }
         seen = Some(both);
     }
-    let (source, json_source) = (Included, Omitted);
-    Ok(Found { timings, lag, is_exchanged, seen, notes, looks, source, json_source })
+    Ok(Found { is_exchanged, seen, notes, looks, ..Found::new(timings, lag) })
+}
+
+/// Makes the slower side the second one. Returns the lag, and whether the sides were exchanged.
+fn slower_last(timings: &mut Timings) -> anyhow::Result<(Lag, bool)> {
+    let lag = lag_of(timings)?;
+    if !lag.is_reversed() {
+        return Ok((lag, false));
+    }
+    exchange(timings);
+    Ok((lag_of(timings)?, true))
 }
 
 /// The lag of the first case.
@@ -272,7 +292,7 @@ fn lag_of(timings: &Timings) -> anyhow::Result<Lag> {
     Ok(Lag::of(compare(timings, SEED).first().context("nothing was measured")?))
 }
 
-/// Makes the slower side the second one. The letters A and B stay in their places.
+/// Exchanges the sides. The letters A and B stay in their places.
 fn exchange(timings: &mut Timings) {
     if let [first, second, ..] = &mut timings.sides[..] {
         std::mem::swap(first, second);
@@ -287,13 +307,14 @@ fn exchange(timings: &mut Timings) {
 
 /// How the time of a side grows with the only parameter of the cases.
 fn growth(timings: &Timings, side: usize) -> Option<Growth> {
-    let sample = |case: &Case| {
-        let [(_, value)] = &case.parameters[..] else { return None };
-        Some((value.parse().ok()?, case.series.get(side)?.wall()))
+    let value = |case: &Case| match &case.parameters[..] {
+        [(_, value)] => value.parse().ok(),
+        _ => None,
     };
-    let samples: Vec<(f64, Vec<f64>)> = timings.cases.iter().map(sample).collect::<Option<_>>()?;
+    let values = timings.cases.iter().map(|case| Some((value(case)?, case)));
+    let cases: Vec<(f64, &Case)> = values.collect::<Option<_>>()?;
     let (parameter, _) = timings.cases.first()?.parameters.first()?;
-    Growth::fit(parameter, &samples, SEED)
+    Growth::of_side(parameter, &cases, side, SEED)
 }
 
 /// Fails if a single recording is given.
@@ -317,14 +338,10 @@ pub(crate) fn kept(source: Source) -> anyhow::Result<Found> {
     let timings =
         Timings { command: evidence.command, sides: evidence.sides.into(), ..Timings::default() };
     Ok(Found {
-        timings,
-        lag,
         is_exchanged: evidence.is_exchanged,
         seen: evidence.seen,
         notes: evidence.notes,
-        looks: vec![],
-        source: Included,
-        json_source: Omitted,
+        ..Found::new(timings, lag)
     })
 }
 
@@ -334,13 +351,10 @@ pub(crate) fn sampled(
     recordings: &[(PathBuf, u64); 2],
     printer: &Printer,
 ) -> anyhow::Result<Found> {
-    let mut lag = lag_of(&timings)?;
+    let (lag, is_exchanged) = slower_last(&mut timings)?;
     let mut recordings = recordings.clone();
-    let is_exchanged = lag.is_reversed();
     if is_exchanged {
-        exchange(&mut timings);
         recordings.swap(0, 1);
-        lag = lag_of(&timings)?;
     }
     let mut notes = vec!["library calls are not traced in this process".to_owned()];
     let mut looks = vec![];
@@ -361,8 +375,7 @@ pub(crate) fn sampled(
         settle(&mut a, &mut b);
         [a, b]
     });
-    let (source, json_source) = (Included, Omitted);
-    Ok(Found { timings, lag, is_exchanged, seen, notes, looks, source, json_source })
+    Ok(Found { is_exchanged, seen, notes, looks, ..Found::new(timings, lag) })
 }
 
 /// Evidence from one recording per side. The whole run counts as one call.
@@ -403,16 +416,8 @@ fn recorded(paths: &[PathBuf], printer: &Printer) -> anyhow::Result<Found> {
         }
     }
     let lag = Lag::Recorded(seen[1].wall_ns / seen[0].wall_ns.max(1.0));
-    Ok(Found {
-        timings,
-        lag,
-        is_exchanged,
-        seen: Some(seen).filter(|_| lag.is_there()),
-        notes,
-        looks,
-        source: Included,
-        json_source: Omitted,
-    })
+    let seen = Some(seen).filter(|_| lag.is_there());
+    Ok(Found { is_exchanged, seen, notes, looks, ..Found::new(timings, lag) })
 }
 
 /// Plans the measurement of the given sides, or of the sides of a case.
