@@ -1,7 +1,7 @@
 //! Converts command-line arguments to sides, cases and limits of a measurement.
 
 use crate::cli::{EachSideArgs, EffortArgs, Parameter, Set, SidesArgs};
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use laggard_probe::bench::{CasePlan, Limits, Rounds, Runs, SidePlan, WarmUp};
 use std::ffi::OsString;
 
@@ -13,17 +13,21 @@ const MOST_CASES: usize = 1000;
 /// Creates a side for each text, named by letter.
 pub(crate) fn sides(texts: &[String], shared: &SidesArgs) -> anyhow::Result<Vec<SidePlan>> {
     ensure!(texts.len() <= MOST_SIDES, "at most {MOST_SIDES} sides can be measured");
-    ensure!(
-        shared.commands || shared.prepare.is_none(),
-        "--prepare runs before commands; it has no effect on statements without --commands"
-    );
     let mut sides = vec![];
     for (letter, text) in ('A'..='Z').zip(texts) {
         let runs = if shared.commands {
-            let prepare = shared.prepare.as_deref().map(words).transpose()?;
+            let [prepare] = match &shared.prepare[..] {
+                [] => [None],
+                [one] => [Some(words(one)?)],
+                _ => bail!("--prepare accepts one command; with --commands, it is not repeatable"),
+            };
             Runs::Command { words: words(text)?, prepare }
         } else {
-            Runs::Statement { code: text.clone(), setup: shared.setup.join("\n") }
+            Runs::Statement {
+                code: text.clone(),
+                setup: shared.setup.join("\n"),
+                prepare: shared.prepare.join("\n"),
+            }
         };
         sides.push(SidePlan::new(letter, runs));
     }

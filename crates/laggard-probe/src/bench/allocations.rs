@@ -9,7 +9,7 @@ use super::plan::{CasePlan, Plan, Runs};
 use super::runner::Runner;
 use super::trouble::Trouble;
 use super::watch::{not_loaded, traced};
-use super::worker::Worker;
+use super::worker::{Statement, Worker};
 use crate::calls::{self, Tracing};
 use crate::error::Error;
 use laggard_core::calls::{By, View, totals};
@@ -49,7 +49,8 @@ pub(super) fn count(
     cpus: Option<Cpus>,
     call_ns: f64,
 ) -> Result<Option<Counter>, Error> {
-    let Runs::Statement { code, setup } = &plan.sides[side].runs else { return Ok(None) };
+    let Runs::Statement { code, setup, prepare } = &plan.sides[side].runs else { return Ok(None) };
+    let statement = Statement { code, setup, prepare, check: "" };
     let options = calls::Options {
         functions: FUNCTIONS.map(str::to_owned).to_vec(),
         // The interpreter may be a wrapper script.
@@ -63,10 +64,11 @@ pub(super) fn count(
         let calls = tracing.so_far();
         totals(&View::whole(&calls), By::Function).rows.iter().map(|row| row.tally.count).sum()
     };
-    let calls = (ENOUGH / call_ns.max(1.0)).clamp(1.0, MOST).ceil() as u64;
+    let most = if prepare.is_empty() { MOST } else { 1.0 };
+    let calls = (ENOUGH / call_ns.max(1.0)).clamp(1.0, most).ceil() as u64;
     let run = || -> Result<[u64; 3], Trouble> {
         let mut worker = Worker::start(plan, &own, cpus, &[])?;
-        worker.set_up(plan, code, setup, case)?;
+        worker.set_up(plan, &statement, case)?;
         worker.run(calls.div_ceil(3), 0)?;
         let before = so_far();
         worker.run(0, 0)?;

@@ -39,13 +39,13 @@ pub fn alone(side: &SidePlan, case: &CasePlan, repeat: Repeat) -> Result<Vec<OsS
             words.push(side::program(&own)?.into());
             words.extend(own.into_iter().skip(1));
         }
-        Runs::Statement { code, setup } => {
+        Runs::Statement { code, setup, prepare } => {
             let (seconds, times) = match repeat {
                 Repeat::For(time) => (time.as_secs_f64().to_string(), String::new()),
                 Repeat::Times(times) => (String::new(), times.to_string()),
             };
             words.push(side::interpreter(side)?.into());
-            let given = ["-c", SCRIPT, "alone", &seconds, &times, code, setup, "0", ""];
+            let given = ["-c", SCRIPT, "alone", &seconds, &times, code, setup, prepare, "0", ""];
             words.extend(given.map(OsString::from));
             words.push(case.parameters.len().to_string().into());
             for (name, value) in &case.parameters {

@@ -10,7 +10,7 @@ use super::plan::{CasePlan, Plan, Runs, SidePlan};
 use super::script::Script;
 use super::side;
 use super::trouble::Trouble;
-use super::worker::Worker;
+use super::worker::{Statement, Worker};
 use crate::error::Error;
 use laggard_core::model::call_counts::CallCounts;
 use laggard_symbols::{AddressSpace, Modules, demangle};
@@ -28,6 +28,7 @@ struct Counted {
     side: SidePlan,
     code: String,
     setup: String,
+    prepare: String,
     /// Number of calls before counting, and maximum number of counted calls.
     calls: [u64; 2],
 }
@@ -51,7 +52,8 @@ pub fn count_calls(
             Command::new(&plan, own, case, (words, None), cpus)?.call()?;
         }
         let mut worker = Worker::start(&plan, &what.side, cpus, &[])?;
-        worker.set_up(&plan, &what.code, &what.setup, case)?;
+        let Counted { code, setup, prepare, .. } = &what;
+        worker.set_up(&plan, &Statement { code, setup, prepare, check: "" }, case)?;
         let text = worker.count_calls(what.calls, limit)?;
         let mut counts: CallCounts = serde_json::from_str(&text)
             .map_err(|error| Trouble::Plan(format!("sent invalid call counts: {error}")))?;
@@ -72,17 +74,18 @@ pub fn count_calls(
 /// What the worker runs for a side, or why it cannot.
 fn counted(own: &SidePlan, case: &CasePlan) -> Result<Counted, String> {
     Ok(match &own.runs {
-        Runs::Statement { code, setup } => Counted {
+        Runs::Statement { code, setup, prepare } => Counted {
             side: own.clone(),
             code: code.clone(),
             setup: setup.clone(),
+            prepare: prepare.clone(),
             calls: [1, MOST_CALLS],
         },
         Runs::Command { words, .. } => {
             let Script { python, setup, code } = Script::of(&side::fill(words, case))?;
             let side = SidePlan { python: Some(python), ..own.clone() };
             // Imports belong to the command, so it does not run before.
-            Counted { side, code: code.to_owned(), setup, calls: [0, 1] }
+            Counted { side, code: code.to_owned(), setup, prepare: String::new(), calls: [0, 1] }
         }
     })
 }

@@ -169,6 +169,10 @@ impl Runner for Command {
         false
     }
 
+    fn runs_empty(&self) -> bool {
+        false
+    }
+
     fn pid(&self) -> Option<i32> {
         None
     }

@@ -27,6 +27,8 @@ pub(super) struct Difference {
     pub(super) at: String,
     pub(super) first: String,
     pub(super) second: String,
+    /// Whether both results have the same type and shape.
+    pub(super) is_alike: bool,
 }
 
 /// Compares two results. Non-integer numbers may differ by `tolerance`, or by the default of their
@@ -40,7 +42,9 @@ pub(super) fn compare(first: &Value, second: &Value, tolerance: Option<f64>) -> 
         (Value::Nothing, _) => Verdict::Unknown(Which::First, "None".into()),
         (_, Value::Nothing) => Verdict::Unknown(Which::Second, "None".into()),
         _ => match difference(first, second, tolerance, String::new()) {
-            Some(difference) => Verdict::Differ(difference),
+            Some(difference) => {
+                Verdict::Differ(Difference { is_alike: is_alike(first, second), ..difference })
+            }
             None => Verdict::Same,
         },
     }
@@ -50,7 +54,9 @@ fn difference(a: &Value, b: &Value, tolerance: Option<f64>, at: String) -> Optio
     if let (Some(a), Some(b)) = (Grid::of(a), Grid::of(b)) {
         return numbers_differ(&a, &b, tolerance, &at);
     }
-    let differ = |at: String, first: String, second: String| Some(Difference { at, first, second });
+    let differ = |at: String, first: String, second: String| {
+        Some(Difference { at, first, second, is_alike: false })
+    };
     match (a, b) {
         (Value::List(a), Value::List(b)) if a.len() == b.len() => {
             (0..).zip(a.iter().zip(b)).find_map(|(place, (a, b)): (u64, _)| {
@@ -81,6 +87,24 @@ fn difference(a: &Value, b: &Value, tolerance: Option<f64>, at: String) -> Optio
         }
         _ if a == b => None,
         _ => differ(at, shown(a), shown(b)),
+    }
+}
+
+/// Whether two results have the same type and shape. Types of numbers do not matter.
+fn is_alike(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Text(_), Value::Text(_)) | (Value::Bytes(_), Value::Bytes(_)) => true,
+        (Value::Map(a), Value::Map(b)) => {
+            let mut pairs = a.iter().zip(b);
+            a.len() == b.len() && pairs.all(|((key, x), (other, y))| key == other && is_alike(x, y))
+        }
+        _ => match (Grid::of(a), Grid::of(b), a, b) {
+            (Some(a), Some(b), ..) => a.shape() == b.shape(),
+            (_, _, Value::List(a), Value::List(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_alike(a, b))
+            }
+            _ => false,
+        },
     }
 }
 
@@ -158,7 +182,12 @@ fn flatten<'a>(
 fn numbers_differ(a: &Grid, b: &Grid, tolerance: Option<f64>, at: &str) -> Option<Difference> {
     if a.shape() != b.shape() {
         let shape = |grid: &Grid| format!("shape {:?}", grid.shape());
-        return Some(Difference { at: at.to_owned(), first: shape(a), second: shape(b) });
+        return Some(Difference {
+            at: at.to_owned(),
+            first: shape(a),
+            second: shape(b),
+            is_alike: false,
+        });
     }
     if let (Grid::Array(a), Grid::Array(b)) = (a, b)
         && a.is_identical(b)
@@ -174,6 +203,7 @@ fn numbers_differ(a: &Grid, b: &Grid, tolerance: Option<f64>, at: &str) -> Optio
         at: format!("{at}{}", indices(place as u64, a.shape())),
         first: text(a),
         second: text(b),
+        is_alike: true,
     })
 }
 
@@ -310,6 +340,27 @@ mod tests {
         let uneven = Value::List(vec![float(1.0), list(&[2.0])]);
         let even = Value::List(vec![list(&[1.0]), list(&[2.0])]);
         check(&uneven, &even, None, Some(("[0]", "shape []", "shape [1]")));
+    }
+
+    #[test]
+    fn types_and_shapes_are_compared() {
+        let text = |text: &str| Value::Text(text.into());
+        let list = |items: &[Value]| Value::List(items.to_vec());
+        let map = |key: &str, value: Value| Value::Map(vec![(text(key), value)]);
+        let check = |a: &Value, b: &Value, expected: bool| {
+            let Verdict::Differ(found) = compare(a, b, None) else { panic!("{a:?} and {b:?}") };
+            assert_eq!(found.is_alike, expected, "{a:?} and {b:?}");
+        };
+        check(&whole(3), &float(4.0), true);
+        check(&text("a"), &text("bc"), true);
+        check(&Value::Bytes(vec![1]), &Value::Bytes(vec![2, 3]), true);
+        check(&whole(3), &text("3"), false);
+        check(&list(&[whole(1)]), &list(&[float(2.0)]), true);
+        check(&list(&[whole(1)]), &list(&[whole(1), whole(2)]), false);
+        check(&list(&[text("a"), whole(1)]), &list(&[text("b"), whole(1)]), true);
+        check(&list(&[text("a"), whole(1)]), &list(&[text("b"), text("1")]), false);
+        check(&map("k", whole(1)), &map("k", whole(2)), true);
+        check(&map("k", whole(1)), &map("l", whole(1)), false);
     }
 
     #[test]

@@ -94,12 +94,14 @@ fn simulate(
     let room = tempfile::tempdir().map_err(Trouble::Wire)?;
     let mut under = simulator(room.path(), flags)?;
     match &side.runs {
-        Runs::Statement { code, setup } => {
+        Runs::Statement { code, setup, prepare } => {
+            let statement = Statement { code, setup, prepare, check: "" };
             under.extend(LATER.map(OsString::from));
             let enough = ENOUGH.min(plan.limits.timeout.as_nanos() as f64 / SLOWEST);
-            let calls = (enough / call_ns.max(1.0)).clamp(1.0, MOST).ceil();
+            let most = if prepare.is_empty() { MOST } else { 1.0 };
+            let calls = (enough / call_ns.max(1.0)).clamp(1.0, most).ceil();
             let mut worker = Worker::start(plan, side, cpus, &under)?;
-            worker.set_up(plan, code, setup, case)?;
+            worker.set_up(plan, &statement, case)?;
             let warm = if flags.is_empty() { 0.0 } else { (calls * WARM).ceil() };
             worker.count(calls as u64, warm as u64)?;
             let mut sum = Sum::default();

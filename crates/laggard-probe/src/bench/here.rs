@@ -109,6 +109,10 @@ impl Runner for InProcess {
         true
     }
 
+    fn runs_empty(&self) -> bool {
+        true
+    }
+
     fn is_apart(&self) -> bool {
         false
     }

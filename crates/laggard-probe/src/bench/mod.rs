@@ -10,6 +10,7 @@ mod allocations;
 mod alone;
 mod call_counts;
 mod case;
+mod changes;
 mod command;
 mod compare;
 mod counters;
@@ -39,14 +40,14 @@ pub use call_counts::count_calls;
 pub use counters::counts_instructions;
 pub use counts::count_side;
 pub use here::{Here, measure_here};
-pub use plan::{CasePlan, Limits, Own, Plan, Rounds, Runs, SidePlan, WarmUp};
+pub use plan::{CasePlan, Limits, Own, Plan, ResultCheck, Rounds, Runs, SidePlan, WarmUp};
 pub use progress::{Progress, Stage};
 pub use together::{
     CaseTogether, Effort, Interpreter, MeasuredTogether, StatementTogether, StepTogether, Times,
     Together, measure_together,
 };
 pub use trouble::{Differ, Trouble};
-pub use watch::{Traced, record_side, trace_side};
+pub use watch::{Traced, drop_preparation, record_side, trace_side};
 
 use crate::error::Error;
 use crate::host;
@@ -63,7 +64,7 @@ use pin::{Aside, Cpus};
 use progress::Teller;
 use runner::{About, Runner};
 use std::time::{Duration, Instant, SystemTime};
-use worker::Worker;
+use worker::{Statement, Worker};
 
 /// Measures all cases of all sides, one case after the other.
 ///
@@ -289,11 +290,12 @@ fn start_one(
 ) -> Result<(Box<dyn Runner>, Option<Counters>), Trouble> {
     let cpus = cpus(side, aside)?;
     match &side.runs {
-        Runs::Statement { code, setup } => {
+        Runs::Statement { code, setup, prepare } => {
+            let statement = Statement { code, setup, prepare, check: "" };
             let mut worker = Worker::start(plan, side, cpus, &[])?;
             // Opened before the set-up code runs, so that its threads are counted.
             let counters = count(worker.pid());
-            worker.set_up(plan, code, setup, case)?;
+            worker.set_up(plan, &statement, case)?;
             worker.rest();
             Ok((Box::new(worker), counters))
         }
@@ -322,7 +324,8 @@ fn say_not_counted(timings: &mut Timings, error: &std::io::Error) {
     }
 }
 
-/// Runs every side once and compares its result with that of the first side.
+/// Runs every side once, compares its result with that of the first side, and checks whether it
+/// changes its own input.
 fn check_results(
     plan: &Plan,
     runners: &mut [Box<dyn Runner>],
@@ -331,13 +334,20 @@ fn check_results(
     let mut reference = None;
     let name = |side: usize| plan.sides[side].name.clone();
     for (number, runner) in runners.iter_mut().enumerate() {
-        let value = if plan.check && plan.sides.len() > 1 {
-            runner.value().map(Some)
-        } else {
-            runner.run(1, 0).map(|_| None)
+        let is_compared = plan.check != ResultCheck::Skip && plan.sides.len() > 1;
+        let mut call = || {
+            runner.watch()?;
+            let value = if is_compared { Some(runner.value()?) } else { None };
+            if !is_compared {
+                runner.run(1, 0)?;
+            }
+            Ok((value, runner.changes()?))
         };
+        let called = call();
         runner.rest();
-        let Some(value) = value.map_err(|trouble| named(plan, number, trouble))? else { continue };
+        let (value, changes) = called.map_err(|trouble| named(plan, number, trouble))?;
+        warnings.extend(changes.iter().map(|change| change.warning(&name(number))));
+        let Some(value) = value else { continue };
         let Some(reference) = &reference else {
             reference = Some(value);
             continue;
@@ -345,11 +355,16 @@ fn check_results(
         match compare(reference, &value, plan.tolerance) {
             Verdict::Same => {}
             Verdict::Differ(found) => {
-                return Err(Error::Differ(Box::new(Differ {
+                let differ = Differ {
                     sides: (name(0), name(number)),
                     at: found.at,
                     values: (found.first, found.second),
-                })));
+                };
+                if plan.check == ResultCheck::Require || !found.is_alike {
+                    return Err(Error::Differ(Box::new(differ)));
+                }
+                // First, because the sides may answer different questions.
+                warnings.insert(0, differ.to_string());
             }
             Verdict::Unknown(which, what) => {
                 let side = name(if which == Which::First { 0 } else { number });

@@ -18,7 +18,7 @@ pub struct Plan {
     /// Seed of the random order of the sides.
     pub seed: u64,
     /// Whether results are compared before anything is timed.
-    pub check: bool,
+    pub check: ResultCheck,
     /// Maximum relative difference of non-integer results; `None` uses the default of their type.
     pub tolerance: Option<f64>,
     /// Whether the output of the sides is shown on standard error. Otherwise it is discarded.
@@ -41,7 +41,7 @@ impl Default for Plan {
             cases: vec![],
             limits: Limits::default(),
             seed: 0,
-            check: true,
+            check: ResultCheck::Require,
             tolerance: None,
             show_output: false,
             collect_garbage: false,
@@ -58,7 +58,7 @@ impl Plan {
         let Some(own) = &case.own else { return Cow::Borrowed(self) };
         Cow::Owned(Plan {
             sides: own.sides.clone(),
-            check: own.check,
+            check: ResultCheck::require_if(own.check),
             tolerance: own.tolerance,
             ..self.clone()
         })
@@ -70,6 +70,24 @@ impl Plan {
         let shared = self.cases.is_empty() || self.cases.iter().any(sides);
         let own = self.cases.iter().filter_map(|case| Some(&case.own.as_ref()?.sides[..]));
         shared.then_some(&self.sides[..]).into_iter().chain(own)
+    }
+}
+
+/// What to do about results that differ between sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultCheck {
+    /// Do not compare results.
+    Skip,
+    /// Warn if results of the same type and shape differ; other differences are errors.
+    Report,
+    /// Any difference is an error.
+    Require,
+}
+
+impl ResultCheck {
+    /// Requires equal results, or skips the comparison.
+    pub fn require_if(is_required: bool) -> ResultCheck {
+        if is_required { ResultCheck::Require } else { ResultCheck::Skip }
     }
 }
 
@@ -119,6 +137,8 @@ pub enum Runs {
         code: String,
         /// Set-up code, run once.
         setup: String,
+        /// Untimed code that runs before every call; may be empty.
+        prepare: String,
     },
     /// A program, started for every call and timed from start to end.
     Command {
@@ -132,7 +152,7 @@ pub enum Runs {
 impl Runs {
     /// A statement without set-up code.
     pub fn statement(code: impl Into<String>) -> Runs {
-        Runs::Statement { code: code.into(), setup: String::new() }
+        Runs::Statement { code: code.into(), setup: String::new(), prepare: String::new() }
     }
 
     /// The text as the user wrote it.

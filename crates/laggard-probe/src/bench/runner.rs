@@ -1,5 +1,6 @@
 //! Interface between the measurement and a side, whatever it runs.
 
+use super::changes::Change;
 use super::pin::Cpus;
 use super::trouble::Trouble;
 use super::value::Value;
@@ -9,6 +10,17 @@ use laggard_core::model::timings::Batch;
 pub(super) trait Runner {
     /// Runs one call and returns its result.
     fn value(&mut self) -> Result<Value, Trouble>;
+
+    /// Notes the variables of the side, so that changes by its first call can be detected.
+    fn watch(&mut self) -> Result<(), Trouble> {
+        Ok(())
+    }
+
+    /// The variables that the first call since `watch` has changed so that later calls do other
+    /// work. Runs a few calls only if a variable has changed.
+    fn changes(&mut self) -> Result<Vec<Change>, Trouble> {
+        Ok(vec![])
+    }
 
     /// Runs `lead` untimed calls, then `calls` timed ones.
     fn run(&mut self, calls: u64, lead: u64) -> Result<Batch, Trouble>;
@@ -27,6 +39,9 @@ pub(super) trait Runner {
 
     /// Whether several calls can be timed as one batch.
     fn is_batched(&self) -> bool;
+
+    /// Whether a batch may have no calls, which shows the cost of a batch itself.
+    fn runs_empty(&self) -> bool;
 
     /// Whether the side runs in its own process, which can be bound to a CPU that this thread
     /// avoids.

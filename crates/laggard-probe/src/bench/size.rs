@@ -7,7 +7,7 @@
 use super::runner::Runner;
 use super::trouble::Trouble;
 use laggard_core::model::timings::Batch;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Minimum length of a batch of short calls, in nanoseconds.
 const SHORTEST: f64 = 1e6;
@@ -19,6 +19,8 @@ const CLOCKS: f64 = 1000.0;
 /// caches.
 const COLD_MATTERS: f64 = 5e6;
 
+/// Time after which no more empty batches are run.
+const LONGEST_CLOCKS: Duration = Duration::from_millis(100);
 /// Number of batches tried per number of calls.
 const TRIES: u128 = 3;
 /// Call times that differ by less may be the same.
@@ -67,14 +69,19 @@ pub(super) struct Clocks {
 impl Clocks {
     /// The minimum of some empty batches, because disturbances only add time.
     pub(super) fn of(runner: &mut dyn Runner) -> Result<Clocks, Trouble> {
-        if !runner.is_batched() {
+        if !runner.runs_empty() {
             return Ok(Clocks::default());
         }
         let mut least = Clocks { wall: u64::MAX, cpu: u64::MAX };
+        let began = Instant::now();
         for _ in 0..20 {
             let batch = runner.run(0, 0)?;
             least.wall = least.wall.min(batch.wall_ns);
             least.cpu = least.cpu.min(batch.user_ns + batch.system_ns);
+            // A slow preparation also runs before an empty batch.
+            if began.elapsed() > LONGEST_CLOCKS {
+                break;
+            }
         }
         Ok(least)
     }

@@ -296,7 +296,7 @@ impl Session<'_> {
             let mut worker = Worker::start(&self.limits, &side, Some(self.cpus), &[])?;
             let counters = Counters::open(self.events, worker.pid());
             // An empty statement, which measures the overhead around all others.
-            worker.add(&Statement { code: "pass", setup: "", check: "" }, &[], false)?;
+            worker.add(&Statement { code: "pass", ..Statement::default() }, &[], false)?;
             let clocks = Clocks::of(&mut worker)?;
             let mut counters = match counters {
                 Ok(counters) => Ok(counters),
@@ -322,7 +322,7 @@ impl Session<'_> {
     }
 
     /// The interpreter of a statement, with this statement selected.
-    fn host(&mut self, (case, statement): At, number: u64) -> Result<&mut Host, Trouble> {
+    fn host(&mut self, (case, statement): At, number: usize) -> Result<&mut Host, Trouble> {
         let interpreter = self.plan.cases[case].statements[statement].interpreter;
         let host = self.hosts[interpreter].as_mut();
         let host = host.ok_or_else(|| Trouble::Plan("has already ended".into()))?;
@@ -349,7 +349,7 @@ impl Session<'_> {
         for &at in &live {
             let StatementTogether { setup, code, .. } = &plan.statements[at];
             let check = plan.statements[at].check.as_deref().unwrap_or("");
-            let statement = Statement { code, setup, check };
+            let statement = Statement { code, setup, prepare: "", check };
             let added =
                 self.host((case, at), 0).and_then(|host| host.worker.add(&statement, &[], false));
             numbers.push((at, added.map_err(|trouble| ((case, at), trouble))?));
@@ -371,7 +371,7 @@ impl Session<'_> {
     fn first_calls(
         &mut self,
         case: usize,
-        numbers: &[(usize, u64)],
+        numbers: &[(usize, usize)],
     ) -> Result<Vec<f64>, (At, Trouble)> {
         let mut firsts = vec![];
         for &(at, number) in numbers {
@@ -389,7 +389,7 @@ impl Session<'_> {
     }
 
     /// Compares the results of the statements. A statement with another result fails.
-    fn check(&mut self, case: usize, numbers: &[(usize, u64)]) -> Result<(), (At, Trouble)> {
+    fn check(&mut self, case: usize, numbers: &[(usize, usize)]) -> Result<(), (At, Trouble)> {
         let plan = &self.plan.cases[case];
         let mut reference: Option<(&str, Value)> = None;
         for &(at, number) in numbers.iter().filter(|(at, _)| plan.statements[*at].check.is_some()) {
@@ -423,7 +423,7 @@ impl Session<'_> {
     }
 
     /// Measures the time of a call, once per statement.
-    fn time_calls(&mut self, case: usize, numbers: &[(usize, u64)]) -> Result<(), (At, Trouble)> {
+    fn time_calls(&mut self, case: usize, numbers: &[(usize, usize)]) -> Result<(), (At, Trouble)> {
         for &(at, number) in numbers {
             if self.cells[case][at].call_ns.is_some() {
                 continue;
@@ -449,7 +449,7 @@ impl Session<'_> {
     fn rounds(
         &mut self,
         case: usize,
-        numbers: &[(usize, u64)],
+        numbers: &[(usize, usize)],
         until: Option<Instant>,
     ) -> Result<Vec<Vec<Batch>>, (At, Trouble)> {
         let calls: Vec<(f64, bool)> = numbers
@@ -534,7 +534,7 @@ impl Session<'_> {
                     }
                     let StatementTogether { setup, code, simulated_setup, .. } = statement;
                     let setup = simulated_setup.as_ref().unwrap_or(setup);
-                    let of = Statement { code, setup, check: "" };
+                    let of = Statement { code, setup, ..Statement::default() };
                     match counting.count(&of, cell.call_ns.unwrap_or(1e3)) {
                         Ok(counter) => cell.times.counters.push(counter),
                         Err(trouble) => {

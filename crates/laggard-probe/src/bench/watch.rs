@@ -7,7 +7,7 @@ use crate::calls::{self, Tracing};
 use crate::error::Error;
 use crate::sample::{Options, Sampling};
 use laggard_core::model::calls::Calls;
-use laggard_core::model::profile::{About, Profile};
+use laggard_core::model::profile::{About, FrameKind, Profile};
 use std::ffi::{OsStr, OsString};
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
@@ -59,7 +59,32 @@ pub fn record_side(
     let at = |moment: Instant| origin_ns + (moment - origin).as_nanos() as u64;
     let timed = at(began)..at(ended);
     profile.samples.retain(|sample| timed.contains(&sample.time_ns));
+    drop_preparation(&mut profile);
     Ok((profile, calls))
+}
+
+/// The worker adds this to the line numbers of the preparation.
+const PREPARATION_LINES: u32 = 20_000;
+
+/// Drops the samples of code that prepares a call of a statement.
+pub fn drop_preparation(profile: &mut Profile) {
+    let is_preparation: Vec<bool> = profile
+        .frames
+        .iter()
+        .map(|frame| {
+            frame.kind == FrameKind::Python
+                && frame.line > PREPARATION_LINES
+                && profile.texts.get(frame.file) == "<statement>"
+        })
+        .collect();
+    if !is_preparation.contains(&true) {
+        return;
+    }
+    let mut samples = std::mem::take(&mut profile.samples);
+    samples.retain(|sample| {
+        profile.frames_of(sample.stack).all(|frame| !is_preparation[frame as usize])
+    });
+    profile.samples = samples;
 }
 
 /// Traced calls of a side.
@@ -86,11 +111,11 @@ pub fn trace_side(
     let own = traced(&plan.sides[side], &tracing);
     let mut moments = vec![];
     let ran = run(plan, &own, case, time, &mut || moments.push(tracing.so_far()));
-    let Ran { calls, batches, .. } = ran.map_err(|trouble| named(plan, side, trouble))?;
+    let Ran { calls, batches, empty, .. } = ran.map_err(|trouble| named(plan, side, trouble))?;
     if !tracing.was_loaded() {
         return Err(not_loaded("the tracing agent", &own));
     }
-    let of_empty = batches as f64 / EMPTY_BATCHES as f64;
+    let of_empty = batches as f64 / empty.max(1) as f64;
     let counts = moments.into_iter().zip([-1.0, 1.0 + of_empty, -of_empty]).collect();
     Ok(Traced { counts, calls })
 }
@@ -113,7 +138,7 @@ fn variable(side: &SidePlan, name: &str) -> Option<OsString> {
     own.map(|(_, value)| value.clone()).or_else(|| std::env::var_os(name))
 }
 
-/// Batches without calls, which show what the worker itself calls for a batch.
+/// Maximum number of batches without calls, which show what the worker itself calls for a batch.
 const EMPTY_BATCHES: u64 = 8;
 
 /// The timed part of a run.
@@ -123,6 +148,8 @@ struct Ran {
     calls: u64,
     /// Number of batches; 0 for commands, which have no worker.
     batches: u64,
+    /// Number of empty batches after them.
+    empty: u64,
 }
 
 /// Runs warm-up calls, then calls for `time`, then empty batches of statements. Calls `at` after each
@@ -138,6 +165,7 @@ fn run(
     let warm = Instant::now();
     let is_batched = runner.is_batched();
     let mut batch = 1;
+    let has_worker = runner.runs_empty();
     let mut run = |most: Duration, batch: &mut u64| {
         let began = Instant::now();
         let (mut calls, mut batches) = (0, 0);
@@ -145,20 +173,24 @@ fn run(
             let started = Instant::now();
             runner.run(*batch, 0)?;
             calls += *batch;
-            batches += u64::from(is_batched);
+            batches += u64::from(has_worker);
             if is_batched && started.elapsed() * 2 < LONGEST_BATCH {
                 *batch *= 2;
             }
         }
-        Ok::<Ran, super::Trouble>(Ran { began, ended: Instant::now(), calls, batches })
+        Ok::<Ran, super::Trouble>(Ran { began, ended: Instant::now(), calls, batches, empty: 0 })
     };
     run(time.mul_f64(WARM).saturating_sub(warm.elapsed()), &mut batch)?;
     at();
     let ran = run(time, &mut batch)?;
     at();
-    for _ in 0..if is_batched { EMPTY_BATCHES } else { 0 } {
+    let mut empty = 0;
+    let began = Instant::now();
+    // A slow preparation also runs before an empty batch.
+    while has_worker && empty < EMPTY_BATCHES && (empty == 0 || began.elapsed() < time) {
         runner.run(0, 0)?;
+        empty += 1;
     }
     at();
-    Ok(ran)
+    Ok(Ran { empty, ..ran })
 }

@@ -173,14 +173,19 @@ def _laggard_work():
             return [b"x" + text(why)]
         return pieces
 
-    # The statement and its set-up code become one generator. As with timeit, variables of the
-    # set-up code are local variables; they persist between batches.
+    # The statement, its set-up code and its preparation become one generator. As with timeit,
+    # variables of the set-up code are local variables; they persist between batches. `None` runs
+    # the statement once and returns its value, `True` runs the preparation.
 
     FRAME = """
 def statement(_laggard_clock):
     SETUP
     _laggard_calls = yield
     while True:
+        if _laggard_calls is True:
+            PREPARATION
+            _laggard_calls = yield
+            continue
         if _laggard_calls is None:
             _laggard_value = _laggard_nothing
             ONCE
@@ -193,6 +198,8 @@ def statement(_laggard_clock):
         _laggard_calls = yield _laggard_clock() - _laggard_start
 """
     nothing = object()
+    # Added to the line numbers of the preparation, so that the driver can drop its samples.
+    PREPARATION_LINES = 20000
 
     def assign(node, value):
         target = ast.Name(id="_laggard_value", ctx=ast.Store())
@@ -209,9 +216,14 @@ def statement(_laggard_clock):
                 return body + [assign(last, ast.Name(id=target.id, ctx=ast.Load()))]
         return body
 
-    def build(setup, statement, check):
+    def build(setup, preparation, statement, check):
         value = once((check or statement).body)
-        parts = {"SETUP": setup, "STATEMENT": statement.body, "ONCE": value}
+        parts = {
+            "SETUP": setup,
+            "PREPARATION": preparation.body,
+            "STATEMENT": statement.body,
+            "ONCE": value,
+        }
 
         class Fill(ast.NodeTransformer):
             def visit_Expr(self, node):
@@ -230,8 +242,48 @@ def statement(_laggard_clock):
 
     before = set(modules)
 
-    def prepare(take):
-        statement, setup, keep_gc, check = take(), take(), take() == "1", take()
+    class Statement:
+        """A statement with its variables."""
+
+        def __init__(self, inner, is_prepared, variables):
+            self.inner, self.is_prepared, self.module = inner, is_prepared, variables
+            self.changes, self.first_ns = None, 0
+
+        def variables(self):
+            """The variables of the set-up code, which are local unless it needs a module."""
+            local = self.inner.gi_frame.f_locals
+            known = dict(self.module)
+            known.update(local)
+            if type(local) is dict:
+                # Before Python 3.13, the frame would keep references to all values, which makes
+                # operations slower that work in place if there is only one.
+                local.clear()
+            return known
+
+        def prepare(self):
+            """Runs the preparation, which precedes every call."""
+            if self.is_prepared:
+                try:
+                    self.inner.send(True)
+                except Exception as error:
+                    raise FailedPreparation(error)
+
+        def run(self, calls):
+            """Runs some calls and returns their time, without that of the preparation."""
+            if not self.is_prepared:
+                return self.inner.send(repeat(None, calls))
+            time = 0
+            for _ in range(calls):
+                self.prepare()
+                time += self.inner.send(repeat(None, 1))
+            return time
+
+    class FailedPreparation(Exception):
+        pass
+
+    def set_up(take):
+        statement, setup, preparation = take(), take(), take()
+        keep_gc, check = take() == "1", take()
         names = {"__name__": "__main__", "__builtins__": builtins, "_laggard_nothing": nothing}
         for _ in range(int(take())):
             name, value = take(), take()
@@ -240,6 +292,9 @@ def statement(_laggard_clock):
             except (ValueError, SyntaxError):
                 names[name] = value
         body, tree = parsed(setup, "<setup>").body, parsed(statement, "<statement>")
+        is_prepared = bool(preparation)
+        preparation = parsed(preparation, "<preparation>")
+        ast.increment_lineno(preparation, PREPARATION_LINES)
         # Expression that is compared with other sides instead of the value of the statement.
         check = parsed(check, "<check>") if check else None
         parameters = [
@@ -248,20 +303,23 @@ def statement(_laggard_clock):
             if not name.startswith("_")
         ]
         try:
-            code = build(parameters + body, tree, check)
+            code = build(parameters + body, preparation, tree, check)
         except SyntaxError:
             # Set-up code that is only valid in a module, such as `from math import *`.
             exec(compile(setup, "<setup>", "exec", dont_inherit=True), names)
-            code = build([], tree, check)
+            code = build([], preparation, tree, check)
         exec(code, names)
         inner = names.pop("statement")(clock)
         next(inner)
-        return inner, keep_gc
+        return Statement(inner, is_prepared, names), keep_gc
 
     def failed(error):
+        is_preparation = isinstance(error, FailedPreparation)
+        if is_preparation:
+            error = error.args[0]
         lines = print_exception(type(error), error, error.__traceback__)
         last = "".join(lines[-1:]).strip().splitlines()
-        kind = b"S" if isinstance(error, SyntaxError) else b"E"
+        kind = b"S" if isinstance(error, SyntaxError) else b"p" if is_preparation else b"E"
         if kind == b"S" and error.text:
             where = ", in %r" % error.text.strip()
         else:
@@ -318,7 +376,7 @@ def statement(_laggard_clock):
         ask.page = page
         return ask
 
-    def count(inner, calls, lead):
+    def count(statement, calls, lead):
         if not asked:
             asked.append(asking())
         ask = asked[0]
@@ -326,17 +384,19 @@ def statement(_laggard_clock):
         was_collecting = collecting()
         dont_collect()
         ask("start")
-        inner.send(repeat(None, lead))
+        statement.run(lead)
         ask("zero")
-        inner.send(repeat(None, 0))
+        # Also cancels the preparation, which runs once in both parts.
+        statement.prepare()
+        statement.inner.send(repeat(None, 0))
         ask("dump")
-        inner.send(repeat(None, calls))
+        statement.run(calls)
         # Instrumentation stays on: stopping it would discard all translated code.
         ask("dump")
         if was_collecting:
             collect()
 
-    def count_calls(inner, lead, most, limit):
+    def count_calls(statement, lead, most, limit):
         """Counts the calls of Python functions, and of C functions by Python code, in all threads.
 
         Returns the number of counted calls of the statement, the functions, and how often each
@@ -456,14 +516,16 @@ def statement(_laggard_clock):
             # `count(5)`; reading it otherwise would advance the counter.
             return int(repr(counter)[6:-1])
 
-        inner.send(repeat(None, lead))
+        inner = statement.inner
+        statement.run(lead)
         was_collecting, calls, longest, complete = collecting(), 0, 0, []
         dont_collect()
         end = clock() + limit
-        start()
         try:
             while calls < most and clock() + 2 * longest < end:
                 began = clock()
+                statement.prepare()
+                start()
                 inner.send(repeat(None, 1))
                 if is_over:
                     # Counts of this call are incomplete.
@@ -472,7 +534,6 @@ def statement(_laggard_clock):
                 calls += 1
                 stop()
                 complete = [(caller, callee, count_of(n)) for caller, callee, n in list(edges.values())]
-                start()
         finally:
             finish()
             if was_collecting:
@@ -597,17 +658,19 @@ def statement(_laggard_clock):
     def alone(seconds, times, *rest):
         """Calls a statement for a given time or a given number of times, for a recorder."""
         try:
-            inner, keep_gc = prepare(iter(rest).__next__)
+            statement, keep_gc = set_up(iter(rest).__next__)
             if not keep_gc:
                 dont_collect()
             if times:
-                inner.send(repeat(None, int(times)))
+                statement.run(int(times))
                 return
             end, calls = clock() + int(float(seconds) * 1e9), 1
             while clock() < end:
-                if inner.send(repeat(None, calls)) < 20000000:
+                if statement.run(calls) < 20000000 and not statement.is_prepared:
                     calls *= 2
         except Exception as error:
+            if isinstance(error, FailedPreparation):
+                error = error.args[0]
             lines = print_exception(type(error), error, error.__traceback__)
             sys.stderr.write(without_us(lines))
             sys.exit(1)
@@ -622,22 +685,42 @@ def statement(_laggard_clock):
         what = request[:1]
         try:
             if what == b"S":
-                inner, keep_gc = prepare(taker(request[1:]))
-                statements.append(inner)
+                statement, keep_gc = set_up(taker(request[1:]))
+                statements.append(statement)
                 send(b"O")
             elif what == b"D":
-                inner = None
+                statement = None
                 statements.clear()
                 send(b"O")
             elif what == b"V":
                 (number,) = unpack("<Q", request[1:])
-                value = statements[number].send(None)
+                statement = statements[number]
+                statement.prepare()
+                began = clock()
+                value = statement.inner.send(None)
+                statement.first_ns = clock() - began
                 if value is nothing:
                     pieces = [b"x" + text("no value")]
                 else:
                     pieces = describe(value)
                 send(b"V", *pieces)
                 value = pieces = None
+            elif what == b"W":
+                (number,) = unpack("<Q", request[1:])
+                statement = statements[number]
+                statement.changes = _LaggardChanges(statement.variables())
+                send(b"O")
+            elif what == b"I":
+                (number,) = unpack("<Q", request[1:])
+                statement = statements[number]
+                changes, statement.changes = statement.changes, None
+                found = changes.found(
+                    statement.variables,
+                    lambda: statement.run(1),
+                    statement.first_ns,
+                )
+                send(b"I", *(text(part) for change in found for part in change))
+                changes = found = None
             elif what == b"C":
                 number, calls, lead = unpack("<QQQ", request[1:])
                 count(statements[number], calls, lead)
@@ -649,13 +732,16 @@ def statement(_laggard_clock):
                 send(b"F" + b"".join(text(name) + text(value) for name, value in facts()))
             else:
                 number, calls, lead = unpack("<QQQ", request[1:])
-                inner = statements[number]
+                statement = statements[number]
                 # As timeit does: a garbage collection within a batch is noise caused by other code.
                 was_collecting = collecting()
                 if not keep_gc:
                     dont_collect()
                 if lead:
-                    inner.send(repeat(None, lead))
+                    statement.run(lead)
+                # Before every batch: a statement with a preparation has one call per batch.
+                statement.prepare()
+                inner = statement.inner
                 start = usage()
                 wall = inner.send(repeat(None, calls))
                 end = usage()

@@ -5,6 +5,7 @@
 //! side is measured. A process with several threads is also stopped meanwhile, because its threads
 //! may spin.
 
+use super::changes::Change;
 use super::pin::Cpus;
 use super::plan::{CasePlan, Plan, SidePlan};
 use super::process::Process;
@@ -22,7 +23,7 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-pub(super) const SCRIPT: &str = include_str!("worker.py");
+pub(super) const SCRIPT: &str = concat!(include_str!("changes.py"), include_str!("worker.py"));
 /// File descriptor of the connection in the worker: the first one after the standard streams.
 const SOCKET: &str = "3";
 
@@ -37,16 +38,19 @@ pub(super) struct Worker {
     timeout: Duration,
     is_stopped: bool,
     has_threads: bool,
-    /// Number of statements, and index of the selected one.
-    statements: u64,
-    current: u64,
+    /// Index of the selected statement.
+    current: usize,
+    /// For each statement, whether code runs before every call.
+    are_prepared: Vec<bool>,
 }
 
 /// A statement with its set-up code.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Statement<'a> {
     pub(super) code: &'a str,
     pub(super) setup: &'a str,
+    /// Untimed code that runs before every call; may be empty.
+    pub(super) prepare: &'a str,
     /// Expression whose value is compared; if empty, the value of the statement is compared.
     pub(super) check: &'a str,
 }
@@ -88,8 +92,8 @@ impl Worker {
             timeout: plan.limits.timeout,
             is_stopped: false,
             has_threads: false,
-            statements: 0,
             current: 0,
+            are_prepared: vec![],
         };
         worker.hear(None, "before it was ready")?;
         Ok(worker)
@@ -99,12 +103,10 @@ impl Worker {
     pub(super) fn set_up(
         &mut self,
         plan: &Plan,
-        code: &str,
-        setup: &str,
+        statement: &Statement,
         case: &CasePlan,
     ) -> Result<(), Trouble> {
-        let statement = Statement { code, setup, check: "" };
-        self.add(&statement, &case.parameters, plan.collect_garbage).map(|_| ())
+        self.add(statement, &case.parameters, plan.collect_garbage).map(|_| ())
     }
 
     /// Runs the set-up code of another statement, selects the statement and returns its index.
@@ -113,10 +115,11 @@ impl Worker {
         statement: &Statement,
         parameters: &[(String, String)],
         collect_garbage: bool,
-    ) -> Result<u64, Trouble> {
+    ) -> Result<usize, Trouble> {
         let mut message = Written::new(b'S')
             .text(statement.code)
             .text(statement.setup)
+            .text(statement.prepare)
             .text(if collect_garbage { "1" } else { "0" })
             .text(statement.check)
             .text(&parameters.len().to_string());
@@ -124,20 +127,21 @@ impl Worker {
             message = message.text(name).text(value);
         }
         self.hear(Some((&message.0, SETUP)), "in its set-up")?;
-        self.current = self.statements;
-        self.statements += 1;
+        self.current = self.are_prepared.len();
+        self.are_prepared.push(!statement.prepare.is_empty());
         Ok(self.current)
     }
 
     /// Selects the statement that later calls run.
-    pub(super) fn choose(&mut self, statement: u64) {
+    pub(super) fn choose(&mut self, statement: usize) {
         self.current = statement;
     }
 
     /// Removes all statements.
     pub(super) fn clear(&mut self) -> Result<(), Trouble> {
         self.hear(Some((b"D", CALL)), "between statements")?;
-        (self.statements, self.current) = (0, 0);
+        self.current = 0;
+        self.are_prepared.clear();
         Ok(())
     }
 
@@ -148,7 +152,7 @@ impl Worker {
 
     /// Runs some calls, then some whose instructions callgrind counts, if the worker runs under it.
     pub(super) fn count(&mut self, calls: u64, lead: u64) -> Result<(), Trouble> {
-        let message = Written::new(b'C').number(self.current).number(calls).number(lead);
+        let message = Written::new(b'C').number(self.current as u64).number(calls).number(lead);
         self.hear(Some((&message.0, CALL)), "before a call was counted").map(|_| ())
     }
 
@@ -159,7 +163,7 @@ impl Worker {
         [lead, most]: [u64; 2],
         limit: Duration,
     ) -> Result<String, Trouble> {
-        let message = Written::new(b'P').number(self.current).number(lead).number(most);
+        let message = Written::new(b'P').number(self.current as u64).number(lead).number(most);
         let message = message.number(limit.as_nanos() as u64);
         let answer = self.hear(Some((&message.0, CALL)), "while its calls were counted")?;
         Taken(&answer[1..]).text().ok_or_else(nonsense)
@@ -231,8 +235,10 @@ impl Worker {
 
 impl Runner for Worker {
     fn value(&mut self) -> Result<Value, Trouble> {
-        let answer = self
-            .hear(Some((&Written::new(b'V').number(self.current).0, CALL)), "in its first call")?;
+        let answer = self.hear(
+            Some((&Written::new(b'V').number(self.current as u64).0, CALL)),
+            "in its first call",
+        )?;
         // The copy that was sent does not belong to the statement's memory. If the system does not
         // allow resetting the peak, the copy stays included.
         if let Some(process) = &self.process {
@@ -241,8 +247,27 @@ impl Runner for Worker {
         Value::read(&answer[1..]).ok_or_else(nonsense)
     }
 
+    fn watch(&mut self) -> Result<(), Trouble> {
+        // A preparation undoes changes.
+        if self.is_batched() {
+            let message = Written::new(b'W').number(self.current as u64);
+            self.hear(Some((&message.0, CALL)), "before its first call")?;
+        }
+        Ok(())
+    }
+
+    fn changes(&mut self) -> Result<Vec<Change>, Trouble> {
+        if !self.is_batched() {
+            return Ok(vec![]);
+        }
+        let message = Written::new(b'I').number(self.current as u64);
+        let answer = self.hear(Some((&message.0, CALL)), "in one of its first calls")?;
+        let mut taken = Taken(&answer[1..]);
+        Ok(std::iter::from_fn(|| Change::read(|| taken.text())).collect())
+    }
+
     fn run(&mut self, calls: u64, lead: u64) -> Result<Batch, Trouble> {
-        let message = Written::new(b'R').number(self.current).number(calls).number(lead);
+        let message = Written::new(b'R').number(self.current as u64).number(calls).number(lead);
         let answer = self.hear(Some((&message.0, CALL)), "before a call finished")?;
         let mut taken = Taken(&answer[1..]);
         let mut next = || taken.number().ok_or_else(nonsense);
@@ -303,6 +328,11 @@ impl Runner for Worker {
     }
 
     fn is_batched(&self) -> bool {
+        // Other calls would run on the variables that this call may have changed.
+        !self.are_prepared.get(self.current).copied().unwrap_or(false)
+    }
+
+    fn runs_empty(&self) -> bool {
         true
     }
 
@@ -313,11 +343,16 @@ impl Runner for Worker {
 
 /// Checks whether the response is valid or reports a Python error.
 fn understood(answer: &[u8], what: &'static str) -> Result<(), Trouble> {
-    let place = if what == SETUP { SETUP } else { "its statement" };
     let mut taken = Taken(answer);
-    match taken.byte() {
+    let kind = taken.byte();
+    let place = match kind {
+        Some(b'p') => "its preparation",
+        _ if what == SETUP => SETUP,
+        _ => "its statement",
+    };
+    match kind {
         Some(b'S') => Err(Trouble::Syntax(taken.text().unwrap_or_default())),
-        Some(b'E') => Err(Trouble::Raised {
+        Some(b'E' | b'p') => Err(Trouble::Raised {
             place,
             last: taken.text().unwrap_or_default(),
             traceback: taken.text().unwrap_or_default(),

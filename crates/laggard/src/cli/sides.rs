@@ -15,9 +15,9 @@ pub struct SidesArgs {
     /// Treat sides as command lines, run without a shell
     #[arg(long, conflicts_with_all = ["setup", "python", "a_python", "b_python", "no_check", "tolerance"])]
     pub commands: bool,
-    /// Command to run before every timed command, untimed
-    #[arg(long, value_name = "COMMAND", requires = "commands")]
-    pub prepare: Option<String>,
+    /// Statement to run before every call, untimed; repeatable. With --commands, one command
+    #[arg(long, value_name = "STATEMENT")]
+    pub prepare: Vec<String>,
     /// Do not check that the results of the sides are equal
     #[arg(long)]
     pub no_check: bool,

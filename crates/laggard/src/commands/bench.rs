@@ -8,7 +8,7 @@ use crate::sides::{limits, scans, sides};
 use crate::suite;
 use anyhow::ensure;
 use laggard_core::model::timings::Timings;
-use laggard_probe::bench::{Plan, Progress, Stage, Trouble, measure};
+use laggard_probe::bench::{Plan, Progress, ResultCheck, Stage, Trouble, measure};
 use laggard_probe::{Error, Refusal};
 use laggard_report::number::plural;
 use std::process::ExitCode;
@@ -40,7 +40,13 @@ pub(crate) fn run(args: &BenchArgs, printer: &Printer) -> anyhow::Result<ExitCod
 /// Plans the measurement.
 pub(crate) fn planned(args: &BenchArgs) -> anyhow::Result<Plan> {
     let mut plan = Plan {
-        check: !args.shared.no_check,
+        check: if args.shared.no_check {
+            ResultCheck::Skip
+        } else if args.fail_above.is_some() || args.baseline.is_some() {
+            ResultCheck::Require
+        } else {
+            ResultCheck::Report
+        },
         tolerance: args.shared.tolerance,
         seed: SEED,
         instructions: args.instructions,

@@ -11,7 +11,7 @@ use crate::ffi::{self, Own, Wanted, interpreters, loaded, script};
 use crate::output::Destination;
 use crate::printer::Printer;
 use anyhow::{Context, ensure};
-use laggard_probe::bench::{Plan, Runs, SidePlan};
+use laggard_probe::bench::{Plan, ResultCheck, Runs, SidePlan};
 use laggard_report::ffi as show;
 use laggard_report::number::{bytes, plural};
 use std::os::unix::process::CommandExt;
@@ -147,14 +147,18 @@ fn why(args: &FfiWhyArgs, printer: &Printer) -> anyhow::Result<()> {
         let statement = chosen[0].of(built.binding, &load).map_err(|why| {
             anyhow::anyhow!("{} does not support {}: {why}", built.binding.name(), chosen[0].name)
         })?;
-        let runs = Runs::Statement { code: statement.code.trim().into(), setup: statement.setup };
+        let runs = Runs::Statement {
+            code: statement.code.trim().into(),
+            setup: statement.setup,
+            prepare: String::new(),
+        };
         let name = built.binding.name();
         sides
             .push(SidePlan { python: Some(interpreter.path.clone()), ..SidePlan::new(name, runs) });
     }
     // No check: the suite checks results, and a statement may return an object specific to its
     // binding.
-    let plan = Plan { sides, check: false, ..Plan::default() };
+    let plan = Plan { sides, check: ResultCheck::Skip, ..Plan::default() };
     why::of_sides(plan, (args.time, args.timeout), &args.output, printer)
 }
 

@@ -30,7 +30,7 @@ use laggard_core::stats::growth::Growth;
 use laggard_formats::Source;
 use laggard_formats::lag::Run;
 use laggard_probe::bench::{
-    CasePlan, Limits, Plan, count_calls, count_side, record_side, trace_side,
+    CasePlan, Limits, Plan, ResultCheck, count_calls, count_side, record_side, trace_side,
 };
 use laggard_probe::sample::{Clock, PerfEvent};
 use laggard_probe::{calls, sample};
@@ -60,13 +60,15 @@ const COUNTING_CALLS: f64 = 0.06;
 /// the duration of counting instructions cannot be predicted.
 const LIMIT: f64 = 1.25;
 /// Time limit for timing calls so slow that there would be fewer than three rounds otherwise.
-const OVERTIME: f64 = 2.0;
+const OVERTIME: f64 = 1.8;
 /// Minimum time for counting the instructions of a side.
 const LEAST_COUNTING: Duration = Duration::from_secs(1);
 /// Precision goal of the timing, sufficient to estimate the lag.
 const PRECISION: f64 = 0.02;
 /// Minimum share of the wall time for a note about other programs.
 const QUEUED_THAT_MATTERS: f64 = 0.05;
+/// Waits per call below which waiting is not located: they are chance events.
+const SELDOM: f64 = 0.01;
 /// Sampling rate, high because each side is sampled for a few seconds only.
 const RATE: f64 = 1999.0;
 
@@ -427,7 +429,7 @@ fn planned(args: &WhyArgs) -> anyhow::Result<Plan> {
         return Ok(Plan {
             sides: sides(&given, &args.shared)?,
             cases: scans(args.param.as_slice())?,
-            check: !args.shared.no_check,
+            check: if args.shared.no_check { ResultCheck::Skip } else { ResultCheck::Report },
             tolerance: args.shared.tolerance,
             ..Plan::default()
         });
@@ -532,7 +534,7 @@ impl Looker<'_> {
                 seen.fault_spots = fault_spots(&profile);
             }
         }
-        if matters(seen.waiting_ns() - faster.waiting_ns()) && seen.waits > faster.waits {
+        if matters(seen.waiting_ns() - faster.waiting_ns()) && seen.waits >= SELDOM {
             let options = sample::Options { clock: Clock::Wall, ..sampled };
             if let Some(profile) = self.record_again(side, "waiting", &options) {
                 seen.wait_spots = wait_spots(&profile);

@@ -298,7 +298,7 @@ impl ArrayCase {
         let is_float = !self.dtype.contains("int");
         let code = text.replace("{factor}", if is_float { "1.0009765625" } else { "2" });
         let setup = self.setup(library, &code);
-        let mut side = SidePlan::new(name, Runs::Statement { code, setup });
+        let mut side = SidePlan::new(name, Runs::Statement { code, setup, prepare: String::new() });
         if let Some(mode) = simd.filter(|_| library == "raptors") {
             let value = match mode {
                 SimdArg::Force => "1".into(),

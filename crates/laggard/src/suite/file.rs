@@ -166,7 +166,6 @@ impl File {
         sides: &[(String, Side)],
         places: &[usize],
     ) -> anyhow::Result<Vec<CasePlan>> {
-        ensure!(case.prepare.is_none() || case.commands, "prepare requires commands = true");
         if let Some(share) = case.tolerance {
             ensure!((0.0..=1.0).contains(&share), "tolerance must be between 0 and 1");
         }
@@ -186,7 +185,8 @@ impl File {
             } else {
                 let setup =
                     [&self.content.setup, &shared.setup, &case.setup, &own.rest.setup].into_iter();
-                Runs::Statement { code: run.clone(), setup: joined(setup) }
+                let prepare = case.prepare.clone().unwrap_or_default();
+                Runs::Statement { code: run.clone(), setup: joined(setup), prepare }
             };
             let python = own.rest.python.as_ref().or(shared.python.as_ref());
             let directory = own.rest.dir.as_ref().or(shared.dir.as_ref());

@@ -12,7 +12,7 @@ use crate::sides::set;
 use anyhow::{Context, bail, ensure};
 use file::File;
 use laggard_core::model::profile::About;
-use laggard_probe::bench::{CasePlan, Own, Plan, Repeat, Runs, SidePlan, alone};
+use laggard_probe::bench::{CasePlan, Own, Plan, Repeat, ResultCheck, Runs, SidePlan, alone};
 use laggard_report::code::glob;
 use std::ffi::OsString;
 use std::path::Path;
@@ -49,8 +49,9 @@ pub(crate) fn cases(
         own.check &= !shared.no_check;
         own.tolerance = shared.tolerance.or(own.tolerance);
         for side in &mut own.sides {
-            if let Runs::Statement { setup, .. } = &mut side.runs {
+            if let Runs::Statement { setup, prepare, .. } = &mut side.runs {
                 *setup = joined(shared.setup.iter().chain([&*setup]));
+                *prepare = joined(shared.prepare.iter().chain([&*prepare]));
             }
         }
     }
@@ -71,7 +72,7 @@ pub(crate) fn one(args: &SuiteArgs, chosen: &[String], shared: &SidesArgs) -> an
     let Own { sides, check, tolerance } = case.own.clone().context("the case has no sides")?;
     Ok(Plan {
         sides,
-        check,
+        check: ResultCheck::require_if(check),
         tolerance,
         cases: vec![CasePlan { own: None, ..case }],
         ..Plan::default()
