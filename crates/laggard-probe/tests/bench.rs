@@ -12,8 +12,8 @@ use laggard_core::culprit::called;
 use laggard_core::model::counts::Counts;
 use laggard_core::model::timings::{Batch, Timings};
 use laggard_probe::bench::{
-    CasePlan, Limits, Plan, Rounds, Runs, SidePlan, Stage, Trouble, WarmUp, count_calls,
-    count_side, measure, trace_side,
+    CasePlan, Limits, Period, Plan, ResultCheck, Rounds, Runs, SidePlan, Stage, Trouble, WarmUp,
+    count_calls, count_side, measure, trace_side,
 };
 use laggard_probe::{Error, calls};
 use std::ffi::OsString;
@@ -28,7 +28,7 @@ fn python() -> PathBuf {
 }
 
 fn statement(name: &str, code: &str, setup: &str) -> SidePlan {
-    let runs = Runs::Statement { code: code.into(), setup: setup.into() };
+    let runs = Runs::Statement { code: code.into(), setup: setup.into(), prepare: String::new() };
     SidePlan { python: Some(python()), ..SidePlan::new(name, runs) }
 }
 
@@ -654,13 +654,17 @@ fn instructions_are_counted_by_function() {
     assert!(a.whole.instructions < 1e6, "start-up and set-up are excluded: {:?}", a.whole);
 }
 
+/// A period for calls of unknown duration.
+fn period(seconds: f64) -> Period {
+    Period { time: Duration::from_secs_f64(seconds), call_ns: 0.0 }
+}
+
 #[test]
 fn traced_calls_exclude_the_set_up_code() {
     let setup = "import ctypes; f = ctypes.CDLL(None).labs; [f(-n) for n in range(1000)]";
     let plan = plan(vec![statement("A", "f(-1); f(-2)", setup)]);
     let options = calls::Options { functions: vec!["labs".into()], ..calls::Options::default() };
-    let time = Duration::from_millis(100);
-    let traced = trace_side(&plan, 0, &CasePlan::default(), time, &options).unwrap();
+    let traced = trace_side(&plan, 0, &CasePlan::default(), period(0.1), &options).unwrap();
     let called = called(&traced.counts, traced.calls);
     let [only] = &called[..] else { panic!("{called:?}") };
     assert_eq!((only.name.as_str(), only.count), ("labs", 2.0));
@@ -670,8 +674,7 @@ fn traced_calls_exclude_the_set_up_code() {
 fn traced_calls_exclude_those_of_the_worker() {
     let plan = plan(vec![statement("A", "os.getppid()", "import os")]);
     let options = calls::Options { libraries: vec!["*".into()], ..calls::Options::default() };
-    let time = Duration::from_millis(100);
-    let traced = trace_side(&plan, 0, &CasePlan::default(), time, &options).unwrap();
+    let traced = trace_side(&plan, 0, &CasePlan::default(), period(0.1), &options).unwrap();
     let called = called(&traced.counts, traced.calls);
     let own = |name: &str| called.iter().any(|call| call.name == name && call.count > 0.001);
     assert!(own("getppid"), "{called:?}");
@@ -758,7 +761,7 @@ def f():
     for python in pythons() {
         let side = SidePlan { python: Some(python.clone()), ..statement("A", "f()", setup) };
         let (plan, case) = (plan(vec![side]), CasePlan::default());
-        let counts = count_calls(&plan, 0, &case, Duration::from_secs(60)).unwrap();
+        let counts = count_calls(&plan, 0, &case, period(60.0)).unwrap();
         let count = |name: &str| {
             let is_named = |&&(_, callee, _): &&(i64, u32, u64)| {
                 counts.functions[callee as usize].name.rsplit('.').next() == Some(name)
@@ -795,7 +798,7 @@ if __name__ == '__main__':
             };
             let case =
                 CasePlan { parameters: vec![("n".into(), "3".into())], ..Default::default() };
-            let counts = count_calls(&plan(vec![side]), 0, &case, Duration::from_secs(60)).unwrap();
+            let counts = count_calls(&plan(vec![side]), 0, &case, period(60.0)).unwrap();
             let called = |name: &str| {
                 let is_named = |&&(_, callee, _): &&(i64, u32, u64)| {
                     counts.functions[callee as usize].name == name
@@ -814,6 +817,6 @@ if __name__ == '__main__':
 #[test]
 fn calls_of_other_commands_are_reported_as_not_counted() {
     let plan = plan(vec![command("A", "true", &[])]);
-    let error = count_calls(&plan, 0, &CasePlan::default(), Duration::from_secs(1)).unwrap_err();
+    let error = count_calls(&plan, 0, &CasePlan::default(), period(1.0)).unwrap_err();
     assert!(error.to_string().contains("it is not a Python program"), "{error}");
 }

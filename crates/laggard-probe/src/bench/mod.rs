@@ -47,7 +47,7 @@ pub use together::{
     Together, measure_together,
 };
 pub use trouble::{Differ, Trouble};
-pub use watch::{Traced, drop_preparation, record_side, trace_side};
+pub use watch::{Period, Traced, drop_preparation, record_side, trace_side};
 
 use crate::error::Error;
 use crate::host;

@@ -16,15 +16,27 @@ use std::time::{Duration, Instant};
 const LONGEST_BATCH: Duration = Duration::from_millis(100);
 /// Share of the time for calls before sampling starts.
 const WARM: f64 = 0.1;
+/// A slow first call is measured, and not repeated, if it takes at most this multiple of later calls.
+/// Otherwise it includes work that later calls do not repeat, such as compiling.
+const LIKE_LATER: f64 = 1.3;
 
-/// Calls a side repeatedly for about `time` and samples it. For a statement, only samples of its
+/// How long a side runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Period {
+    /// Minimum duration; the last call may exceed it.
+    pub time: Duration,
+    /// Time of a call in nanoseconds; 0 if it is unknown.
+    pub call_ns: f64,
+}
+
+/// Calls a side repeatedly for a period and samples it. For a statement, only samples of its
 /// calls are kept, not those of its set-up code; for a command, all samples are kept. Returns the
 /// samples and the number of calls.
 pub fn record_side(
     plan: &Plan,
     side: usize,
     case: &CasePlan,
-    time: Duration,
+    period: Period,
     options: &Options,
 ) -> Result<(Profile, u64), Error> {
     let _group = Group::reserve();
@@ -40,7 +52,7 @@ pub fn record_side(
     let origin_ns = sampling.now_ns();
     let ran = std::thread::scope(|scope| {
         scope.spawn(|| sampling.take_until(&is_over));
-        let ran = run(plan, &own, case, time, &mut || ());
+        let ran = run(plan, &own, case, period, &mut || ());
         is_over.store(true, Release);
         ran
     });
@@ -96,12 +108,12 @@ pub struct Traced {
     pub calls: u64,
 }
 
-/// Calls a side repeatedly for about `time` and traces its calls into libraries.
+/// Calls a side repeatedly for a period and traces its calls into libraries.
 pub fn trace_side(
     plan: &Plan,
     side: usize,
     case: &CasePlan,
-    time: Duration,
+    period: Period,
     options: &calls::Options,
 ) -> Result<Traced, Error> {
     let _group = Group::reserve();
@@ -110,12 +122,14 @@ pub fn trace_side(
     let tracing = Tracing::open(&options)?;
     let own = traced(&plan.sides[side], &tracing);
     let mut moments = vec![];
-    let ran = run(plan, &own, case, time, &mut || moments.push(tracing.so_far()));
+    let ran = run(plan, &own, case, period, &mut || moments.push(tracing.so_far()));
     let Ran { calls, batches, empty, .. } = ran.map_err(|trouble| named(plan, side, trouble))?;
     if !tracing.was_loaded() {
         return Err(not_loaded("the tracing agent", &own));
     }
     let of_empty = batches as f64 / empty.max(1) as f64;
+    // The moment before the warm-up, if calls followed it.
+    moments.drain(..moments.len().saturating_sub(3));
     let counts = moments.into_iter().zip([-1.0, 1.0 + of_empty, -of_empty]).collect();
     Ok(Traced { counts, calls })
 }
@@ -152,13 +166,13 @@ struct Ran {
     empty: u64,
 }
 
-/// Runs warm-up calls, then calls for `time`, then empty batches of statements. Calls `at` after each
-/// part.
+/// Runs warm-up calls, then calls for the period, then empty batches of statements. Calls `at` after
+/// each part.
 fn run(
     plan: &Plan,
     side: &SidePlan,
     case: &CasePlan,
-    time: Duration,
+    Period { time, call_ns }: Period,
     at: &mut dyn FnMut(),
 ) -> Result<Ran, super::Trouble> {
     let (mut runner, _) = start_one(plan, side, case, None, &mut |_| None)?;
@@ -180,9 +194,15 @@ fn run(
         }
         Ok::<Ran, super::Trouble>(Ran { began, ended: Instant::now(), calls, batches, empty: 0 })
     };
-    run(time.mul_f64(WARM).saturating_sub(warm.elapsed()), &mut batch)?;
+    // Called again below if this part is only the warm-up.
     at();
-    let ran = run(time, &mut batch)?;
+    let mut ran = run(time.mul_f64(WARM).saturating_sub(warm.elapsed()), &mut batch)?;
+    let took_ns = (ran.ended - ran.began).as_nanos() as f64;
+    let is_enough = ran.ended - ran.began >= time.mul_f64(0.5);
+    if !is_enough || took_ns > LIKE_LATER * call_ns {
+        at();
+        ran = run(time, &mut batch)?;
+    }
     at();
     let mut empty = 0;
     let began = Instant::now();
