@@ -297,26 +297,13 @@ fn slower_last(timings: &mut Timings) -> anyhow::Result<(Lag, bool)> {
     if !lag.is_reversed() {
         return Ok((lag, false));
     }
-    exchange(timings);
+    timings.exchange();
     Ok((lag_of(timings)?, true))
 }
 
 /// The lag of the first case.
 fn lag_of(timings: &Timings) -> anyhow::Result<Lag> {
     Ok(Lag::of(compare(timings, SEED).first().context("nothing was measured")?))
-}
-
-/// Exchanges the sides. The letters A and B stay in their places.
-fn exchange(timings: &mut Timings) {
-    if let [first, second, ..] = &mut timings.sides[..] {
-        std::mem::swap(first, second);
-        if (first.name.as_str(), second.name.as_str()) == ("B", "A") {
-            std::mem::swap(&mut first.name, &mut second.name);
-        }
-    }
-    for case in &mut timings.cases {
-        case.series.swap(0, 1);
-    }
 }
 
 /// How the time of a side grows with the only parameter of the cases.
@@ -422,7 +409,7 @@ fn recorded(paths: &[PathBuf], printer: &Printer) -> anyhow::Result<Found> {
     let mut timings = Timings { sides, ..Timings::default() };
     let is_exchanged = seen[0].wall_ns > seen[1].wall_ns;
     if is_exchanged {
-        exchange(&mut timings);
+        timings.exchange();
         seen.swap(0, 1);
         looks.swap(0, 1);
         for (look, side) in looks.iter_mut().zip(&timings.sides) {
