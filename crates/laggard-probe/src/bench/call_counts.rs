@@ -5,7 +5,7 @@
 
 use super::Group;
 use super::case::named;
-use super::command::Command;
+use super::command::prepare_once;
 use super::plan::{CasePlan, Plan, Runs, SidePlan};
 use super::script::Script;
 use super::side;
@@ -61,9 +61,7 @@ pub fn count_calls(
     let mut plan = plan.clone();
     plan.limits.timeout = plan.limits.timeout.max(limit * SPARE);
     let counted = side::cpus(own).and_then(|cpus| {
-        if let Runs::Command { prepare: Some(words), .. } = &own.runs {
-            Command::new(&plan, own, case, (words, None), cpus)?.call()?;
-        }
+        prepare_once(&plan, own, case)?;
         let mut worker = Worker::start(&plan, &what.side, cpus, &[])?;
         let Counted { code, setup, prepare, .. } = &what;
         worker.set_up(&plan, &Statement { code, setup, prepare, check: "" }, case)?;

@@ -37,6 +37,7 @@ mod worker;
 
 pub use alone::{Repeat, alone};
 pub use call_counts::count_calls;
+pub use command::prepare_once;
 pub use counters::counts_instructions;
 pub use counts::count_side;
 pub use here::{Here, measure_here};
