@@ -6,6 +6,7 @@ use super::{Group, start_one};
 use crate::calls::{self, Tracing};
 use crate::error::Error;
 use crate::sample::{Options, Sampling};
+use laggard_core::culprit::Io;
 use laggard_core::model::calls::Calls;
 use laggard_core::model::profile::{About, FrameKind, Profile};
 use std::ffi::{OsStr, OsString};
@@ -52,7 +53,7 @@ pub fn record_side(
     let origin_ns = sampling.now_ns();
     let ran = std::thread::scope(|scope| {
         scope.spawn(|| sampling.take_until(&is_over));
-        let ran = run(plan, &own, case, period, &mut || ());
+        let ran = run(plan, &own, case, period, &mut |_| ());
         is_over.store(true, Release);
         ran
     });
@@ -104,6 +105,9 @@ pub struct Traced {
     /// Counts at several moments, each with a weight. Their weighted sum is what the side calls: the
     /// counts after its calls minus those before, minus those of as many batches without calls.
     pub counts: Vec<(Calls, f64)>,
+    /// Reads and writes at the same moments, with the same weights; empty if the kernel does not count
+    /// them.
+    pub io: Vec<(Io, f64)>,
     /// Number of calls of the side.
     pub calls: u64,
 }
@@ -122,7 +126,7 @@ pub fn trace_side(
     let tracing = Tracing::open(&options)?;
     let own = traced(&plan.sides[side], &tracing);
     let mut moments = vec![];
-    let ran = run(plan, &own, case, period, &mut || moments.push(tracing.so_far()));
+    let ran = run(plan, &own, case, period, &mut |pid| moments.push((tracing.so_far(), io(pid))));
     let Ran { calls, batches, empty, .. } = ran.map_err(|trouble| named(plan, side, trouble))?;
     if !tracing.was_loaded() {
         return Err(not_loaded("the tracing agent", &own));
@@ -130,8 +134,27 @@ pub fn trace_side(
     let of_empty = batches as f64 / empty.max(1) as f64;
     // The moment before the warm-up, if calls followed it.
     moments.drain(..moments.len().saturating_sub(3));
-    let counts = moments.into_iter().zip([-1.0, 1.0 + of_empty, -of_empty]).collect();
-    Ok(Traced { counts, calls })
+    let weights = [-1.0, 1.0 + of_empty, -of_empty];
+    let io = moments.iter().map(|moment| moment.1).zip(weights);
+    let io = io.map(|(io, weight)| Some((io?, weight))).collect::<Option<_>>().unwrap_or_default();
+    let counts = moments.into_iter().map(|moment| moment.0).zip(weights).collect();
+    Ok(Traced { counts, io, calls })
+}
+
+/// Reads and writes so far of a process, or of the processes that this one has started and waited for.
+fn io(pid: Option<i32>) -> Option<Io> {
+    let process = pid.map_or_else(|| "self".to_owned(), |pid| pid.to_string());
+    let text = std::fs::read_to_string(format!("/proc/{process}/io")).ok()?;
+    let value = |name: &str| {
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))?;
+        value.parse().ok()
+    };
+    Some(Io {
+        reads: value("syscr")?,
+        read_bytes: value("rchar")?,
+        writes: value("syscw")?,
+        written_bytes: value("wchar")?,
+    })
 }
 
 /// A side with the environment of the tracing agent.
@@ -166,20 +189,21 @@ struct Ran {
     empty: u64,
 }
 
-/// Runs warm-up calls, then calls for the period, then empty batches of statements. Calls `at` after
-/// each part.
+/// Runs warm-up calls, then calls for the period, then empty batches of statements. Calls `at` with
+/// the process before and after each part.
 fn run(
     plan: &Plan,
     side: &SidePlan,
     case: &CasePlan,
     Period { time, call_ns }: Period,
-    at: &mut dyn FnMut(),
+    at: &mut dyn FnMut(Option<i32>),
 ) -> Result<Ran, super::Trouble> {
     let (mut runner, _) = start_one(plan, side, case, None, &mut |_| None)?;
     let warm = Instant::now();
     let is_batched = runner.is_batched();
     let mut batch = 1;
     let has_worker = runner.runs_empty();
+    let pid = runner.pid();
     let mut run = |most: Duration, batch: &mut u64| {
         let began = Instant::now();
         let (mut calls, mut batches) = (0, 0);
@@ -195,15 +219,15 @@ fn run(
         Ok::<Ran, super::Trouble>(Ran { began, ended: Instant::now(), calls, batches, empty: 0 })
     };
     // Called again below if this part is only the warm-up.
-    at();
+    at(pid);
     let mut ran = run(time.mul_f64(WARM).saturating_sub(warm.elapsed()), &mut batch)?;
     let took_ns = (ran.ended - ran.began).as_nanos() as f64;
     let is_enough = ran.ended - ran.began >= time.mul_f64(0.5);
     if !is_enough || took_ns > LIKE_LATER * call_ns {
-        at();
+        at(pid);
         ran = run(time, &mut batch)?;
     }
-    at();
+    at(pid);
     let mut empty = 0;
     let began = Instant::now();
     // A slow preparation also runs before an empty batch.
@@ -211,6 +235,6 @@ fn run(
         runner.run(0, 0)?;
         empty += 1;
     }
-    at();
+    at(pid);
     Ok(Ran { empty, ..ran })
 }

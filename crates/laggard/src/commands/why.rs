@@ -20,8 +20,8 @@ use indicatif::ProgressBar;
 use laggard_core::compare::profile::Scale;
 use laggard_core::compare::timings::compare;
 use laggard_core::culprit::{
-    Missing, Pair, Seen, add_counts, add_work, called, fault_spots, judge, loading, of_run, settle,
-    times, wait_spots,
+    Io, Missing, Pair, Seen, add_counts, add_work, called, fault_spots, judge, loading, of_run,
+    settle, times, wait_spots,
 };
 use laggard_core::model::code::Code;
 use laggard_core::model::profile::Profile;
@@ -518,7 +518,10 @@ impl Looker<'_> {
         let options =
             calls::Options { libraries: vec!["*".into()], stack_every: 0, ..Default::default() };
         match trace_side(self.plan, side, self.case, period, &options) {
-            Ok(traced) => seen.calls = Some(called(&traced.counts, traced.calls)),
+            Ok(traced) => {
+                seen.calls = Some(called(&traced.counts, traced.calls));
+                seen.io = (!traced.io.is_empty()).then(|| Io::sum(&traced.io, traced.calls));
+            }
             Err(error) => self.note(side, &format!("calls not traced: {error}")),
         }
         bar.finish_and_clear();
