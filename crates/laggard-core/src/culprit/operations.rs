@@ -70,17 +70,49 @@ pub(super) fn main_operation(
         }
     }
     let gap = |times: &[Time; 2]| times[1].ns - times[0].ns;
-    let (name, times) = sums
-        .into_iter()
-        .max_by(|x, y| gap(&x.1).total_cmp(&gap(&y.1)).then_with(|| y.0.cmp(x.0)))?;
+    let is_operation = |name: &str| !name.starts_with(FREEING);
+    let (&name, &(mut times)) = sums
+        .iter()
+        .filter(|(name, _)| is_operation(name))
+        .max_by(|x, y| gap(x.1).total_cmp(&gap(y.1)).then_with(|| y.0.cmp(x.0)))?;
     let own_gap = times[1].own_ns - times[0].own_ns;
-    let is_most = gap(&times) >= MOST * (whole[1] - whole[0]) && own_gap >= gap(&times) / 2.0;
+    let is_own = own_gap >= gap(&times) / 2.0;
+    for (_, freed) in sums.iter().filter(|(freed, _)| frees_result(freed, name)) {
+        for (time, freed) in times.iter_mut().zip(freed) {
+            time.ns += freed.ns;
+            time.samples = time.samples.saturating_add(freed.samples);
+        }
+    }
+    let is_most = gap(&times) >= MOST * (whole[1] - whole[0]) && is_own;
     (is_most && gap(&times) > 0.0).then(|| Operation {
         name: name.to_owned(),
         calls: calls(sides, name),
         ns: times.each_ref().map(|time| time.ns),
         samples: times[1].samples,
     })
+}
+
+/// Start of the names of operations that free the objects of a type.
+const FREEING: &str = "freeing ";
+
+/// Whether an operation frees objects of the type that another one works on, such as `freeing list` and
+/// `list[a:b]`.
+pub(super) fn frees_result(freeing: &str, name: &str) -> bool {
+    let mut words = name.split(|c: char| !c.is_alphanumeric());
+    freeing.strip_prefix(FREEING).is_some_and(|kind| words.any(|word| word == kind))
+}
+
+/// The type whose objects a function of the interpreter frees, for types with elements.
+fn freed_type(symbol: &str) -> Option<&'static str> {
+    const FREE: [(&str, &str); 6] = [
+        ("list_dealloc", "list"),
+        ("tupledealloc", "tuple"),
+        ("tuple_dealloc", "tuple"),
+        ("dict_dealloc", "dict"),
+        ("set_dealloc", "set"),
+        ("deque_dealloc", "deque"),
+    ];
+    FREE.iter().find(|(function, _)| *function == symbol).map(|found| found.1)
 }
 
 /// Time in an operation.
@@ -163,22 +195,26 @@ fn operation(frames: &[&StackFrame], counted: &CountedNames<'_>) -> Option<Strin
         .enumerate()
         .position(|(at, frame)| !is_python_library(&frame.file) || !passes_on((at, frame)))?;
     let frame = native[first];
+    if let Some(kind) = freed_type(&frame.name) {
+        return Some(format!("{FREEING}{kind}"));
+    }
     if let Some(name) = counted.get(&(frame.file.as_str(), frame.name.as_str())) {
         return is_python_library(&frame.file).then(|| name.clone());
     }
-    if !is_python_library(&frame.file) || python_part(&frame.name, "") != PythonPart::Builtin {
+    if !is_python_library(&frame.file) {
         return None;
+    }
+    let is_builtin = python_part(&frame.name, "") == PythonPart::Builtin;
+    let is_interpreter = frame.file.starts_with("libpython") || frame.file.starts_with("python");
+    if !is_builtin {
+        let operator = operator(&native[first.checked_sub(1)?].name)?;
+        // `_decimal +` for `nm_mpd_qadd`.
+        let module = frame.file.split('.').next().unwrap_or_default();
+        return (!is_interpreter).then(|| format!("{module} {operator}"));
     }
     // Small integers and floats are part of any Python code.
     let is_large = || native[first..].iter().any(|frame| is_big_integer(&frame.name));
-    let mut name = slot_name(&frame.name)?;
-    if name == frame.name.trim_start_matches('_')
-        && let Some(operator) = first.checked_sub(1).and_then(|at| operator(&native[at].name))
-    {
-        // `_decimal +` for `nm_mpd_qadd`.
-        let module = frame.file.split('.').next().unwrap_or_default();
-        name = format!("{module} {operator}");
-    }
+    let name = slot_name(&frame.name)?;
     (!is_arithmetic(&frame.name) || is_large()).then_some(name)
 }
 
@@ -453,8 +489,23 @@ mod tests {
         check(&[statement(), native("PyNumber_Add", lib), native("long_add", lib)], None);
         check(&[statement(), native("long_mul", lib), native("k_mul", lib)], Some("int *"));
         check(&[statement(), native("PyObject_GetAttr", lib)], None);
+        check(&[statement(), native("list_dealloc", lib)], Some("freeing list"));
+        let sum = native("builtin_sum_impl", lib);
+        check(&[statement(), sum.clone()], Some("sum"));
+        let add = native("PyNumber_Add", lib);
+        check(&[statement(), sum.clone(), add.clone(), native("list_concat", lib)], Some("list +"));
+        let decimal = native("nm_mpd_qadd", "_decimal.cpython-311-x86_64-linux-gnu.so");
+        check(&[statement(), sum, add, decimal], Some("_decimal +"));
         check(&[statement(), native("ufunc_generic_fastcall", "_multiarray_umath.so")], None);
         check(&[native("list_insert", lib), python("f")], None);
+    }
+
+    #[test]
+    fn freed_objects_belong_to_operations_of_their_type() {
+        assert!(frees_result("freeing list", "list[a:b]"));
+        assert!(frees_result("freeing list", "list.insert"));
+        assert!(!frees_result("freeing list", "str +="));
+        assert!(!frees_result("list[a:b]", "list[a:b]"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Threading judges: `not-parallel`, `too-parallel` and `waiting`.
 
-use super::system::is_synchronization;
+use super::system::synchronization;
 use super::{
     Finding, Kind, Pair, Part, Role, Seen, Slice, Spot, Unit, Verdict, Work, is_idle_loop,
 };
@@ -111,7 +111,7 @@ pub(super) fn judge_waiting(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     // Uncontended locks cost time too, such as the GIL released and acquired around every call.
     let is_free = slice.is(Role::Sync) && is_uncontended(pair);
     let spot = pair.b.wait_spots.first().filter(|_| !is_free);
-    if slice.part == Part::Waiting && spot.is_some_and(|spot| is_synchronization(&spot.function)) {
+    if !slice.is(Role::Sync) && synchronization(pair).is_some() {
         // A system call of its own kind.
         return Verdict::Innocent;
     }

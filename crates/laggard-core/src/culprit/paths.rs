@@ -1,7 +1,7 @@
 //! Parts of the lag by place: each [`Region`] is the time of both sides at one divergence point.
 
 use super::build::weaker_build;
-use super::operations::{self, Operation};
+use super::operations::{self, Operation, frees_result};
 use super::partition::{Slice, last, of_functions, stem};
 use super::python::{PythonPart, accelerator, python_part};
 use super::seen::{Pair, Seen, Work};
@@ -54,8 +54,11 @@ pub(super) fn regions(pair: &Pair<'_>) -> Vec<Region> {
             _ => None,
         };
         if let Some(operation) = operation {
-            let is_operation =
-                |side: usize, at: &usize| operations[side][*at].as_ref() == Some(&operation.name);
+            let is_operation = |side: usize, at: &usize| {
+                operations[side][*at].as_ref().is_some_and(|name| {
+                    *name == operation.name || frees_result(name, &operation.name)
+                })
+            };
             let own = [0, 1].map(|side: usize| {
                 spent[side].extract_if(.., |at| is_operation(side, at)).collect()
             });

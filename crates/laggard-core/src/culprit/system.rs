@@ -1,7 +1,7 @@
 //! The `system-calls` judge.
 
 use super::seen::{Called, Io, Seen};
-use super::{Finding, Kind, Pair, Part, Slice, Unit, Verdict};
+use super::{Finding, Kind, Pair, Part, Slice, Spot, Unit, Verdict};
 use std::collections::BTreeMap;
 
 /// Functions of libc that enter the kernel each time.
@@ -60,8 +60,8 @@ pub(super) fn judge_system_calls(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict 
     /// Bounds of the time of a call in the kernel.
     const CHEAPEST_NS: f64 = 50.0;
     const DEAREST_NS: f64 = 100_000.0;
-    if slice.part == Part::Waiting {
-        return judge_synchronization(pair);
+    if let (Part::Waiting | Part::Kernel, Some(spot)) = (slice.part, synchronization(pair)) {
+        return judge_synchronization(spot, pair);
     }
     if slice.part != Part::Kernel {
         return Verdict::Innocent;
@@ -107,17 +107,18 @@ pub(super) fn judge_system_calls(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict 
 }
 
 /// Whether a location is a function that waits until data is on the disk.
-pub(super) fn is_synchronization(function: &str) -> bool {
+fn is_synchronization(function: &str) -> bool {
     const NAMES: [&str; 6] = ["fsync", "fdatasync", "msync", "sync", "syncfs", "sync_file_range"];
     NAMES.contains(&plain(function.split(" (").next().unwrap_or_default()))
 }
 
+/// Where B waits until its data is on the disk, if it waits there most.
+pub(super) fn synchronization<'a>(pair: &Pair<'a>) -> Option<&'a Spot> {
+    pair.b.wait_spots.first().filter(|spot| is_synchronization(&spot.function))
+}
+
 /// B waits until its data is on the disk.
-fn judge_synchronization(pair: &Pair<'_>) -> Verdict {
-    let spots = pair.b.wait_spots.iter();
-    let Some(spot) = spots.take(1).find(|spot| is_synchronization(&spot.function)) else {
-        return Verdict::Innocent;
-    };
+fn judge_synchronization(spot: &Spot, pair: &Pair<'_>) -> Verdict {
     let name = plain(spot.function.split(" (").next().unwrap_or_default());
     let waiting = [pair.a.waiting_ns(), pair.b.waiting_ns()];
     let finding = Finding::new(Kind::SystemCalls, spot.at(), advice(name));
@@ -189,7 +190,6 @@ fn advice(name: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::culprit::Spot;
 
     fn side(reads: f64, system_ns: f64) -> Seen {
         let read =
@@ -233,7 +233,8 @@ mod tests {
         assert_eq!((finding.facts[0].a, finding.facts[0].b), (7.0, 6_671.0));
         assert!(finding.facts.iter().all(|fact| !fact.what.contains("bytes")), "not counted");
         let io = |reads| Some(Io { reads, read_bytes: 426_944.0, ..Io::default() });
-        let (a_io, b_io) = (Seen { io: io(7.0), ..a }, Seen { io: io(6_671.0), ..b.clone() });
+        let (a_io, b_io) =
+            (Seen { io: io(7.0), ..a.clone() }, Seen { io: io(6_671.0), ..b.clone() });
         let pair = Pair { a: &a_io, b: &b_io };
         let Verdict::Guilty(finding) = judge_system_calls(&slice, &pair) else { panic!() };
         let each = finding.facts.iter().find(|fact| fact.what == "bytes per read");
