@@ -77,6 +77,8 @@ pub struct Column {
     pub may_go: bool,
     /// Whether the cells are names of functions or kernels, which are shortened by meaning.
     pub has_names: bool,
+    /// Whether optional columns are dropped before this text column is narrowed.
+    pub is_first: bool,
 }
 
 impl Column {
@@ -88,6 +90,7 @@ impl Column {
             align: Align::Left,
             may_go: false,
             has_names: false,
+            is_first: false,
         }
     }
 
@@ -105,12 +108,18 @@ impl Column {
             align: Align::Point,
             may_go: false,
             has_names: false,
+            is_first: false,
         }
     }
 
     /// A column of intervals with one unit.
     pub fn range(header: &str, unit: &str) -> Column {
         Column { align: Align::Right, ..Column::number(header, unit) }
+    }
+
+    /// Makes the column more important than optional ones, which are dropped before it is narrowed.
+    pub fn first(self) -> Column {
+        Column { is_first: true, ..self }
     }
 
     /// Makes the column optional: dropped from text if the table is too wide, rightmost first.
@@ -272,7 +281,7 @@ type Filled<'a> = (&'a Column, Vec<String>);
 /// Drops optional columns until the table fits.
 fn fitting(mut columns: Vec<Filled>, available: usize) -> Vec<Filled> {
     let least = |filled: &Filled| match (filled.0.align, natural(filled, available)) {
-        (Align::Left, width) => width.min(READABLE),
+        (Align::Left, width) if !filled.0.is_first => width.min(READABLE),
         (_, width) => width,
     };
     while columns.iter().map(least).sum::<usize>() + gaps(&columns) > available {
@@ -432,6 +441,15 @@ mod tests {
           ms
         1.00  a_kernel_with_a_long_name_ind…
         ");
+    }
+
+    #[test]
+    fn optional_columns_are_dropped_before_an_important_one_is_narrowed() {
+        let mut table =
+            Table::new([Column::text("arguments").first(), Column::text("library").may_go()]);
+        table.push(["dgemm_(transa N, transb T, m 400)", "libopenblas"].map(str::to_owned));
+        assert!(text(&table, Some(48), 0).contains("m 400)  libopenblas"));
+        assert!(text(&table, Some(40), 0).ends_with("dgemm_(transa N, transb T, m 400)\n"));
     }
 
     #[test]

@@ -136,8 +136,8 @@ int main(void) {
         int m = 400, n = 300, k = -200;
         dgemm_("N", "T", &m, &n, &k, alpha + i);
     }
-    long wide = 5000000000;
-    scipy_zgemm_64_("C", "N", &wide, &wide, &wide, alpha);
+    long wide = 5000000000, narrow = 7;
+    scipy_zgemm_64_("C", "N", &wide, &narrow, &narrow, alpha);
     dscal(100000, 2, alpha, 1);
     int one = 1;
     dtrsm_("L", 0, "N", "U", &one, &one);
@@ -164,7 +164,7 @@ fn arguments_of_blas_functions_are_sizes_and_letters() {
     let text = place.data(&["report", "--by", "arguments", "run.lag"]);
     for expected in [
         "dgemm_(transa N, transb T, m 400, n 300, k -200)",
-        "scipy_zgemm_64_(transa C, transb N, m 0x12a05f200, n 0x12a05f200, k 0x12a05f200)",
+        "scipy_zgemm_64_(transa C, transb N, m 5000000000, n 7, k 7)",
         // A C function that takes values: 100,000 is not a readable address.
         "dscal(n 100000,",
         // A null pointer is kept.

@@ -208,9 +208,10 @@ pub fn described(function: &str, values: &[i64]) -> Option<Vec<(&'static str, St
     Some(shown.collect())
 }
 
-/// Numbers beyond 32 bits in hexadecimal: an address that could not be read.
+/// Addresses that could not be read are hexadecimal. No size of an array is that large.
 fn number(value: i64) -> String {
-    if i32::try_from(value).is_ok() { value.to_string() } else { format!("{value:#x}") }
+    const LARGEST: u64 = 1 << 40;
+    if value.unsigned_abs() < LARGEST { value.to_string() } else { format!("{value:#x}") }
 }
 
 /// An option of Fortran, or one of the constants of CBLAS.

@@ -182,8 +182,8 @@ pub(super) fn arguments(rows: &[Arguments], report: &CallsReport, document: &mut
         Column::number("total", total.name),
         Column::number("calls", "n"),
         Column::range("mean", ""),
-        Column::text("function and first integer arguments"),
-        Column::text("library"),
+        Column::text("function and first integer arguments").first(),
+        Column::text("library").may_go(),
     ]);
     for row in shown {
         table.push([
@@ -197,8 +197,8 @@ pub(super) fn arguments(rows: &[Arguments], report: &CallsReport, document: &mut
     document.table(table);
     more(rows, report.top, document);
     in_library("all in", only, document);
-    let values = "values are register contents: non-integer arguments show as integers, and the \
-                  upper bits of narrow ones are undefined";
+    let values = "values without names are register contents: non-integer arguments show as integers, \
+                  and the upper bits of narrow ones are undefined";
     document.minor(match is_timed {
         true => format!("{values}; one slow call can dominate a mean"),
         false => values.to_owned(),
