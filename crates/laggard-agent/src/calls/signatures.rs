@@ -17,7 +17,7 @@ const LETTER: u32 = 1;
 const INTEGER: u32 = 2;
 /// A pointer to a 64-bit integer.
 const WIDE: u32 = 3;
-/// Left out: an array or a number whose address says nothing.
+/// Left out: an array or a floating-point number, of which only the address is known.
 const OMITTED: u32 = 4;
 /// The name does not end in `_`, so it may be a C function with other arguments.
 const UNSURE: u32 = 1 << 31;
@@ -31,8 +31,8 @@ const HIGHEST: u64 = 1 << 47;
 const TYPES: [&[u8]; 12] =
     [b"s", b"d", b"c", b"z", b"sc", b"dz", b"cs", b"zd", b"is", b"id", b"ic", b"iz"];
 
-/// Remembers the shape of a function when it gets its index.
-pub(crate) fn learn(tables: &Tables, symbol: u32, name: &[u8]) {
+/// Stores the shape of a function when it gets its index.
+pub(crate) fn store_shape(tables: &Tables, symbol: u32, name: &[u8]) {
     if tables.header.arguments.load(Relaxed) != 0
         && let Some(shape) = SHAPES.get(symbol as usize)
     {

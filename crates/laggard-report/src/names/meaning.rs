@@ -204,7 +204,7 @@ pub(super) fn add_details(node: &Node, details: &mut Vec<String>) {
         return;
     }
     let text = typed_text(node);
-    // The name of a type in a template, such as `Policy<long>::Policy800`, says less than the template.
+    // The name of a type in a template, such as `Policy<long>::Policy800`, is less specific than the template.
     let is_in_template = node.scopes.iter().any(|scope| !scope.args.is_empty());
     if escape::columns(&text) <= LONGEST_DETAIL && !is_in_template {
         details.push(text);
