@@ -180,7 +180,10 @@ fn positions(text: &str) -> impl Iterator<Item = (usize, char, bool)> + '_ {
 /// Whether `<` after this text starts template arguments.
 fn opens_list(before: &str) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':');
-    before.is_empty() || before.ends_with(is_name) || before.ends_with("operator()")
+    let of_operator = ["operator()", "operator<< ", "operator< "];
+    before.is_empty()
+        || before.ends_with(is_name)
+        || of_operator.iter().any(|operator| before.ends_with(operator))
 }
 
 /// Drops `const`, pointers and references.

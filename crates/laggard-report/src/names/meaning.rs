@@ -237,7 +237,8 @@ fn typed_text(node: &Node) -> String {
 
 /// A name without template arguments: a Python function, a C function, a path, words.
 fn from_plain(name: &str) -> Meaning {
-    if name.contains('/') && !name.contains(' ') {
+    // A path may precede a function: `models/vit.py(252): forward`.
+    if name.split(' ').next().is_some_and(|path| path.contains('/')) {
         return Meaning { heads: suffixes(name, '/', "…/"), ..Meaning::default() };
     }
     let is_dotted = name.matches('.').count() > 1 && !name.contains([' ', '/']);
@@ -271,7 +272,10 @@ fn split_words(name: &str) -> Vec<String> {
 
 /// The name, and the name without its first, its first two … components.
 fn suffixes(name: &str, separator: char, start: &str) -> Vec<String> {
-    let rest = name.match_indices(separator).map(|(at, _)| format!("{start}{}", &name[at + 1..]));
+    let rest = name
+        .match_indices([separator, ' '])
+        .take_while(|(_, found)| *found != " ")
+        .map(|(at, _)| format!("{start}{}", &name[at + 1..]));
     std::iter::once(name.to_owned()).chain(rest.filter(|text| text.len() > start.len())).collect()
 }
 

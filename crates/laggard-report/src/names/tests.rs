@@ -169,7 +169,7 @@ const KERNELS: [(&str, &str); 31] = [
     ),
 ];
 
-const FUNCTIONS: [(&str, &str); 14] = [
+const FUNCTIONS: [(&str, &str); 16] = [
     ("std::vector<int, std::allocator<int> >::push_back(int const&)", "vector<i32>::push_back"),
     (
         "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >::_M_append(\
@@ -184,6 +184,11 @@ const FUNCTIONS: [(&str, &str); 14] = [
     (
         "foo::Matrix<double>::operator*(foo::Matrix<double> const&) const",
         "foo::Matrix<f64>::operator*",
+    ),
+    (
+        "std::ostream& std::operator<< <std::char_traits<char> >(std::basic_ostream<char, \
+         std::char_traits<char> >&, char const*)",
+        "operator<<",
     ),
     (
         "foo::Functor::operator()(std::vector<long, std::allocator<long> > const&) const",
@@ -213,6 +218,10 @@ const FUNCTIONS: [(&str, &str); 14] = [
     (
         "/usr/lib/python3.11/site-packages/pandas/core/internals/managers.py:1203",
         "…/pandas/core/internals/managers.py:1203",
+    ),
+    (
+        "transformers/models/qwen2/modeling_qwen2.py(218): forward",
+        "…/models/qwen2/modeling_qwen2.py(218): forward",
     ),
     (
         "sgemm_kernel_SKYLAKEX_with_a_name_that_goes_on_and_on",
