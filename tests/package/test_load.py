@@ -93,6 +93,25 @@ def test_every_table_can_be_read_by_arrow_libraries(evidence):
         assert connection.execute("select count(*) from t").fetchone() == (len(table),)
 
 
+def test_pandas_reads_tables_without_pyarrow():
+    pandas = pytest.importorskip("pandas")
+    for name, table in load("amd-native.json").tables.items():
+        frame = pandas.DataFrame(table)
+        assert len(frame) == len(table), name
+        if len(table) > 0:
+            assert list(frame.columns) == table.column_names, name
+            first = frame.iloc[0].to_dict()
+            assert {key: value for key, value in first.items() if not pandas.isna(value)} == {
+                key: value for key, value in table.head(1)[0].items() if value is not None
+            }
+
+
+def test_rows_are_dictionaries():
+    kernels = load("amd-native.json").kernels
+    assert list(kernels) == kernels.head(len(kernels))
+    assert list(iter(kernels.select(["name"])))[0].keys() == {"name"}
+
+
 def test_columns_are_not_copied():
     pyarrow = pytest.importorskip("pyarrow")
     found = load("amd-native.json")

@@ -1,7 +1,9 @@
 """`laggard.bench` and `laggard.why`, with statements in separate processes and callables in this process."""
 
 import gc
+import inspect
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -41,6 +43,49 @@ def test_callables_run_in_this_process():
         "count()",
     ]
     assert gc.isenabled()
+
+
+def test_times_are_seconds_or_text():
+    for time_ in (0.1, "0.1", "100ms"):
+        assert laggard.bench(count, time=time_).batches.head(1)
+    assert laggard.bench("sum(range(10))", time="300ms", precision="5%").batches.head(1)
+    for wrong in ("6 parsecs", "", -1, float("nan")):
+        for sides in ((count, count), ("1", "1")):
+            with pytest.raises(laggard.UsageError, match="invalid time"):
+                laggard.bench(*sides, time=wrong)
+            with pytest.raises(laggard.UsageError, match="invalid time"):
+                laggard.why(*sides, time=wrong)
+    with pytest.raises(laggard.UsageError, match="invalid precision 'exact'"):
+        laggard.bench(count, precision="exact")
+
+
+def test_callables_that_need_arguments_are_rejected():
+    for call in (laggard.bench, laggard.why):
+        with pytest.raises(laggard.UsageError, match=r"side B, pow_of, needs arguments \(base, power\)") as raised:
+            call(count, pow_of)
+        assert "lambda: pow_of(...)" in raised.value.hint
+    # Defaults and variadic parameters need no arguments, and built-in functions may have no signature.
+    laggard.bench(lambda *args, n=3, **flags: n, dict, time=0.05, check=False)
+
+
+def pow_of(base, power):
+    return base**power
+
+
+def test_defaults_equal_those_of_the_command_line():
+    for verb in ("bench", "why"):
+        text = subprocess.run(
+            [sys.executable, "-m", "laggard", verb, "--help"], capture_output=True, text=True, check=True
+        ).stdout
+        default = re.search(r"--time <TIME>[^\[]*\[default: (\d+)s\]", text)
+        assert float(default[1]) == inspect.signature(getattr(laggard, verb)).parameters["time"].default
+
+
+def test_results_print_what_they_are():
+    bench = laggard.bench(count, count, rounds=5)
+    assert re.fullmatch(r"<laggard.Bench '.*': 2 series, \d+ batches>", repr(bench))
+    assert re.fullmatch(r"<laggard.Comparison of bench '.*' with '.*'>", repr(bench.compare(bench)))
+    assert repr(laggard.record("run.lag")) == "<laggard.record 'run.lag': 0 samples>"
 
 
 def test_single_side_is_timed():

@@ -295,6 +295,29 @@ def test_links_restore_the_view(open_page, view, tmp_path):
     assert pressed(nonsense, "view") == "icicle" and nonsense.locator(".selection .name").count() == 0
 
 
+def test_link_with_a_search_opens_the_match_in_the_sandwich_view(open_page, view, tmp_path):
+    page = open_page(view(folded(tmp_path / "a.folded", SIDE_A)), state="v=sandwich&q=aga")
+    assert page.locator(".pane-heads .whole").inner_text() == "callers above, callees below: again"
+    page.locator("input[type=search]").fill("load")
+    painted(page)
+    assert page.locator(".pane-heads .whole").inner_text() == "callers above, callees below: load"
+    # A selected function precedes the search.
+    page.locator(".functions tbody td", has_text="load").click()
+    page.locator("input[type=search]").fill("grow")
+    painted(page)
+    assert page.locator(".pane-heads .whole").inner_text() == "callers above, callees below: load"
+
+
+def test_library_has_one_colour(open_page, view):
+    page = open_page(view(RUNS / "matrix-product.lag"))
+    chips = """(panel) => Object.fromEntries([...panel.querySelectorAll('.chip')].map((chip) =>
+        [chip.textContent.replace(/ [<0-9.]+ %$/, ''), chip.querySelector('i').style.background]))"""
+    flame, timeline = (page.locator(f'[data-panel="{name}"]').evaluate(chips) for name in ("flame", "timeline"))
+    shared = flame.keys() & timeline.keys()
+    assert len(shared) > 1
+    assert {name: flame[name] for name in shared} == {name: timeline[name] for name in shared}
+
+
 def test_click_zooms_and_double_click_shows_callers(open_page, view, tmp_path):
     page = open_page(view(folded(tmp_path / "a.folded", SIDE_A)))
     canvas = page.locator('[data-panel="flame"] canvas')

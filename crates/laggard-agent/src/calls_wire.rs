@@ -10,13 +10,15 @@
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// First word of the file. Must change with every change of the format.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"lagcall1");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"lagcall2");
 
 /// Environment variable with the path of the file.
 pub const VARIABLE: &str = "LAGGARD_CALLS";
 
 /// Bytes for the patterns of one kind, which are null-terminated strings.
 pub const PATTERNS: usize = 2048;
+/// Bytes for the signatures of functions that take pointers.
+pub const SIGNATURES: usize = 4096;
 /// Maximum number of program images; a fork or an exec creates a new one.
 pub const PROCESSES: usize = 4096;
 /// Maximum number of programs and libraries, over all processes.
@@ -106,6 +108,9 @@ pub struct Header {
     pub library: [AtomicU8; PATTERNS],
     /// Patterns of functions.
     pub function: [AtomicU8; PATTERNS],
+    /// Functions whose arguments are pointers: null-terminated entries such as `gemm=ccnnn.`, see
+    /// `laggard_core::calls::blas`.
+    pub signatures: [AtomicU8; SIGNATURES],
 }
 
 /// Bits of [`Header::options`].

@@ -113,6 +113,18 @@ impl Table {
         Ok(rows)
     }
 
+    /// The rows as dictionaries. `pandas.DataFrame` reads tables this way.
+    fn __iter__(&self, py: Python<'_>) -> PyResult<Rows> {
+        let batch = py.detach(|| self.batch()).map_err(failed)?;
+        let texts = batch.columns().iter().map(|_| BTreeMap::new()).collect();
+        Ok(Rows {
+            names: self.columns().map(|column| column.name).collect(),
+            batch,
+            texts,
+            next: 0,
+        })
+    }
+
     /// Converts to a `pyarrow.Table` without copying.
     fn to_arrow<'py>(this: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         taken(this, "pyarrow", "table")
@@ -189,6 +201,48 @@ impl Table {
         };
         let stream = FFI_ArrowArrayStream::new(Box::new(batches));
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+}
+
+/// Iterates over the rows of a table as dictionaries.
+#[pyclass(module = "laggard")]
+pub(crate) struct Rows {
+    names: Vec<&'static str>,
+    batch: RecordBatch,
+    /// Texts of dictionary columns that were converted, by code: a text is converted only once.
+    texts: Vec<BTreeMap<u32, Py<PyAny>>>,
+    next: usize,
+}
+
+#[pymethods]
+impl Rows {
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let row = self.next;
+        if row == self.batch.num_rows() {
+            return Ok(None);
+        }
+        self.next += 1;
+        let values = PyDict::new(py);
+        for ((name, array), texts) in
+            self.names.iter().zip(self.batch.columns()).zip(&mut self.texts)
+        {
+            let is_text = matches!(array.data_type(), DataType::Dictionary(..));
+            let code = (is_text && !array.is_null(row))
+                .then(|| array.as_dictionary::<UInt32Type>().keys().value(row));
+            let found = match code.and_then(|code| texts.get(&code)) {
+                Some(text) => text.clone_ref(py).into_bound(py),
+                None => value(py, array, row)?,
+            };
+            if let Some(code) = code {
+                texts.entry(code).or_insert_with(|| found.clone().unbind());
+            }
+            values.set_item(name, found)?;
+        }
+        Ok(Some(values))
     }
 }
 

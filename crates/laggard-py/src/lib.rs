@@ -45,6 +45,7 @@ fn number(code: ExitCode) -> u8 {
 fn _laggard(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<arrow::Table>()?;
+    module.add_class::<arrow::Rows>()?;
     module.add_class::<evidence::Loaded>()?;
     module.add_class::<record::Recording>()?;
     module.add_function(wrap_pyfunction!(main, module)?)?;
@@ -54,6 +55,8 @@ fn _laggard(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(measure::bench_here, module)?)?;
     module.add_function(wrap_pyfunction!(measure::why, module)?)?;
     module.add_function(wrap_pyfunction!(measure::why_here, module)?)?;
+    module.add_function(wrap_pyfunction!(measure::seconds, module)?)?;
+    module.add_function(wrap_pyfunction!(measure::share, module)?)?;
     module.add_function(wrap_pyfunction!(record::record, module)?)?;
     Ok(())
 }

@@ -5,10 +5,23 @@ use crate::evidence::Loaded;
 use crate::wait::wait;
 use laggard::library;
 use laggard_probe::bench::{Here, Limits, Rounds, measure_here};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+/// Parses a time such as `500ms`, in seconds.
+#[pyfunction]
+pub(crate) fn seconds(text: &str) -> PyResult<f64> {
+    library::time(text).map(|time| time.as_secs_f64()).map_err(PyValueError::new_err)
+}
+
+/// Parses a percentage such as `5%`, as a fraction.
+#[pyfunction]
+pub(crate) fn share(text: &str) -> PyResult<f64> {
+    library::share(text).map_err(PyValueError::new_err)
+}
 
 /// Runs `laggard bench` with these arguments.
 #[pyfunction]

@@ -2,6 +2,7 @@
 
 use crate::document::Document;
 use crate::escape::{self, xml};
+use crate::names;
 use crate::number::{Quantity, count, plural, significant};
 use laggard_core::divergence::{Callee, DiffLine, Divergence, Point, PointSource, SideSource};
 use serde::Serialize;
@@ -57,7 +58,7 @@ fn shown(point: &Point, side: usize) -> impl Iterator<Item = &Callee> {
 fn row(side: usize, callee: &Callee) -> [String; 5] {
     [
         SIDES[side].to_owned(),
-        escape::fit(&callee.name, NAME_WIDTH),
+        names::short(&callee.name, NAME_WIDTH),
         known_calls(callee).map_or_else(String::new, calls),
         Quantity::Time.show(callee.ns),
         below(&callee.below),
@@ -76,7 +77,7 @@ fn below(names: &[String]) -> String {
     for name in names {
         let next = if text.is_empty() { name.clone() } else { format!("{text}, {name}") };
         if escape::columns(&next) > NAME_WIDTH {
-            return if text.is_empty() { escape::fit(name, NAME_WIDTH) } else { text + ", …" };
+            return if text.is_empty() { names::short(name, NAME_WIDTH) } else { text + ", …" };
         }
         text = next;
     }

@@ -3,6 +3,7 @@
 //! Reports add raw values; the renderers in this file escape all of them.
 
 use crate::escape;
+use crate::names::Names;
 use crate::table::{Style, Table};
 
 const INDENT: usize = 2;
@@ -80,6 +81,7 @@ impl Document {
 
     /// Renders terminal text.
     pub(crate) fn text(&self, style: &Style) -> String {
+        let names = self.names();
         let mut text = String::new();
         for block in &self.blocks {
             if matches!(block, Block::Heading(_) | Block::Notice(_)) && !text.is_empty() {
@@ -91,9 +93,9 @@ impl Document {
                     style.heading(&escape::fit(heading, style.columns())) + "\n"
                 }
                 Block::Facts(facts) => facts_text(facts, style),
-                Block::Table(table) => table.text(style, INDENT),
+                Block::Table(table) => table.text(style, INDENT, &names),
                 Block::Line(line) => wrapped(line, INDENT, style.columns(), str::to_owned),
-                Block::Stack(title, frames) => stack_text(title, frames, style),
+                Block::Stack(title, frames) => stack_text(title, frames, style, &names),
                 Block::Verbatim(lines) => {
                     let line = |line: &String| format!("{:INDENT$}{}\n", "", escape::visible(line));
                     lines.iter().map(line).collect()
@@ -106,8 +108,24 @@ impl Document {
         text
     }
 
+    /// All names of functions and kernels: different names look different in the whole report.
+    fn names(&self) -> Names {
+        let of_block = |block: &'_ Block| -> Vec<String> {
+            match block {
+                Block::Table(table) => table.names().map(str::to_owned).collect(),
+                Block::Stack(_, frames) => {
+                    frames.iter().map(|frame| split_label(frame).1.to_owned()).collect()
+                }
+                _ => vec![],
+            }
+        };
+        let names: Vec<String> = self.blocks.iter().flat_map(of_block).collect();
+        Names::new(names.iter().map(String::as_str))
+    }
+
     /// Renders HTML for laggard's own pages.
     pub(crate) fn html(&self) -> String {
+        let names = self.names();
         let xml = |text: &str| escape::xml(text);
         let list = |class: &str, lines: &[String]| {
             let lines: String =
@@ -124,7 +142,7 @@ impl Document {
                 let facts: String = facts.iter().map(fact).collect();
                 format!("<dl class=\"facts\">{facts}</dl>\n")
             }
-            Block::Table(table) => table.html(),
+            Block::Table(table) => table.html(&names),
             Block::Line(line) => format!("<p class=\"line\">{}</p>\n", xml(line)),
             Block::Stack(title, frames) => {
                 format!("<p class=\"line\">{}</p>\n{}", xml(title), list("stack", frames))
@@ -185,12 +203,21 @@ fn facts_text(facts: &[(&str, String)], style: &Style) -> String {
     facts.iter().map(fact).collect()
 }
 
-fn stack_text(title: &str, frames: &[String], style: &Style) -> String {
-    let line = |text: &str, indent: usize| {
-        format!("{:indent$}{}\n", "", escape::fit(text, style.columns().saturating_sub(indent)))
+/// Splits the label in front of a stack frame, which two spaces separate from the frame.
+fn split_label(line: &str) -> (&str, &str) {
+    line.split_at(line.rfind("  ").map_or(0, |at| at + 2))
+}
+
+fn stack_text(title: &str, frames: &[String], style: &Style, names: &Names) -> String {
+    let available = |indent: usize| style.columns().saturating_sub(indent);
+    let title = escape::fit(title, available(INDENT));
+    let frame = |frame: &String| {
+        let (label, name) = split_label(frame);
+        let indent = 2 * INDENT;
+        let width = available(indent).saturating_sub(escape::columns(label));
+        format!("{:indent$}{}{}\n", "", escape::visible(label), names.short(name, width))
     };
-    let frames: String = frames.iter().map(|frame| line(frame, 2 * INDENT)).collect();
-    line(title, INDENT) + &frames
+    format!("{:INDENT$}{title}\n", "") + &frames.iter().map(frame).collect::<String>()
 }
 
 /// Escapes, wraps at spaces and indents. A word longer than a line is shortened in the middle.

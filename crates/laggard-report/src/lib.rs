@@ -26,6 +26,7 @@ pub mod dump;
 pub mod escape;
 pub mod ffi;
 pub mod flame;
+mod names;
 pub mod number;
 pub mod page;
 pub mod profile;

@@ -3,15 +3,20 @@
 //! Cells contain raw text; rendering escapes it.
 
 use crate::escape;
+use crate::names::Names;
 use crate::number::NO_VALUE;
 
 /// Text width if the terminal width is unknown.
 const DEFAULT_WIDTH: usize = 100;
 /// Minimum width of a text column.
 const NARROWEST: usize = 12;
+/// Maximum width of a name in HTML.
+const WIDTH_OF_NAMES: usize = 90;
 /// Optional columns are dropped before text columns get narrower than this.
 const READABLE: usize = 24;
 const BETWEEN: &str = "  ";
+/// Separates the names of a cell, such as fused kernels.
+pub(crate) const BETWEEN_NAMES: &str = " + ";
 
 /// Capabilities of the terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,12 +75,29 @@ pub struct Column {
     pub align: Align,
     /// Whether the column is dropped if the terminal is too narrow.
     pub may_go: bool,
+    /// Whether the cells are names of functions or kernels, which are shortened by meaning.
+    pub has_names: bool,
+    /// Whether optional columns are dropped before this text column is narrowed.
+    pub is_first: bool,
 }
 
 impl Column {
     /// A text column. Text columns are narrowed if the table is too wide.
     pub fn text(header: &str) -> Column {
-        Column { header: header.to_owned(), unit: String::new(), align: Align::Left, may_go: false }
+        Column {
+            header: header.to_owned(),
+            unit: String::new(),
+            align: Align::Left,
+            may_go: false,
+            has_names: false,
+            is_first: false,
+        }
+    }
+
+    /// A text column of names of functions or kernels. Long names are shortened by meaning, and
+    /// different names stay different.
+    pub fn names(header: &str) -> Column {
+        Column { has_names: true, ..Column::text(header) }
     }
 
     /// A column of numbers with one unit.
@@ -85,12 +107,19 @@ impl Column {
             unit: unit.to_owned(),
             align: Align::Point,
             may_go: false,
+            has_names: false,
+            is_first: false,
         }
     }
 
     /// A column of intervals with one unit.
     pub fn range(header: &str, unit: &str) -> Column {
         Column { align: Align::Right, ..Column::number(header, unit) }
+    }
+
+    /// Makes the column more important than optional ones, which are dropped before it is narrowed.
+    pub fn first(self) -> Column {
+        Column { is_first: true, ..self }
     }
 
     /// Makes the column optional: dropped from text if the table is too wide, rightmost first.
@@ -124,15 +153,24 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Aligned text, indented by `indent` spaces, with units below the column titles.
-    pub fn text(&self, style: &Style, indent: usize) -> String {
+    /// The names of functions and kernels in the cells.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let columns = self.columns.iter().enumerate().filter(|(_, column)| column.has_names);
+        columns
+            .flat_map(|(i, _)| self.rows.iter().map(move |row| split_indent(&row[i]).1))
+            .flat_map(|cell| cell.split(BETWEEN_NAMES))
+    }
+
+    /// Aligned text, indented by `indent` spaces, with units below the column titles. Different names
+    /// of `names` look different.
+    pub(crate) fn text(&self, style: &Style, indent: usize, names: &Names) -> String {
         let available = style.columns().saturating_sub(indent);
         let columns = fitting(self.shown(str::to_owned), available);
         let widths = widths(&columns, available);
         let blocks: Vec<Vec<String>> = columns
             .iter()
             .zip(&widths)
-            .map(|((column, cells), &width)| block(column, cells, width))
+            .map(|((column, cells), &width)| block(column, cells, width, names))
             .collect();
         let mut text = String::new();
         let lines = blocks.first().map_or(0, Vec::len);
@@ -172,9 +210,15 @@ impl Table {
         text
     }
 
-    /// An HTML table. Numeric cells have a `data-v` attribute for sorting.
-    pub fn html(&self) -> String {
-        let columns = self.shown(escape::xml);
+    /// An HTML table. Numeric cells have a `data-v` attribute for sorting. Long names are shortened, with
+    /// the full name as a tooltip.
+    pub(crate) fn html(&self, names: &Names) -> String {
+        let columns = self.shown(str::to_owned);
+        let name = |cell: &str| {
+            let (text, full) =
+                (escape::xml(&fit_name(cell, WIDTH_OF_NAMES, names)), escape::xml(cell));
+            if text == full { text } else { format!("<span title=\"{full}\">{text}</span>") }
+        };
         let class = |column: &Column| match column.align {
             Align::Left => "",
             Align::Right | Align::Point => " class=\"n\"",
@@ -197,7 +241,9 @@ impl Table {
                     Align::Left | Align::Right => None,
                 };
                 let value = value.map_or_else(String::new, |value| format!(" data-v=\"{value}\""));
-                format!("<td{}{value}>{}</td>", class(column), cells[row])
+                let cell =
+                    if column.has_names { name(&cells[row]) } else { escape::xml(&cells[row]) };
+                format!("<td{}{value}>{cell}</td>", class(column))
             });
             text += &format!("<tr>{}</tr>\n", cells.collect::<String>());
         }
@@ -225,8 +271,7 @@ impl Table {
 
 /// Numeric value of a cell, in the unit of its column.
 fn value(cell: &str) -> Option<f64> {
-    let digits: String =
-        cell.chars().filter(|c| !matches!(c, ',' | '<' | '&' | 'l' | 't' | ';')).collect();
+    let digits: String = cell.chars().filter(|c| !matches!(c, ',' | '<')).collect();
     digits.trim().parse().ok().filter(|value: &f64| value.is_finite())
 }
 
@@ -236,7 +281,7 @@ type Filled<'a> = (&'a Column, Vec<String>);
 /// Drops optional columns until the table fits.
 fn fitting(mut columns: Vec<Filled>, available: usize) -> Vec<Filled> {
     let least = |filled: &Filled| match (filled.0.align, natural(filled, available)) {
-        (Align::Left, width) => width.min(READABLE),
+        (Align::Left, width) if !filled.0.is_first => width.min(READABLE),
         (_, width) => width,
     };
     while columns.iter().map(least).sum::<usize>() + gaps(&columns) > available {
@@ -279,17 +324,53 @@ fn widths(columns: &[Filled], available: usize) -> Vec<usize> {
 }
 
 /// Title, unit and cells of a column, escaped and padded to the same width.
-fn block(column: &Column, cells: &[String], width: usize) -> Vec<String> {
+fn block(column: &Column, cells: &[String], width: usize, names: &Names) -> Vec<String> {
     let head = [column.header.clone(), column.unit.clone()];
     let cells = aligned(column, cells);
-    head.into_iter()
+    let cells = cells.iter().map(|cell| match column.has_names {
+        true => fit_name(cell, width, names),
+        false => escape::fit(cell, width),
+    });
+    head.iter()
+        .map(|cell| escape::fit(cell, width))
         .chain(cells)
         .map(|cell| {
-            let cell = escape::fit(&cell, width);
             let space = " ".repeat(width.saturating_sub(escape::columns(&cell)));
             if column.align == Align::Left { cell + &space } else { space + &cell }
         })
         .collect()
+}
+
+/// Shortens a name. The indentation of a tree is kept if at least [`NARROWEST`] columns remain.
+fn fit_name(cell: &str, width: usize, names: &Names) -> String {
+    let (indent, name) = split_indent(cell);
+    let room = width.saturating_sub(NARROWEST).min(escape::columns(indent));
+    let indent: String = indent.chars().take(room).collect();
+    indent + &fit_names(name, width - room, names)
+}
+
+/// Shortens each name of a cell to an equal share of the width.
+fn fit_names(cell: &str, width: usize, names: &Names) -> String {
+    if escape::columns(cell) <= width {
+        return escape::visible(cell);
+    }
+    let all: Vec<&str> = cell.split(BETWEEN_NAMES).collect();
+    let room = (width + BETWEEN_NAMES.len()) / all.len();
+    match room.checked_sub(BETWEEN_NAMES.len()) {
+        Some(share) if share >= NARROWEST || all.len() == 1 => {
+            let short: Vec<String> = all.iter().map(|name| names.short(name, share)).collect();
+            short.join(BETWEEN_NAMES)
+        }
+        _ => {
+            let more = format!("{BETWEEN_NAMES}{} more", all.len() - 1);
+            names.short(all[0], width.saturating_sub(more.len())) + &more
+        }
+    }
+}
+
+/// Splits the indentation of a tree from a name.
+fn split_indent(cell: &str) -> (&str, &str) {
+    cell.split_at(cell.len() - cell.trim_start_matches(['·', ' ']).len())
 }
 
 /// Pads numeric cells on the right to align their decimal points.
@@ -309,7 +390,7 @@ mod tests {
 
     fn sample() -> Table {
         let mut table = Table::new([
-            Column::text("name"),
+            Column::names("name"),
             Column::number("time", "ms"),
             Column::text("never known"),
             Column::range("min…max", "µs"),
@@ -321,13 +402,17 @@ mod tests {
         table
     }
 
+    fn text(table: &Table, width: Option<usize>, indent: usize) -> String {
+        table.text(&Style { color: false, width }, indent, &Names::new(table.names()))
+    }
+
     #[test]
     fn text_is_aligned_and_fits_the_width() {
-        assert_snapshot!(sample().text(&Style { color: false, width: Some(44) }, 2), @r#"
+        assert_snapshot!(text(&sample(), Some(44), 2), @r#"
         name                       time    min…max
                                      ms         µs
         gemm\n\u{1b}[2J|x     1,230      1.00…2.00
-        void very_…, 4>(int)     45.6            -
+        very_long<f32, 4>        45.6            -
         say "hi", 核              0.123  10.5…99.0
         "#);
     }
@@ -338,11 +423,11 @@ mod tests {
             Column::number("time", "ms"),
             Column::number("±", "ms").may_go(),
             Column::range("count", "n, n").may_go(),
-            Column::text("name"),
+            Column::names("name"),
         ]);
         let name = "a_kernel_with_a_long_name_indeed";
         table.push(["1.00", "0.100", "320, 320", name].map(str::to_owned));
-        let at = |width| table.text(&Style { color: false, width: Some(width) }, 0);
+        let at = |width| text(&table, Some(width), 0);
         assert_snapshot!([60, 46, 36].map(at).join("\n"), @r"
         time      ±     count  name
           ms     ms      n, n
@@ -354,20 +439,41 @@ mod tests {
 
         time  name
           ms
-        1.00  a_kernel_with_a…ng_name_indeed
+        1.00  a_kernel_with_a_long_name_ind…
         ");
+    }
+
+    #[test]
+    fn optional_columns_are_dropped_before_an_important_one_is_narrowed() {
+        let mut table =
+            Table::new([Column::text("arguments").first(), Column::text("library").may_go()]);
+        table.push(["dgemm_(transa N, transb T, m 400)", "libopenblas"].map(str::to_owned));
+        assert!(text(&table, Some(48), 0).contains("m 400)  libopenblas"));
+        assert!(text(&table, Some(40), 0).ends_with("dgemm_(transa N, transb T, m 400)\n"));
     }
 
     #[test]
     fn color_changes_only_the_style() {
         let style = Style { color: true, width: None };
-        let plain = sample().text(&Style::default(), 0);
-        let coloured = sample().text(&style, 0);
+        let plain = text(&sample(), None, 0);
+        let coloured = sample().text(&style, 0, &Names::default());
         assert_eq!(
             coloured.replace("\u{1b}[1m", "").replace("\u{1b}[2m", "").replace("\u{1b}[0m", ""),
             plain
         );
         assert!(coloured.starts_with("\u{1b}[1mname"));
+    }
+
+    #[test]
+    fn long_names_in_html_have_the_full_name_as_a_tooltip() {
+        let mut table = Table::new([Column::names("kernel")]);
+        let long = format!("void f<{}>(int)", ["float"; 30].join(", "));
+        table.push([long.clone()]);
+        table.push(["short<4>".to_owned()]);
+        let html = table.html(&Names::new(table.names()));
+        let full = escape::xml(&long);
+        assert!(html.contains(&format!("<td><span title=\"{full}\">f f32</span></td>")), "{html}");
+        assert!(html.contains("<td>short&lt;4&gt;</td>"));
     }
 
     #[test]

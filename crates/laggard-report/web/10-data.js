@@ -35,6 +35,7 @@ function profileOf(flame) {
     flame, parent, fn, first, child,
     outer: outermost(fn, first, child, functions.name.length),
     name: (f) => strings[functions.name[f]] || "(no name)",
+    short: (f) => flame.short[functions.name[f]] ?? strings[functions.name[f]],
     library: (f) => strings[functions.library[f]],
     functionCount: functions.name.length,
   };

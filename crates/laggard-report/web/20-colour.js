@@ -80,8 +80,8 @@ function librariesByWeight(profile, sums) {
 }
 
 /** The paint function of a colour mode.
- * @param {Profile} profile @param {string[]} libraries @param {string} mode @returns {(tree: CallTree, node: number) => Paint} */
-function frameColours(profile, libraries, mode) {
+ * @param {Profile} profile @param {Map<string, number>} slots hue slots of the libraries @param {string} mode @returns {(tree: CallTree, node: number) => Paint} */
+function frameColours(profile, slots, mode) {
   const now = theme();
   const kinds = profile.flame.functions.kind;
   const mark = { fill: now === "dark" ? "#444" : "#ddd", ink: now === "dark" ? "#ddd" : "#333" };
@@ -98,7 +98,6 @@ function frameColours(profile, libraries, mode) {
       return paint;
     };
   }
-  const slots = hueSlots(libraries);
   const paints = kinds.map((kind, f) => {
     if (kind === KIND_MARK) return mark;
     if (mode === "kind") return { fill: KIND_FILLS[kind], ink: "#000" };

@@ -243,7 +243,8 @@ class FlameStage {
   /** @param {CallTree} tree @param {number} node @param {number} letters */
   #label(tree, node, letters) {
     const f = tree.fn[node];
-    const name = (this.names[f] ??= shownName(this.profile.name(f)));
+    const full = (this.names[f] ??= shownName(this.profile.name(f)));
+    const name = full.length > letters ? shownName(this.profile.short(f)) : full;
     if (tree.total.length === 1) {
       return frameLabel(name, percent(shareOf(tree.total[0][node], tree.total[0][0])), "", letters);
     }

@@ -35,6 +35,8 @@ class FlamePanel {
     /** @type {Tally} */ this.sums = tally(this.profile, this.weights);
     // Colours do not change when a time range changes the weights.
     this.libraries = librariesByWeight(this.profile, this.sums);
+    // The timeline uses the same colours.
+    this.slots = hueSlots(this.libraries.map(([name]) => name));
     /** @type {CallTree[]} */ this.trees = [];
     /** @type {Record<string, string>} */ this.made = { range: "null" };
     /** @type {Lens} */ this.lens = { scale: 1, shift: 0 };
@@ -80,9 +82,10 @@ class FlamePanel {
   update() {
     const { state } = this.page;
     this.#weigh(state);
-    const grown = this.#grow(state);
     if (this.search.value !== state.search) this.search.value = state.search;
+    // The search selects the function of the sandwich view, so it precedes the trees.
     if (this.#changed("search", state.search + this.made.range)) this.#find(state);
+    const grown = this.#grow(state);
     if (this.#changed("colour", state.colour + theme())) this.recolour();
     this.choices?.forEach((choice) => choice.update());
     this.collapse.setAttribute("aria-pressed", String(state.collapse));
@@ -126,10 +129,15 @@ class FlamePanel {
     return true;
   }
 
-  /** The function of the sandwich view; by default the one with the most self weight. */
+  /** The function of the sandwich view: the selected one, the match with the most total weight, or the function with
+   * the most self weight. */
   sandwiched() {
     const { fn } = this.page.state;
     if (fn >= 0 && fn < this.profile.functionCount) return fn;
+    const { found } = this;
+    const total = this.sums.total[this.weights.widest];
+    const match = found ? found.reduce((best, one, f) => (one && (best < 0 || total[f] > total[best]) ? f : best), -1) : -1;
+    if (match >= 0) return match;
     const own = this.sums.self[this.weights.widest];
     const kinds = this.flame.functions.kind;
     return own.reduce((best, weight, f) => (weight > own[best] && kinds[f] !== KIND_MARK ? f : best), this.profile.fn[0] ?? 0);
@@ -160,8 +168,8 @@ class FlamePanel {
   recolour() {
     const { colour } = this.page.state;
     this.made.colour = colour + theme();
-    this.stage.paint = frameColours(this.profile, this.libraries.map(([name]) => name), colour);
-    this.legend.replaceChildren(...flameLegend(this.profile, this.libraries, colour));
+    this.stage.paint = frameColours(this.profile, this.slots, colour);
+    this.legend.replaceChildren(...flameLegend(this.profile, this.libraries, this.slots, colour));
     this.stage.redraw();
     this.table.redraw();
   }
@@ -403,8 +411,9 @@ function summaryOf({ event, unit, per, sides, wholes, samples, hidden }) {
   return `${shownName(`Event ${event}. ${parts.join("; ")}.`)} ${unit === "share" ? "Weights are shares of each side's samples. " : ""}${hidden.nodes > 0 ? folded : ""}`;
 }
 
-/** The legend of a colour mode. @param {Profile} profile @param {[string, number][]} libraries @param {string} mode */
-function flameLegend(profile, libraries, mode) {
+/** The legend of a colour mode.
+ * @param {Profile} profile @param {[string, number][]} libraries @param {Map<string, number>} slots @param {string} mode */
+function flameLegend(profile, libraries, slots, mode) {
   if (mode === "change") {
     const stops = [-1, -0.75, -0.5, -0.25, -0.1, 0, 0.1, 0.25, 0.5, 0.75, 1].map(
       (change) => `rgb(${changeFill(change, theme()).join(" ")}) ${50 + 50 * change}%`);
@@ -416,7 +425,6 @@ function flameLegend(profile, libraries, mode) {
     const used = new Set(profile.flame.functions.kind);
     return KIND_NAMES.flatMap((name, kind) => (used.has(kind) && kind !== KIND_MARK ? [chip(KIND_FILLS[kind], name, NaN)] : []));
   }
-  const slots = hueSlots(libraries.map(([name]) => name));
   const weighty = libraries.filter(([, weight]) => weight > 0);
   const whole = weighty.reduce((sum, [, weight]) => sum + weight, 0);
   const chips = weighty.slice(0, LEGEND_LENGTH).map(([name, weight]) =>

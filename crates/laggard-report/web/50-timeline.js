@@ -139,7 +139,13 @@ class TimelinePanel {
     this.painted = this.page.state.timelineColour;
     const { strings, classes, phases } = this.timeline;
     const names = this.#byPhase ? phases : classes;
-    const paints = (this.paints = names.map((name, i) => classPaint(strings[name], i, theme())));
+    // The classes of samples are libraries.
+    const slots = this.#byPhase ? null : this.page.flame?.slots;
+    const paintOf = (/** @type {string} */ name, /** @type {number} */ i) => {
+      const slot = slots?.get(name);
+      return slot === undefined ? classPaint(name, i, theme()) : huePaint(slot, theme());
+    };
+    const paints = (this.paints = names.map((name, i) => paintOf(strings[name], i)));
     this.none = classPaint("", -1, theme());
     const sums = this.#sums(names.length);
     const whole = sums.reduce((a, b) => a + b, 0);
@@ -199,6 +205,8 @@ class TimelinePanel {
   #drawAxis(context, width, height, ink, line) {
     const [from, to] = this.shown;
     const { ticks, step } = axisTicks(from, to, width - GUTTER);
+    context.fillStyle = ink;
+    context.fillText("time since start", 8, AXIS / 2);
     for (const time of ticks) {
       const x = GUTTER + ((time - from) / (to - from)) * (width - GUTTER);
       context.fillStyle = line;
@@ -217,9 +225,13 @@ class TimelinePanel {
     // Without durations, a full bar is twice the mean number of items.
     const full = timed ? perPixel : Math.max((2 * track.start.length * perPixel) / this.end, 1);
     context.translate(GUTTER, 0);
-    const label = (/** @type {number} */ i) => shownName(this.timeline.strings[track.label[i]] ?? "");
+    const { strings, short } = this.timeline;
+    const label = (/** @type {number} */ i, /** @type {number} */ letters) => {
+      const name = shownName(strings[track.label[i]] ?? "");
+      return fit(name.length > letters ? shownName(short[track.label[i]] ?? name) : name, letters);
+    };
     eachVisible(track, from, perPixel, width, (i, x, w) => {
-      drawBox(context, this.#paint(track, i), x, w, width, top, TRACK_HEIGHT, (letters) => (letters < 5 ? "" : fit(label(i), letters)));
+      drawBox(context, this.#paint(track, i), x, w, width, top, TRACK_HEIGHT, (letters) => (letters < 5 ? "" : label(i, letters)));
     }, (i, end, x) => {
       const filled = timed ? track.busy[end] - track.busy[i] : end - i;
       const high = Math.min(Math.max(filled / full, 0.2), 1) * TRACK_HEIGHT;

@@ -1,8 +1,12 @@
 // Distributions of timings: one histogram per case and side, with median and confidence interval.
 
-const LANE = 44;
-const CASE_AXIS = 18;
+const LANE = 58;
+// Room for the number of timings of the tallest bar, above the bars.
+const LANE_HEAD = 16;
+const CASE_AXIS = 34;
+const AXIS_TITLE = 16;
 const FEWEST_FOR_BARS = 12;
+const AXIS_FONT = "11px system-ui, sans-serif";
 const SIDE_FILLS = ["#56b4e9", "#e69f00", "#009e73", "#cc79a7"];
 
 /** A quantile of sorted values, interpolated. @param {ArrayLike<number>} sorted @param {number} share */
@@ -68,7 +72,7 @@ class DistributionPanel {
       [...waiting.values()].forEach((begin) => begin());
       this.recolour();
     });
-    const about = "Bars: timings; line: median; band: 95 % CI of the median. The sides of a case share one axis.";
+    const about = "Bars: number of timings; line at the top: height of the tallest bar; line: median; band: 95 % CI of the median. The sides of a case share one time axis.";
     section.append(make("p.minor", {}, about), grid);
   }
 
@@ -118,44 +122,55 @@ function drawCase(canvas, card, data, { sides, from, to }) {
     if (interval) {
       context.globalAlpha = 0.18;
       context.fillStyle = ink;
-      context.fillRect(x(interval[0]), floor - LANE + 6, Math.max(x(interval[2]) - x(interval[0]), 1), LANE - 6);
+      context.fillRect(x(interval[0]), floor - LANE + LANE_HEAD, Math.max(x(interval[2]) - x(interval[0]), 1), LANE - LANE_HEAD);
       context.globalAlpha = 1;
     }
     context.fillStyle = SIDE_FILLS[s % SIDE_FILLS.length];
     if (sorted.length < FEWEST_FOR_BARS) drawDots(context, sorted, x, floor);
-    else drawBars(context, histogram(sorted, from, to, Math.min(Math.floor(width / 5), 60)), width, floor);
+    else drawBars(context, histogram(sorted, from, to, Math.min(Math.floor(width / 5), 60)), width, floor, ink);
     context.fillStyle = line;
     context.fillRect(0, floor, width, 1);
     context.fillStyle = ink;
-    context.fillRect(Math.round(x(median)) - 1, floor - LANE + 6, 2, LANE - 6);
+    context.fillRect(Math.round(x(median)) - 1, floor - LANE + LANE_HEAD, 2, LANE - LANE_HEAD);
   });
-  drawCaseAxis(context, data.unit, [from, to], width, height - CASE_AXIS / 2, ink);
+  drawCaseAxis(context, data.unit, [from, to], width, height - AXIS_TITLE - (CASE_AXIS - AXIS_TITLE) / 2, ink);
+  context.fillText(data.axis, (width - context.measureText(data.axis).width) / 2, height - AXIS_TITLE / 2);
 }
 
 /** @param {CanvasRenderingContext2D} context @param {Float64Array} values @param {(value: number) => number} x @param {number} floor */
 function drawDots(context, values, x, floor) {
   for (const value of values) {
     context.beginPath();
-    context.arc(x(value), floor - LANE / 2, 4, 0, 2 * Math.PI);
+    context.arc(x(value), floor - (LANE - LANE_HEAD) / 2, 4, 0, 2 * Math.PI);
     context.fill();
   }
 }
 
-/** @param {CanvasRenderingContext2D} context @param {number[]} bars @param {number} width @param {number} floor */
-function drawBars(context, bars, width, floor) {
+/** Draws bars with the number of timings of the tallest.
+ * @param {CanvasRenderingContext2D} context @param {number[]} bars @param {number} width @param {number} floor @param {string} ink */
+function drawBars(context, bars, width, floor, ink) {
   const tallest = Math.max(...bars, 1);
   const wide = width / bars.length;
   bars.forEach((many, i) => {
-    const high = (many / tallest) * (LANE - 8);
+    const high = (many / tallest) * (LANE - LANE_HEAD - 3);
     context.fillRect(i * wide, floor - high, Math.max(wide - 1, 1), high);
   });
+  const top = floor - LANE + LANE_HEAD + 3;
+  const text = `${count(tallest)} timing${tallest === 1 ? "" : "s"}`;
+  context.font = AXIS_FONT;
+  context.textBaseline = "middle";
+  context.fillStyle = ink;
+  context.globalAlpha = 0.35;
+  context.fillRect(0, top, width, 1);
+  context.globalAlpha = 1;
+  context.fillText(text, width - context.measureText(text).width, top - 8);
 }
 
 /** @param {CanvasRenderingContext2D} context @param {string} unit @param {[number, number]} span @param {number} width @param {number} y
  * @param {string} ink */
 function drawCaseAxis(context, unit, [from, to], width, y, ink) {
   context.fillStyle = ink;
-  context.font = "11px system-ui, sans-serif";
+  context.font = AXIS_FONT;
   context.textBaseline = "middle";
   const { ticks, step } = axisTicks(Math.max(from, 0), to, width);
   let free = 0;

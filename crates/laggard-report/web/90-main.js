@@ -161,7 +161,7 @@ function fillNavigation(page) {
   }
   nav.append(make("span.grow"),
     make("button", { title: "toggle dark mode (d)", onclick: () => toggleTheme(page()) }, "dark / light"),
-    make("button", { title: "keyboard shortcuts (?)", onclick: showHelp }, "shortcuts"));
+    make("button", { title: "keyboard shortcuts (?)", onclick: showHelp }, "shortcuts ", make("kbd", {}, "?")));
 }
 
 async function start() {

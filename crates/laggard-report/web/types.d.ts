@@ -16,6 +16,8 @@ interface FlameData {
   /** One name, or two: the reference A, and B. */
   sides: string[];
   strings: string[];
+  /** Short forms of long names, by index in `strings`. */
+  short: { [string: number]: string };
   /** Indexes into `strings`. Kinds: 0 native, 1 inlined, 2 Python, 3 kernel, 4 placeholder. */
   functions: { name: number[]; library: number[]; kind: number[]; file: number[]; line: number[] };
   /** Node 0 is the root with parent -1; parents precede their children. */
@@ -32,6 +34,8 @@ interface TimelineData {
   end: number;
   unit: "ns";
   strings: string[];
+  /** Short forms of long names, by index in `strings`. */
+  short: { [string: number]: string };
   classes: number[];
   phases: number[];
   tracks: TrackData[];
@@ -57,6 +61,8 @@ interface TrackData {
 interface DistributionData {
   title: string;
   unit: "ns";
+  /** Title of the time axis. */
+  axis: string;
   sides: { name: string; values: number[]; interval?: [number, number, number] }[];
 }
 
@@ -69,6 +75,8 @@ interface Profile {
   outer: Uint8Array;
   functionCount: number;
   name(f: number): string;
+  /** The name, shortened by meaning if it is long. */
+  short(f: number): string;
   library(f: number): string;
 }
 

@@ -488,7 +488,7 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 /// Parses a percentage as a fraction: `5%` and `5` are 0.05.
-fn percent(text: &str) -> Result<f64, String> {
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end();
     match number.parse::<f64>() {
         Ok(percent) if (0.0..=1e6).contains(&percent) => Ok(percent / 100.0),
@@ -496,7 +496,8 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+/// Parses a time as seconds or with a unit.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let end = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).len();
     let (digits, unit) = text.split_at(end);
     let factor = match unit {

@@ -112,6 +112,7 @@ pub(crate) fn page(
     let distribution = Distribution {
         title: format!("Time per {}", comparison.sides[0].marker.word()),
         unit: "ns",
+        axis: format!("time per {}", comparison.sides[0].marker.word()),
         sides: vec![side(0), side(1)],
     };
     Ok(html(&Page {

@@ -3,7 +3,7 @@
 //! Options are passed as command-line arguments, so that they mean the same as for the verbs.
 
 use crate::calls;
-use crate::cli::{Cli, Color, Format, Talk, Verb};
+use crate::cli::{self, Cli, Color, Format, Talk, Verb};
 use crate::commands::{bench, compare, report, view, why};
 use crate::evidence::{Evidence, TraceFrom};
 use crate::failure;
@@ -26,9 +26,20 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use crate::bench::SEED;
 pub use crate::cli::Format as Form;
+
+/// Parses a time as options do: `10`, `500ms`, `2m`.
+pub fn time(text: &str) -> Result<Duration, String> {
+    cli::duration(text)
+}
+
+/// Parses a percentage as options do, as a fraction: `5%` is 0.05.
+pub fn share(text: &str) -> Result<f64, String> {
+    cli::percent(text)
+}
 
 /// Evidence in memory.
 pub struct Loaded {

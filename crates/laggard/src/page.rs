@@ -76,6 +76,7 @@ pub(crate) fn distributions(timings: &Timings) -> Vec<Distribution> {
     let case = |case: &laggard_core::model::timings::Case| Distribution {
         title: bench::label(case),
         unit: "ns",
+        axis: "time per call".to_owned(),
         sides: case
             .series
             .iter()

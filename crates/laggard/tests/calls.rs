@@ -116,6 +116,72 @@ fn reports_argument_values() {
     assert_eq!(row["values"][0], 100_000);
 }
 
+/// BLAS functions with Fortran's interface, and C functions with similar names.
+const BLAS: &str = r#"
+void dgemm_(const char *ta, const char *tb, const int *m, const int *n, const int *k, const double *alpha) {}
+void scipy_zgemm_64_(const char *ta, const char *tb, const long *m, const long *n, const long *k, const void *alpha) {}
+void dscal(int n, double alpha, double *x, int incx) {}
+void dtrsm_(const char *side, const char *uplo, const char *ta, const char *diag, const int *m, const int *n) {}
+void saxpy_(const int *n, const float *alpha, const float *x, const int *incx, float *y, const int *incy) {}
+"#;
+const BLAS_PROGRAM: &str = r#"
+void dgemm_(const char *, const char *, const int *, const int *, const int *, const double *);
+void scipy_zgemm_64_(const char *, const char *, const long *, const long *, const long *, const void *);
+void dscal(int, double, double *, int);
+void dtrsm_(const char *, const char *, const char *, const char *, const int *, const int *);
+void saxpy_(const int *, const float *, const float *, const int *, float *, const int *);
+int main(void) {
+    double alpha[10] = {1};
+    for (int i = 0; i < 10; i++) {
+        int m = 400, n = 300, k = -200;
+        dgemm_("N", "T", &m, &n, &k, alpha + i);
+    }
+    long wide = 5000000000, narrow = 7;
+    scipy_zgemm_64_("C", "N", &wide, &narrow, &narrow, alpha);
+    dscal(100000, 2, alpha, 1);
+    int one = 1;
+    dtrsm_("L", 0, "N", "U", &one, &one);
+    float x[2];
+    saxpy_(&one, x, x, &one, x, &one);
+    return 0;
+}
+"#;
+
+#[test]
+fn arguments_of_blas_functions_are_sizes_and_letters() {
+    let place = Place::with(&[]);
+    let compile = |source: &str, name: &str, out: &str, flags: &[&str]| {
+        std::fs::write(place.path(name), source).unwrap();
+        let mut cc = Command::new("cc");
+        cc.current_dir(place.path("")).args(["-O1", "-o", out, name]).args(flags);
+        assert!(cc.status().unwrap().success());
+    };
+    compile(BLAS, "blas.c", "libfakeblas.so", &["-fPIC", "-shared"]);
+    compile(BLAS_PROGRAM, "app.c", "app", &["libfakeblas.so", "-Wl,-rpath,$ORIGIN"]);
+    let args = ["calls", "--lib", "fakeblas", "--args", "6", "-o", "run.lag", "--", "./app"];
+    let ran = place.run(&args);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let text = place.data(&["report", "--by", "arguments", "run.lag"]);
+    for expected in [
+        "dgemm_(transa N, transb T, m 400, n 300, k -200)",
+        "scipy_zgemm_64_(transa C, transb N, m 5000000000, n 7, k 7)",
+        // A C function that takes values: 100,000 is not a readable address.
+        "dscal(n 100000,",
+        // A null pointer is kept.
+        "dtrsm_(side L, uplo 0, transa N, diag U, m 1, n 1)",
+        "saxpy_(n 1, incx 1, incy 1)",
+    ] {
+        assert!(text.contains(expected), "{expected} is missing in\n{text}");
+    }
+    let report =
+        json(&place, &["report", "--json", "--by", "arguments", "--fn", "dgemm_", "run.lag"]);
+    let rows = report["arguments"]["rows"].as_array().unwrap();
+    // Calls with different arrays are one row.
+    assert_eq!((rows.len(), &rows[0]["calls"]), (1, &10.into()));
+    assert_eq!(rows[0]["names"], serde_json::json!(["transa", "transb", "m", "n", "k", "alpha"]));
+    assert_eq!(rows[0]["values"], serde_json::json!([78, 84, 400, 300, -200, 0]));
+}
+
 #[test]
 fn default_output_contains_the_program_name() {
     let place = place();

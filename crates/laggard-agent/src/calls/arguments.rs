@@ -1,5 +1,6 @@
 //! Argument values, counted by function.
 
+use super::signatures;
 use super::thread::Registers;
 use crate::calls_wire::{ARGUMENTS, ARGUMENTS_OF_ONE, Argument, MOST_ARGUMENTS, Tables};
 use core::ptr::null;
@@ -16,6 +17,7 @@ pub(crate) fn count(tables: &Tables, symbol: u32, registers: &Registers) -> *con
         return null();
     }
     let mut values = registers.arguments();
+    signatures::resolve(symbol, &mut values);
     for value in values.iter_mut().skip(wanted) {
         *value = 0;
     }

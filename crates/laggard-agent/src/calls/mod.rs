@@ -8,6 +8,7 @@ mod arguments;
 mod maps;
 mod objects;
 pub(crate) mod policy;
+mod signatures;
 mod stacks;
 mod symbols;
 mod tables;

@@ -72,6 +72,7 @@ pub(crate) fn stub(tables: &Tables, target: u64, name: &[u8], object: u32) -> Op
         return Some(stub_at(STUBS.load(Relaxed), u64::from(number)));
     }
     let (number, _) = keep(tables, name, object, 0)?;
+    super::signatures::store_shape(tables, number, name);
     TARGETS.get(number as usize)?.store(target, Release);
     if let Some(slot) = slot {
         slot.number.store(number + 1, Release);

@@ -3,7 +3,8 @@
 
 use super::Options;
 use crate::error::Error;
-use laggard_agent::calls_wire::{Chunk, Entry, MAGIC, PATTERNS, Tables, options};
+use laggard_agent::calls_wire::{Chunk, Entry, MAGIC, Tables, options};
+use laggard_core::calls::blas;
 use memmap2::{MmapOptions, MmapRaw};
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -26,6 +27,8 @@ impl Shared {
         fill(&header.from, &options.from).ok_or(Error::Patterns("calling modules"))?;
         fill(&header.library, &options.libraries).ok_or(Error::Patterns("libraries"))?;
         fill(&header.function, &options.functions).ok_or(Error::Patterns("functions"))?;
+        let signatures: Vec<String> = blas::signatures().collect();
+        fill(&header.signatures, &signatures).ok_or(Error::Patterns("signatures"))?;
         header.arguments.store(options.arguments as u32, Relaxed);
         header.options.store(if options.children { options::CHILDREN } else { 0 }, Relaxed);
         header.used.store((size_of::<Tables>() as u64).next_multiple_of(4096), Relaxed);
@@ -125,13 +128,13 @@ fn reserve(file: &NamedTempFile, bytes: u64) -> io::Result<()> {
 }
 
 /// Writes null-terminated patterns one after the other; `None` if they are too long.
-fn fill(cells: &[AtomicU8; PATTERNS], patterns: &[String]) -> Option<()> {
+fn fill(cells: &[AtomicU8], patterns: &[String]) -> Option<()> {
     let bytes: Vec<u8> = patterns
         .iter()
         .filter(|pattern| !pattern.is_empty())
         .flat_map(|pattern| pattern.bytes().chain([0]))
         .collect();
-    if bytes.len() >= PATTERNS {
+    if bytes.len() >= cells.len() {
         return None;
     }
     for (cell, byte) in cells.iter().zip(bytes) {

@@ -8,6 +8,7 @@ from typing import Any, final
 __all__ = [
     "Loaded",
     "Recording",
+    "Rows",
     "Table",
     "__version__",
     "bench",
@@ -16,6 +17,8 @@ __all__ = [
     "main",
     "record",
     "schemas",
+    "seconds",
+    "share",
     "why",
     "why_here",
 ]
@@ -54,10 +57,19 @@ class Table:
     def to_pandas(self) -> Any:
         """Converts to a `pandas.DataFrame` with strings as categoricals."""
     def __len__(self) -> int: ...
+    def __iter__(self) -> Rows:
+        """The rows as dictionaries. `pandas.DataFrame` reads tables this way."""
     def __repr__(self) -> str: ...
     def _repr_html_(self) -> str: ...
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@final
+class Rows:
+    """Iterates over the rows of a table as dictionaries."""
+
+    def __iter__(self) -> Rows: ...
+    def __next__(self) -> dict[str, Any]: ...
 
 @final
 class Loaded:
@@ -108,6 +120,12 @@ def why_here(timed: Loaded, sampled: list[tuple[str, int]]) -> Loaded:
 def record(laggard: list[str], path: str, rate: float, clock: str, gil: bool, force: bool) -> Recording:
     """Starts a recording of this process. `laggard` is the command line that starts laggard, which reads the samples
     in a separate process."""
+
+def seconds(text: str) -> float:
+    """Parses a time such as `500ms`, in seconds."""
+
+def share(text: str) -> float:
+    """Parses a percentage such as `5%`, as a fraction."""
 
 def why(words: list[str]) -> Loaded:
     """Runs `laggard why` with these arguments."""

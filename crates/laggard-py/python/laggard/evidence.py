@@ -158,12 +158,37 @@ class Evidence:
     def __str__(self) -> str:
         return self.report()
 
+    def _size(self) -> str:
+        """How much evidence this is."""
+        rows = {name: len(self.table(name)) for name in self._counted}
+        return ", ".join(f"{n:,} {name if n != 1 else _SINGULAR.get(name, name)}" for name, n in rows.items())
+
+    #: Tables whose rows describe the size.
+    _counted: tuple[str, ...] = ()
+
     def __repr__(self) -> str:
-        return f"<laggard.{type(self).__name__} {str(self.path)!r}>"
+        size = self._size()
+        return f"<laggard.{type(self).__name__} {str(self.path)!r}{': ' if size else ''}{size}>"
+
+
+#: Names of rows of tables.
+_SINGULAR = {
+    "kernels": "kernel",
+    "ops": "op",
+    "samples": "sample",
+    "functions": "function",
+    "threads": "thread",
+    "calls": "call",
+    "batches": "batch",
+    "series": "series",
+    "counters": "counter",
+}
 
 
 class Trace(Evidence):
     """A PyTorch profiler trace."""
+
+    _counted = ("kernels", "ops")
 
     @property
     def kernels(self) -> Table:
@@ -224,6 +249,8 @@ class Trace(Evidence):
 class Profile(Evidence):
     """Samples recorded by laggard or another profiler."""
 
+    _counted = ("samples", "functions", "threads")
+
     @property
     def samples(self) -> Table:
         """The samples."""
@@ -253,6 +280,10 @@ class Profile(Evidence):
 class Calls(Evidence):
     """A call trace."""
 
+    def _size(self) -> str:
+        rows = len(self.calls)
+        return f"{rows:,} row{'' if rows == 1 else 's'} of calls"
+
     @property
     def calls(self) -> Table:
         """Calls by function, call site and thread."""
@@ -271,6 +302,8 @@ class Calls(Evidence):
 
 class Bench(Evidence):
     """Benchmark results: timings of sides."""
+
+    _counted = ("series", "batches")
 
     @property
     def batches(self) -> Table:
@@ -302,6 +335,8 @@ class Bench(Evidence):
 class Counters(Evidence):
     """`perf stat` counters."""
 
+    _counted = ("counters",)
+
     @property
     def counters(self) -> Table:
         """The counters."""
@@ -318,6 +353,15 @@ class Verdict(Evidence):
     @property
     def _json(self) -> dict[str, Any]:
         return json.loads(self._loaded.report("json", []))  # type: ignore[no-any-return]
+
+    def _size(self) -> str:
+        found = self._json
+        if not found["lags"]:
+            return "B does not lag"
+        many = len(found["culprits"])
+        ratio = found["ratio"]["middle"] if found["ratio"] else found.get("single_ratio")
+        times = f"B takes {ratio:.3g} times as long as A" if ratio else "B lags"
+        return f"{times}, {many} culprit{'' if many == 1 else 's'}"
 
     @property
     def lags(self) -> bool:
@@ -388,7 +432,8 @@ class Comparison:
         return self.report()
 
     def __repr__(self) -> str:
-        return f"<laggard.Comparison of {str(self.b.path)!r} with {str(self.a.path)!r}>"
+        kind = self.a.kind
+        return f"<laggard.Comparison of {kind} {str(self.b.path)!r} with {str(self.a.path)!r}>"
 
 
 _KINDS: dict[str, type[Evidence]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import math
 import sys
 from collections.abc import Callable
@@ -20,8 +21,8 @@ Side = str | Callable[[], object]
 def bench(
     *sides: Side,
     setup: str = "",
-    time: float = 5.0,
-    precision: float = 0.01,
+    time: float | str = 10.0,
+    precision: float | str = 0.01,
     rounds: int | None = None,
     check: bool = True,
     tolerance: float | None = None,
@@ -32,15 +33,18 @@ def bench(
     Each statement runs in its own process with this interpreter, or with the one given by `python=`,
     `a_python=` or `b_python=`. Other keyword arguments are options of `laggard bench`, such as
     `param="n=10,100"`. Callables take no arguments and run in this process with `gc` disabled.
-    `time` is the total time in seconds. Timing stops earlier when the confidence interval of the
-    ratio is narrower than `precision`. Results are compared first, unless `check=False`.
+    `time` is the maximum time per case, in seconds or as text such as `"500ms"`. Timing stops earlier
+    when the confidence interval of the ratio is within ± `precision`, a fraction or text such as
+    `"1%"`. Results are compared first, unless `check=False`.
     """
     if not sides:
         raise UsageError("give at least one side to time", "laggard.bench('sum(x)', 'max(x)', setup='x = [1, 2]')")
+    time, precision = _seconds(time), _share(precision)
     if all(callable(side) for side in sides):
         _no_flags(setup, flags)
+        _no_arguments(sides)
         return _here(sides, time, precision, rounds, check, tolerance)
-    given = {"time": time, "precision": precision, "rounds": rounds, **flags}
+    given = {"time": time, "precision": f"{100 * precision}%", "rounds": rounds, **flags}
     return evidence.of(_laggard.bench(_statements(sides, setup, check, tolerance, given)))  # type: ignore[no-any-return]
 
 
@@ -49,7 +53,7 @@ def why(
     b: Side,
     *,
     setup: str = "",
-    time: float = 10.0,
+    time: float | str = 20.0,
     check: bool = True,
     tolerance: float | None = None,
     **flags: Any,
@@ -57,10 +61,13 @@ def why(
     """Explains why `b` is slower than `a`: times and samples both sides and inspects their code.
 
     Statements run in separate processes, and their library calls are traced too. Other keyword
-    arguments are options of `laggard why`. Callables run in this process.
+    arguments are options of `laggard why`. Callables take no arguments and run in this process.
+    `time` is the total time, in seconds or as text such as `"6s"`.
     """
+    time = _seconds(time)
     if callable(a) and callable(b):
         _no_flags(setup, flags)
+        _no_arguments((a, b))
         from .recording import why_here
 
         return why_here(a, b, time, lambda: _check([a, b], check, tolerance))
@@ -82,6 +89,40 @@ def _no_flags(setup: str, flags: dict[str, Any]) -> None:
     if setup or flags:
         name = "setup" if setup else next(iter(flags))
         raise UsageError(f"{name} applies to statements, not to callables", "run it in this process before the call")
+
+
+def _no_arguments(sides: tuple[Any, ...]) -> None:
+    """Rejects callables that cannot be called without arguments."""
+    for letter, side in zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", sides):
+        try:
+            parameters = inspect.signature(side).parameters.values()
+        except (TypeError, ValueError):  # many built-in functions have no signature
+            continue
+        variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        needed = [p.name for p in parameters if p.default is p.empty and p.kind not in variadic]
+        if needed:
+            name = name_of(side).removesuffix("()")
+            raise UsageError(
+                f"side {letter}, {name}, needs arguments ({', '.join(needed)}), but callables are called without any",
+                f"pass the arguments in a function: lambda: {name.rpartition('.')[2]}(...)",
+            )
+
+
+def _seconds(time: float | str) -> float:
+    try:
+        seconds = _laggard.seconds(time) if isinstance(time, str) else float(time)
+    except ValueError as error:
+        raise UsageError(f"invalid time {time!r}: {error}") from None
+    if not 0 <= seconds < math.inf:
+        raise UsageError(f"invalid time {time!r}: expected a positive number of seconds, or text such as '6s'")
+    return seconds
+
+
+def _share(precision: float | str) -> float:
+    try:
+        return _laggard.share(precision) if isinstance(precision, str) else float(precision)
+    except ValueError as error:
+        raise UsageError(f"invalid precision {precision!r}: {error}") from None
 
 
 def _here(

@@ -71,6 +71,10 @@ class record:
         for warning in messages:
             warnings.warn(f"laggard.record: {warning}", stacklevel=2)
 
+    def __repr__(self) -> str:
+        state = "running" if self._recording is not None else f"{self.samples:,} samples"
+        return f"<laggard.record {str(self.path)!r}: {state}>"
+
     @property
     def profile(self) -> Profile:
         """The recorded profile, loaded from the file."""

@@ -9,7 +9,8 @@ use crate::profile::json::About;
 use crate::rows::kept;
 use crate::shape;
 use laggard_core::calls::{
-    self, Arguments, Caller, Filter, Measure, PythonLine, PythonLines, Tally, Totals, TreeRow, View,
+    self, Arguments, Caller, Filter, Measure, PythonLine, PythonLines, Tally, Totals, TreeRow,
+    View, blas,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -322,6 +323,9 @@ struct ArgumentShape<'a> {
     function: &'a str,
     library: &'a str,
     values: &'a [i64],
+    /// Names of the values; absent if the function is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    names: Option<Vec<&'static str>>,
     calls: u64,
     /// Null unless times were measured.
     total_ns: Option<u64>,
@@ -333,6 +337,9 @@ impl<'a> ArgumentShape<'a> {
             function: &row.function,
             library: &row.library,
             values: &row.values,
+            names: blas::parameters(&row.function).map(|all| {
+                all.iter().take(row.values.len()).map(|parameter| parameter.name).collect()
+            }),
             calls: row.count,
             total_ns: (measure == Measure::Time).then_some(row.total_ns),
         }

@@ -29,9 +29,9 @@ pub(super) fn table(
         Column::number("share", "%"),
         Column::number("stacks", "n"),
         Column::text("line"),
-        Column::text("caller"),
+        Column::names("caller"),
         Column::text("library"),
-        Column::text("function"),
+        Column::names("function"),
     ]);
     for row in shown {
         table.push([

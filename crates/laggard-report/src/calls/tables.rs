@@ -7,7 +7,7 @@ use crate::number::{Quantity, count, duration, percent, plural, share};
 use crate::rows::{kept, more};
 use crate::table::{Column, Table};
 use laggard_core::calls::{
-    Arguments, By, Caller, Class, Measure, Row, Tally, Totals, TreeRow, View,
+    Arguments, By, Caller, Class, Measure, Row, Tally, Totals, TreeRow, View, blas,
 };
 use std::collections::BTreeMap;
 
@@ -141,7 +141,7 @@ pub(super) fn tree(rows: &[TreeRow], report: &CallsReport, document: &mut Docume
         Column::number("share", "%"),
         Column::number(heading, unit.name),
         Column::number("calls", "n"),
-        Column::text("caller, function"),
+        Column::names("caller, function"),
         Column::text("library"),
     ]);
     for row in shown {
@@ -182,8 +182,8 @@ pub(super) fn arguments(rows: &[Arguments], report: &CallsReport, document: &mut
         Column::number("total", total.name),
         Column::number("calls", "n"),
         Column::range("mean", ""),
-        Column::text("function and first integer arguments"),
-        Column::text("library"),
+        Column::text("function and first integer arguments").first(),
+        Column::text("library").may_go(),
     ]);
     for row in shown {
         table.push([
@@ -197,8 +197,8 @@ pub(super) fn arguments(rows: &[Arguments], report: &CallsReport, document: &mut
     document.table(table);
     more(rows, report.top, document);
     in_library("all in", only, document);
-    let values = "values are register contents: non-integer arguments show as integers, and the \
-                  upper bits of narrow ones are undefined";
+    let values = "values without names are register contents: non-integer arguments show as integers, \
+                  and the upper bits of narrow ones are undefined";
     document.minor(match is_timed {
         true => format!("{values}; one slow call can dominate a mean"),
         false => values.to_owned(),
@@ -215,8 +215,12 @@ impl Mean for Arguments {
     }
 }
 
-/// Formats numbers beyond 32 bits in hexadecimal, since they are probably addresses.
+/// Arguments of BLAS functions with their names. Other numbers beyond 32 bits are formatted in hexadecimal,
+/// since they are probably addresses.
 fn values(row: &Arguments) -> Vec<String> {
+    if let Some(known) = blas::described(&row.function, &row.values) {
+        return known.into_iter().map(|(name, value)| format!("{name} {value}")).collect();
+    }
     let value = |&value: &i64| match i32::try_from(value) {
         Ok(small) => small.to_string(),
         Err(_) if u32::try_from(value).is_ok() => value.to_string(),

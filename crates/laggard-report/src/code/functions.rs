@@ -32,7 +32,7 @@ pub(super) fn show(report: &CodeReport, document: &mut Document) {
     }
     let shown = kept(&rows, choice.top);
     let sampled = shown.iter().any(|row| row.samples.is_some());
-    let mut columns = vec![Column::text("function"), Column::text("file")];
+    let mut columns = vec![Column::names("function"), Column::text("file")];
     if sampled {
         columns.extend([Column::number("samples", "n"), Column::number("", "%")]);
     }

@@ -165,7 +165,7 @@ fn findings(report: &CompareCalls, document: &mut Document) {
         Column::range(&format!("{single} B"), ""),
         Column::number("ratio", ""),
         Column::text("library"),
-        Column::text("function"),
+        Column::names("function"),
     ]);
     let library = only_library(rows.iter().map(|row| row.library.as_str()));
     let mut has_equal = false;
@@ -223,7 +223,7 @@ fn only(
         Column::number("calls", "n"),
         Column::range(if by == Measure::Time { "median" } else { "per call" }, ""),
         Column::text("library"),
-        Column::text("function"),
+        Column::names("function"),
     ]);
     for (row, tally) in found() {
         table.push([
@@ -244,7 +244,7 @@ fn moved(report: &CompareCalls, document: &mut Document) {
         return;
     }
     document.heading("Same function in different libraries");
-    let mut table = Table::new([Column::text("function"), Column::text("A"), Column::text("B")]);
+    let mut table = Table::new([Column::names("function"), Column::text("A"), Column::text("B")]);
     for row in kept(all, report.top) {
         table.push([row.function.clone(), row.a.join(", "), row.b.join(", ")]);
     }

@@ -9,6 +9,7 @@ mod words;
 use crate::divergence;
 use crate::document::Document;
 use crate::escape;
+use crate::names;
 use crate::number::{percent, plural, significant};
 use crate::profile::about::{LONGEST_COMMAND, command};
 use crate::table::Style;
@@ -232,7 +233,7 @@ fn most(report: &CompareProfile) -> Option<String> {
         .filter(is_such)
         .max_by(|x, y| gap_of(x).abs().total_cmp(&gap_of(y).abs()))?;
     let (gap, cost) = (words.signed(gap_of(found)), words.cost());
-    let name = |finding: &Finding| escape::fit(&comparison.function(finding).name, LONGEST_NAME);
+    let name = |finding: &Finding| names::short(&comparison.function(finding).name, LONGEST_NAME);
     if let Some(pair) = pairs.iter().find(|pair| pair.has(found)) {
         return Some(format!(
             "largest difference in self {cost}: {gap}, {} in B ({}) instead of {} in A ({})",

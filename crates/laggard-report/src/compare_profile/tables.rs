@@ -117,7 +117,7 @@ fn gaps<'a>(
         Column::range("samples", "n, n"),
         Column::text("verdict"),
         Column::text("library"),
-        Column::text(noun),
+        Column::names(noun),
     ]);
     for finding in rows {
         let gap = gap(finding);
@@ -211,8 +211,8 @@ pub(super) fn kernels(report: &CompareProfile, document: &mut Document) {
         Column::number("A", unit.name()),
         Column::number("B", unit.name()),
         Column::range("samples", "n, n"),
-        Column::text("function in A"),
-        Column::text("function in B"),
+        Column::names("function in A"),
+        Column::names("function in B"),
     ]);
     for pair in rows {
         let KernelPair { a, b } = pair;
@@ -261,7 +261,7 @@ pub(super) fn only_in(report: &CompareProfile, side: usize, document: &mut Docum
             Column::number("samples", "n"),
             Column::number("by chance", "%"),
             Column::text("library"),
-            Column::text("function"),
+            Column::names("function"),
         ]);
         for finding in rows {
             let (library, name) = function(report.comparison.function(finding));

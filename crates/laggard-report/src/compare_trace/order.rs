@@ -6,7 +6,7 @@ use super::{CompareTrace, Shown};
 use crate::document::Document;
 use crate::number::{count, mean_count, plural, significant};
 use crate::rows::{hidden, kept, more};
-use crate::table::{Column, Table};
+use crate::table::{BETWEEN_NAMES, Column, Table};
 use laggard_core::compare::trace::found::{
     Architecture, Finding, Fusion, KernelPair, LayerRow, Layers, Relation, Segment, Side, Verdict,
 };
@@ -109,15 +109,15 @@ fn pairs(report: &CompareTrace, segment: &Segment, document: &mut Document) {
     let unit = unit(rows().flat_map(|(_, pair)| pair.mean_ns));
     let mut table = Table::new([
         Column::number("#", ""),
-        Column::text("operation"),
+        Column::names("operation"),
         Column::text("relation").may_go(),
         Column::number("diff.", unit.name),
         Column::number("ratio", ""),
         Column::number("A", unit.name),
         Column::number("B", unit.name),
         Column::range("samples", "n, n").may_go(),
-        Column::text("kernel in A"),
-        Column::text("kernel in B"),
+        Column::names("kernel in A"),
+        Column::names("kernel in B"),
     ]);
     for (at, kernels) in rows() {
         let [a, b] = kernels.mean_ns;
@@ -196,8 +196,8 @@ pub(super) fn fusions(report: &CompareTrace, document: &mut Document) {
         Column::number("seen", "n"),
         Column::number("conf.", "%").may_go(),
         Column::text("by"),
-        Column::text("fused kernels"),
-        Column::text("unfused kernels"),
+        Column::names("fused kernels"),
+        Column::names("unfused kernels"),
     ]);
     for row in rows {
         table.push([
@@ -208,8 +208,8 @@ pub(super) fn fusions(report: &CompareTrace, document: &mut Document) {
             count(row.seen),
             format!("{:.0}", 100.0 * row.confidence),
             side_word(row).to_owned(),
-            row.fused.join(" + "),
-            row.unfused.join(" + "),
+            row.fused.join(BETWEEN_NAMES),
+            row.unfused.join(BETWEEN_NAMES),
         ]);
     }
     document.table(table);

@@ -89,7 +89,7 @@ pub(super) fn findings(
             Column::range("rate", &format!("{0}, {0}", rate_unit.name)).may_go()
         },
         Column::text("class").may_go(),
-        Column::text(noun),
+        Column::names(noun),
         Column::text("verdict"),
     ]);
     let if_told = |is_told: bool, cell: String| if is_told { cell } else { String::new() };
@@ -159,7 +159,7 @@ fn same_kernels(report: &CompareTrace, all: &[&Finding], document: &mut Document
         Column::number("share", "%").may_go(),
         Column::text("grid, block").may_go(),
         Column::text("class").may_go(),
-        Column::text("kernel"),
+        Column::names("kernel"),
         Column::text("verdict"),
     ]);
     for row in rows {
@@ -195,7 +195,7 @@ fn kernels_of_one(report: &CompareTrace, all: &[&Finding], side: usize, document
         Column::number("samples", "n"),
         Column::number("share", "%").may_go(),
         Column::text("class").may_go(),
-        Column::text("kernel"),
+        Column::names("kernel"),
     ]);
     for row in rows {
         let Spent { lap_ns, mean_ns, lap_count, .. } = row.sides[side];

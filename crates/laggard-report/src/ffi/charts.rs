@@ -60,6 +60,11 @@ impl Axis {
     }
 }
 
+/// The title of an axis, centred.
+fn axis_title(x: f64, y: f64, text: &str) -> String {
+    format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{}</text>", xml(text))
+}
+
 /// `12.3 ns`, `1 µs`.
 fn time(ns: f64) -> String {
     tables::time(ns)
@@ -128,16 +133,18 @@ fn bars(report: &FfiReport, python: usize) -> String {
         }
         y += GAP;
     }
-    let height = y + 20.0;
+    let height = y + 34.0;
     let mut grid = String::new();
     for (value, x) in axis.ticks() {
         let _ = write!(
             grid,
             "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"18\" y2=\"{:.1}\" class=\"grid\"/><text x=\"{x:.1}\" y=\"12\" text-anchor=\"middle\">{}</text>",
-            height - 18.0,
+            height - 32.0,
             xml(&time(value))
         );
     }
+    grid += &axis_title((LEFT + WIDTH - 60.0) / 2.0, height - 10.0, "time per call, logarithmic");
+    let _ = write!(grid, "<text x=\"{}\" y=\"12\" text-anchor=\"end\">category</text>", LEFT - 8.0);
     let bindings: Vec<usize> = (0..ffi.bindings.len())
         .filter(|at| cells.iter().any(|(cell, ..)| cell.who == Who::Binding(*at)))
         .collect();
@@ -178,7 +185,7 @@ fn legend(report: &FfiReport, bindings: &[usize]) -> String {
 /// Call overhead as a share of the work, by array size.
 fn lines(report: &FfiReport, python: usize) -> String {
     const HEIGHT: f64 = 380.0;
-    const BELOW: f64 = HEIGHT - 34.0;
+    const BELOW: f64 = HEIGHT - 44.0;
     /// Smaller shares are drawn here: they are too small to measure.
     const LEAST: f64 = 1e-3;
     let of: Vec<&Crossed> =
@@ -208,6 +215,15 @@ fn lines(report: &FfiReport, python: usize) -> String {
             crate::number::significant(value * 100.0)
         );
     }
+    let middle = (70.0 + WIDTH - 130.0) / 2.0;
+    body += &axis_title(middle, HEIGHT - 6.0, "elements of the array, logarithmic");
+    // Reads upwards, beside the vertical axis.
+    let _ = write!(
+        body,
+        "<g transform=\"rotate(-90 14 {0:.1})\">{1}</g>",
+        BELOW / 2.0,
+        axis_title(14.0, BELOW / 2.0, "overhead as a share of the work")
+    );
     let tenth = y.at(SMALL);
     let _ = write!(
         body,

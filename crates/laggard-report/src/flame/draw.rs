@@ -3,6 +3,7 @@
 use super::graph::{Function, Graph, Node};
 use super::{amount, whole};
 use crate::escape::xml;
+use crate::names;
 use crate::number::{percent, plural, significant};
 use laggard_core::model::NONE;
 use laggard_core::model::profile::FrameKind;
@@ -197,7 +198,7 @@ impl<'a> Layout<'a> {
             ROW - 1,
             x + 3.0,
             y + 13,
-            xml(&cut(&label, ((width - 6.0) / LETTER).max(0.0) as usize))
+            xml(&fit_name(&label, ((width - 6.0) / LETTER).max(0.0) as usize))
         );
     }
 
@@ -251,7 +252,12 @@ fn signed(graph: &Graph, gap: f64) -> String {
     format!("{sign}{}", plain(graph, gap.abs()))
 }
 
-/// Truncates a name to a number of letters; empty if too few letters fit.
+/// Shortens a function's name by meaning; empty if too few letters fit.
+fn fit_name(name: &str, letters: usize) -> String {
+    if letters < 3 { String::new() } else { names::short(name, letters) }
+}
+
+/// Truncates a text to a number of letters; empty if too few letters fit.
 fn cut(name: &str, letters: usize) -> String {
     if name.chars().count() <= letters {
         return name.to_owned();

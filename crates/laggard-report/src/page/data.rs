@@ -2,6 +2,7 @@
 
 use super::{Distribution, LARGE, Page, Timeline};
 use crate::flame::Graph;
+use crate::names::Names;
 use flate2::{Compression, write::GzEncoder};
 use laggard_core::model::NONE;
 use laggard_core::model::profile::FrameKind;
@@ -28,6 +29,7 @@ struct Flame<'a> {
     per: &'a str,
     sides: Vec<&'a str>,
     strings: Vec<&'a str>,
+    short: BTreeMap<usize, String>,
     functions: Functions,
     nodes: Nodes,
     wholes: Vec<f64>,
@@ -112,6 +114,7 @@ fn flame<'a>(graph: &'a Graph, intervals: &'a BTreeMap<u32, [f64; 2]>) -> Flame<
         unit: if graph.is_of_shares() { "share" } else { graph.unit.word() },
         per: if graph.is_of_shares() { "" } else { &graph.per },
         sides: graph.sides.iter().map(|side| side.name.as_str()).collect(),
+        short: short_names(&strings),
         strings,
         functions,
         nodes: Nodes {
@@ -124,6 +127,18 @@ fn flame<'a>(graph: &'a Graph, intervals: &'a BTreeMap<u32, [f64; 2]>) -> Flame<
         hidden: Hidden { nodes: graph.hidden.nodes, least: graph.hidden.least },
         intervals,
     }
+}
+
+/// Short forms of long names, by their index. Frames without room for the name show them.
+pub(super) fn short_names<S: AsRef<str>>(strings: &[S]) -> BTreeMap<usize, String> {
+    /// Columns of a short form.
+    const WIDTH: usize = 40;
+    /// More names would delay the page, and most of them are too rare to be seen.
+    const MOST: usize = 20_000;
+    let is_long = |text: &&str| text.len() > WIDTH && text.contains([':', '<', '_', '.']);
+    let long = || strings.iter().map(AsRef::as_ref).enumerate().filter(|(_, text)| is_long(text));
+    let names = Names::new(long().take(MOST).map(|(_, text)| text));
+    long().take(MOST).map(|(at, text)| (at, names.short(text, WIDTH))).collect()
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

@@ -75,6 +75,8 @@ pub struct Timeline {
     pub end: u64,
     unit: &'static str,
     strings: Vec<String>,
+    /// Short forms of long names, by index in `strings`.
+    short: BTreeMap<usize, String>,
     classes: Vec<u32>,
     phases: Vec<u32>,
     tracks: Vec<Track>,
@@ -102,6 +104,8 @@ pub struct Distribution {
     pub title: String,
     /// Always `ns`.
     pub unit: &'static str,
+    /// Title of the time axis: `time per call`.
+    pub axis: String,
     /// The sides.
     pub sides: Vec<Times>,
 }

@@ -1,8 +1,9 @@
 //! The timeline of a profile: samples by thread.
 
+use super::data::short_names;
 use super::{Timeline, Track};
 use crate::number::count;
-use laggard_core::model::profile::FrameKind;
+use laggard_core::model::profile::Thread;
 use laggard_core::profile::View;
 use rustc_hash::FxHashMap;
 
@@ -33,14 +34,24 @@ pub fn of_samples(view: &View, nodes: &[u32]) -> Option<Timeline> {
         track.node.push(nodes.get(sample.stack as usize).copied().unwrap_or(0));
         track.weight.push(sample.weight.saturating_mul(every as u64));
     }
-    let mut numbers: Vec<u32> = tracks.keys().copied().collect();
-    numbers.sort_unstable();
     let texts = &view.profile.texts;
+    let threads = &view.profile.threads;
+    // Threads of a process are adjacent, and processes are in the order of their first thread.
+    let mut first: FxHashMap<(u32, Option<u32>), u32> = FxHashMap::default();
+    // A program that replaces itself changes the name of its process. Unknown processes have number 0.
+    let key = |thread: &Thread| (thread.pid, (thread.pid == 0).then_some(thread.process));
+    for (number, thread) in (0..).zip(threads) {
+        first.entry(key(thread)).or_insert(number);
+    }
+    let process = |number: u32| first.get(&key(threads.get(number as usize)?)).copied();
+    let mut numbers: Vec<u32> = tracks.keys().copied().collect();
+    numbers.sort_unstable_by_key(|&number| (process(number), number));
     let tracks = numbers.into_iter().filter_map(|number| {
-        let thread = view.profile.threads.get(number as usize)?;
+        let thread = threads.get(number as usize)?;
+        let of_process = threads.get(process(number)? as usize)?;
         Some(Track {
             name: format!("{} {}", texts.get(thread.name), thread.tid),
-            group: format!("{} {}", texts.get(thread.process), thread.pid),
+            group: format!("{} {}", texts.get(of_process.process), thread.pid),
             ..tracks.remove(&number)?
         })
     });
@@ -49,6 +60,7 @@ pub fn of_samples(view: &View, nodes: &[u32]) -> Option<Timeline> {
     Some(Timeline {
         end,
         unit: "ns",
+        short: short_names(&strings.texts),
         strings: strings.texts,
         classes,
         phases: vec![],
@@ -72,11 +84,7 @@ fn innermost(view: &View, stack: u32) -> (String, String) {
     };
     let name = view.functions.label(view.profile, view.functions.of(number));
     let frame = view.profile.frames.get(number as usize);
-    let library = match frame {
-        Some(frame) if frame.kind == FrameKind::Kernel => "[kernel]",
-        Some(frame) => view.functions.library(frame),
-        None => "",
-    };
+    let library = frame.map_or("", |frame| view.functions.library(frame));
     (name, library.to_owned())
 }
 

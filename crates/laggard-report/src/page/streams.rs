@@ -1,5 +1,6 @@
 //! The timeline of a trace: device operations by stream, with class and phase.
 
+use super::data::short_names;
 use super::samples::Numbers;
 use super::{Timeline, Track};
 use crate::number::count;
@@ -54,7 +55,8 @@ pub fn of_trace(analysis: &Analysis) -> Option<Timeline> {
     Some(Timeline {
         end,
         unit: "ns",
-        strings: vec![],
+        short: short_names(&strings.texts),
+        strings: strings.texts,
         classes,
         phases,
         tracks: tracks.collect(),
@@ -63,5 +65,4 @@ pub fn of_trace(analysis: &Analysis) -> Option<Timeline> {
             false => String::new(),
         },
     })
-    .map(|timeline| Timeline { strings: strings.texts, ..timeline })
 }

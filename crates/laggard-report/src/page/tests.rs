@@ -45,6 +45,23 @@ fn page_has_all_weight_and_escapes_names() {
 }
 
 #[test]
+fn timeline_lists_each_process_once() {
+    let mut sketch = Sketch::default();
+    for (pid, tid, process) in
+        [(100, 100, "sh"), (200, 200, "work"), (100, 101, "python"), (200, 201, "work")]
+    {
+        sketch.thread(pid, tid, process, "thread").samples(1, "app!main");
+    }
+    let profile = sketch.done();
+    let view = View::whole(&profile);
+    let (_, stacks) = Graph::of_view(&view, "run");
+    let timeline = of_samples(&view, &stacks).expect("timestamps");
+    let groups: Vec<&str> = timeline.tracks.iter().map(|track| track.group.as_str()).collect();
+    // The first thread of the sketch has no samples.
+    assert_eq!(groups, ["python3 100", "python3 100", "work 200", "work 200"]);
+}
+
+#[test]
 fn pruning_keeps_all_weight_and_counts_merged_frames() {
     let mut sketch = Sketch::default();
     for i in 0..500 {

@@ -32,8 +32,8 @@ pub(super) fn table(totals: &Totals, report: &ProfileReport, document: &mut Docu
         ),
         Column::number("samples", "n"),
         Column::text("command"),
-        Column::text(of),
-        Column::text(noun),
+        if totals.by == By::Function { Column::text(of) } else { Column::names(of) },
+        Column::names(noun),
     ]);
     for row in rows {
         let blank = String::new;
@@ -80,7 +80,7 @@ pub(super) fn tree(shown: &ShownTree, report: &ProfileReport, document: &mut Doc
         Column::number("total", "%"),
         Column::number("self", "%"),
         Column::number("samples", "n"),
-        Column::text("function"),
+        Column::names("function"),
         Column::text("library"),
     ]);
     let rows = kept(&lines, report.top);

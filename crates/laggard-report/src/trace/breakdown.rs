@@ -41,7 +41,12 @@ pub(super) fn table(
     let total = time_unit(rows, &[|row| row.time_ns]);
     let each = time_unit(rows, &[mean, |row| row.median_ns, |row| row.max_ns]);
     let mut table = Table::new([
-        Column::text(noun(breakdown.by)),
+        match breakdown.by {
+            By::Kernel | By::Op | By::Python | By::Module | By::Launch => {
+                Column::names(noun(breakdown.by))
+            }
+            _ => Column::text(noun(breakdown.by)),
+        },
         Column::number("time", total.name),
         Column::number("share", "%"),
         Column::number("count", "n"),

@@ -184,7 +184,7 @@ fn one_table_replaces_the_whole_report() {
     Device time by kernel
       kernel                                      time  share   count  mean  median    min…max
                                                     ms      %       n    µs      µs         µs
-      sm90_xmma_gemm_bf16b…ff_kernel__5x_cublas  520     56.1   6,144  84.7   81.0    40.5…324
+      xmma gemm 128x128x64 bf16 tn n             520     56.1   6,144  84.7   81.0    40.5…324
       evil\nrow\u{1b}[31m | `code` <b>           318     34.3  12,004  26.5    9.00  4.50…36.0
       say "hi", \u{202e}fake                      80.1    8.6   1,536  52.1   52.1    26.1…208
       (1 more row: 9.87 ms, 1.1 %)

@@ -51,7 +51,7 @@ pub(super) fn work(work: &[Work], distinct: u64, top: Option<usize>, document: &
     let time = time_unit(rows, &[|row| row.time_ns]);
     let rate = Quantity::FlopRate.unit(rows.iter().map(|row| row.flops_per_s));
     let mut table = Table::new([
-        Column::text("operator"),
+        Column::names("operator"),
         Column::text("shape"),
         Column::text("dtype"),
         Column::number("calls", "n"),

@@ -220,7 +220,7 @@ fn functions(pair: &Pair, document: &mut Document) {
     let shown = || rows.iter().take(MOST_FUNCTIONS);
     let unit = Quantity::Time.unit(shown().flat_map(|row| row.ns));
     let mut table = Table::new([
-        Column::text("function"),
+        Column::names("function"),
         Column::text("library"),
         Column::number("A", unit.name),
         Column::number("B", unit.name),
@@ -249,7 +249,7 @@ fn calls(pair: &Pair, document: &mut Document) {
     let shown = || calls.iter().take(MOST_FUNCTIONS);
     let unit = Quantity::Time.unit(shown().flat_map(|call| call.ns));
     let mut table = Table::new([
-        Column::text("function"),
+        Column::names("function"),
         Column::text("library"),
         Column::number("A", "calls"),
         Column::number("B", "calls"),

@@ -91,7 +91,7 @@ fn body(report: &WhyReport, loops: &[(String, String)]) -> String {
 fn mixes(pair: &Pair, document: &mut Document) {
     let mut table = Table::new([
         Column::text("side"),
-        Column::text("function"),
+        Column::names("function"),
         Column::text("library"),
         Column::number("time", "% of side"),
         Column::number("vector", "%"),

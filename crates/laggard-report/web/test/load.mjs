@@ -45,7 +45,7 @@ export function flameOf(parent, fn, self) {
   const zeros = Array(many).fill(0);
   return {
     event: "cycles", unit: "ns", per: "", sides: self.map((_, s) => "AB"[s]),
-    strings: ["", ...zeros.map((_, f) => `f${f}`)],
+    strings: ["", ...zeros.map((_, f) => `f${f}`)], short: {},
     functions: { name: zeros.map((_, f) => f + 1), library: zeros, kind: zeros, file: zeros, line: zeros },
     nodes: { parent, function: fn, self },
     wholes: self.map((side) => side.reduce((a, b) => a + b, 0)), samples: self.map(() => 1), hidden: { nodes: 0, least: 0 },
