@@ -66,6 +66,8 @@ fn transcripts_match() {
     trycmd::TestCases::new()
         .env("HOME", root.path().to_str().unwrap())
         .env("XDG_CACHE_HOME", root.path().join("cache").to_str().unwrap())
+        // On a slow machine, a load could take long enough for an index and its message.
+        .env("LAGGARD_INDEX_AFTER", "1h")
         .env("NO_COLOR", "1")
         .env("COLUMNS", "100")
         .case(transcripts);

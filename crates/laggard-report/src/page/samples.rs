@@ -3,7 +3,7 @@
 use super::{Timeline, Track};
 use crate::number::count;
 use laggard_core::model::profile::FrameKind;
-use laggard_core::profile::View;
+use laggard_core::profile::{ProcessLabels, View};
 use rustc_hash::FxHashMap;
 
 /// Maximum number of samples in a page.
@@ -16,6 +16,16 @@ pub fn of_samples(view: &View, nodes: &[u32]) -> Option<Timeline> {
     let every = view.samples.len().div_ceil(MOST).max(1);
     let mut strings = Numbers::default();
     let mut classes = Numbers::default();
+    let labels = ProcessLabels::new(view.profile);
+    // Threads of processes that share a label also share a track.
+    let mut numbers_by_label: FxHashMap<(String, String), u32> = FxHashMap::default();
+    let shared: Vec<u32> = (0u32..)
+        .zip(&view.profile.threads)
+        .map(|(number, thread)| {
+            let label = (labels.process(thread), labels.thread(thread));
+            *numbers_by_label.entry(label).or_insert(number)
+        })
+        .collect();
     let mut tracks: FxHashMap<u32, Track> = FxHashMap::default();
     let mut samples: Vec<_> = view.samples.iter().step_by(every).collect();
     samples.sort_by_key(|sample| sample.time_ns);
@@ -25,7 +35,8 @@ pub fn of_samples(view: &View, nodes: &[u32]) -> Option<Timeline> {
             let (name, library) = innermost(view, sample.stack);
             (strings.of(name), classes.of(library))
         });
-        let track = tracks.entry(sample.thread).or_default();
+        let Some(&number) = shared.get(sample.thread as usize) else { continue };
+        let track = tracks.entry(number).or_default();
         track.start.push(sample.time_ns);
         track.duration.push(if view.is_time() { sample.weight } else { 0 });
         track.label.push(label);
@@ -35,12 +46,11 @@ pub fn of_samples(view: &View, nodes: &[u32]) -> Option<Timeline> {
     }
     let mut numbers: Vec<u32> = tracks.keys().copied().collect();
     numbers.sort_unstable();
-    let texts = &view.profile.texts;
     let tracks = numbers.into_iter().filter_map(|number| {
         let thread = view.profile.threads.get(number as usize)?;
         Some(Track {
-            name: format!("{} {}", texts.get(thread.name), thread.tid),
-            group: format!("{} {}", texts.get(thread.process), thread.pid),
+            name: labels.thread(thread),
+            group: labels.process(thread),
             ..tracks.remove(&number)?
         })
     });

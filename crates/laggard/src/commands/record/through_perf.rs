@@ -34,6 +34,8 @@ pub(super) fn run(
     if args.pid.is_some() && args.duration.is_none() {
         printer.note("recording until Ctrl-C or until the process exits");
     }
+    // Read now, because the process may end during the recording.
+    let target = args.pid.map(command_line);
     let recorded = perf::record(&options, &data);
     let ended = match recorded {
         Ok(ended) => ended,
@@ -46,6 +48,9 @@ pub(super) fn run(
     let source = Source::open(&data).with_context(kept)?;
     let mut profile = reader::read(source, &|_| ()).with_context(kept)?;
     profile.about.started_unix = started_unix;
+    if let Some(command) = target {
+        profile.about.command = command;
+    }
     narrow(&mut profile, args);
     tell_apart(&mut profile, args);
     let code = exit_code(args, &ended);
@@ -83,15 +88,28 @@ fn options(args: &RecordArgs) -> Options {
     }
 }
 
+/// The command line of a running process. A kernel thread, or a process of which the command line
+/// cannot be read, has its name in brackets, as in `ps`.
+fn command_line(pid: u32) -> Vec<String> {
+    let read = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let words = read("cmdline");
+    match words.strip_suffix(b"\0").unwrap_or(&words) {
+        [] => vec![format!("[{}]", text(&read("comm")).trim_end())],
+        words => words.split(|&byte| byte == 0).map(text).collect(),
+    }
+}
+
 /// The path of perf.data, in the directory of the output, because both files have a similar size.
 fn temporary(output: &Path) -> PathBuf {
     let name = output.file_name().unwrap_or_default().to_string_lossy();
     output.with_file_name(format!(".{name}.{}.perf.data", std::process::id()))
 }
 
-/// Removes samples of child processes unless requested. perf cannot follow threads without children.
+/// Removes samples of child processes if requested. perf's `--no-inherit` would also exclude new
+/// threads.
 fn narrow(profile: &mut Profile, args: &RecordArgs) {
-    if args.children {
+    if !args.no_children {
         return;
     }
     let first = profile.samples.first().and_then(|s| profile.threads.get(s.thread as usize));
