@@ -10,7 +10,7 @@
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// First word of the file. Must change with every change of the format.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"lagcall1");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"lagcall2");
 
 /// Environment variable with the path of the file.
 pub const VARIABLE: &str = "LAGGARD_CALLS";
@@ -91,6 +91,8 @@ pub struct Header {
     pub count_only: AtomicU32,
     /// Processes whose private tables could not be marked to be wiped on fork.
     pub no_wipe: AtomicU32,
+    /// Programs that were not traced because the tables were nearly full.
+    pub untraced: AtomicU32,
     /// Calls whose arguments were not recorded because the table was full.
     pub arguments_lost: AtomicU64,
     /// Overhead of one traced call, in ticks.

@@ -4,6 +4,7 @@
 //! The wrapped functions run in the child of a `vfork`, which shares its parent's memory. They
 //! therefore only change counters of the shared file, and allocate nothing.
 
+use crate::records::copy_stack;
 use crate::ring::Ring;
 use crate::sample::{SHARED, find_function, report_end, ring};
 use crate::sys::{self, nr, syscall};
@@ -169,6 +170,7 @@ unsafe fn is_go(mut variables: Words) -> bool {
     const AT_PHNUM: usize = 5;
     const PT_NOTE: u32 = 4;
     const PT_PHDR: u32 = 6;
+    const LONGEST_NOTE: usize = 512;
     /// The kernel's `Elf64_Phdr`.
     #[repr(C)]
     struct Segment {
@@ -180,7 +182,7 @@ unsafe fn is_go(mut variables: Words) -> bool {
         alignment: u64,
     }
     // SAFETY: the auxiliary vector follows the environment and ends with a zero entry. The program
-    // headers and the notes that they name are mapped.
+    // headers that it names are mapped.
     unsafe {
         while !(*variables).is_null() {
             variables = variables.add(1);
@@ -202,8 +204,11 @@ unsafe fn is_go(mut variables: Words) -> bool {
         let own = segments.iter().find(|segment| segment.kind == PT_PHDR);
         let bias = own.map_or(0, |own| (table as u64).wrapping_sub(own.places[1]));
         segments.iter().filter(|segment| segment.kind == PT_NOTE).any(|segment| {
-            let at = bias.wrapping_add(segment.places[1]) as *const u8;
-            let note = core::slice::from_raw_parts(at, segment.in_memory.min(1 << 12) as usize);
+            let mut note = [0u8; LONGEST_NOTE];
+            let length = segment.in_memory.min(LONGEST_NOTE as u64);
+            // The kernel checks the address: a note need not be mapped.
+            let at = bias.wrapping_add(segment.places[1]);
+            copy_stack(note.as_mut_ptr(), at, length, sys::getpid());
             note.windows(4).any(|bytes| bytes == b"Go\0\0")
         })
     }

@@ -168,7 +168,15 @@ fn filter(report: &ProfileReport) -> Option<String> {
 
 pub(super) fn quality(report: &ProfileReport, document: &mut Document) {
     let q = report.quality;
+    // Without samples, it only matters where the CPU time was spent.
     if q.samples == 0 {
+        if q.children.is_some() {
+            document.heading("Quality");
+            document.facts([
+                ("children", children(report)),
+                ("not sampled", unsampled(q).unwrap_or_default()),
+            ]);
+        }
         return;
     }
     document.heading("Quality");

@@ -309,7 +309,9 @@ fn say(profile: &Profile, output: &Path, form: ProfileForm, printer: &Printer) {
         printer.warning(warning);
     }
     if sum.samples == 0 {
-        printer.warning("no samples were taken: the program may have exited too early");
+        let is_elsewhere = sum.unsampled.is_some_and(|places| places.children_ns > 0);
+        let why = if is_elsewhere { "" } else { ": the program may have exited too early" };
+        printer.warning(&format!("no samples were taken{why}"));
     }
     let seen = if form == ProfileForm::Lag {
         format!("; show it with `laggard report {}`", output.display())
