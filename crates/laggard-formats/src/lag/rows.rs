@@ -267,12 +267,15 @@ fn read_about(v: &Value) -> About {
 }
 
 fn quality(q: &Quality) -> Value {
-    json!({
+    let mut value = json!({
         "lost": q.lost, "late": q.late, "unsampled_threads": q.unsampled_threads,
         "mismatched": q.mismatched, "with_python": q.with_python, "handler_ns": q.handler_ns,
         "overhead": q.overhead, "cut": q.cut, "is_unknown": q.is_unknown, "warnings": q.warnings,
-        "children": q.children.as_ref().map(children),
-    })
+    });
+    if let Some(known) = &q.children {
+        value["children"] = children(known);
+    }
+    value
 }
 
 fn children(c: &Children) -> Value {

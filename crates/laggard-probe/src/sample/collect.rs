@@ -24,7 +24,7 @@ pub(crate) struct Collector {
     processes: FxHashMap<u32, Process>,
     threads: FxHashMap<(u32, u32), u32>,
     /// Names that interpreters gave to live threads.
-    python_names: FxHashMap<(u32, u32), u32>,
+    python_names: FxHashMap<(u32, u32), String>,
     /// Indices of modules in the profile.
     module_numbers: FxHashMap<ModuleIndex, u32>,
     /// Frames by address, and whether they are evaluation loops.
@@ -57,6 +57,8 @@ struct Process {
     /// Code pages that the last reading of the mappings did not cover.
     unexplained: FxHashSet<u64>,
     name: u32,
+    /// Name of its program, as the system knows it.
+    comm: String,
     /// Whether it reported its end.
     has_ended: bool,
 }
@@ -220,7 +222,8 @@ impl Collector {
         process.has_ended = record.moment == 2;
         if record.moment == 1 {
             let words = rest.get(record.text as usize..)?.get(..record.command as usize)?;
-            process.name = self.profile.texts.add(&program_name(&record.name, words));
+            process.comm = until_zero(&record.name);
+            process.name = self.profile.texts.add(&program_name(&process.comm, words));
         }
         Some(())
     }
@@ -248,19 +251,18 @@ impl Collector {
         let name = String::from_utf8_lossy(rest.get(..record.text as usize)?);
         // A name that was shortened may end with half a character.
         let name = name.trim_end_matches(char::REPLACEMENT_CHARACTER);
-        let name = self.profile.texts.add(name);
-        self.python_names.insert((record.pid, record.tid), name);
+        self.python_names.insert((record.pid, record.tid), name.to_owned());
         Some(())
     }
 
     /// Reads the names of threads again, because threads name themselves after their start.
     pub(crate) fn refresh_names(&mut self) {
         for (&(pid, tid), &number) in &self.threads {
-            let thread = &mut self.profile.threads[number as usize];
-            if !self.python_names.contains_key(&(pid, tid))
-                && let Some(name) = name_in(&format!("/proc/{pid}/task/{tid}/comm"))
-            {
-                thread.name = self.profile.texts.add(&name);
+            if let Some(own) = name_in(&format!("/proc/{pid}/task/{tid}/comm")) {
+                let comm = self.processes.get(&pid).map_or("", |process| &process.comm);
+                let name = thread_label(self.python_names.get(&(pid, tid)), &own, comm);
+                let thread = &mut self.profile.threads[number as usize];
+                thread.name = self.profile.texts.add(name);
             }
         }
     }
@@ -277,8 +279,9 @@ impl Collector {
         // Thread IDs are reused.
         self.threads.remove(&(record.pid, record.tid));
         let python_name = self.python_names.remove(&(record.pid, record.tid));
-        thread.name =
-            python_name.unwrap_or_else(|| self.profile.texts.add(&String::from_utf8_lossy(name)));
+        let own = String::from_utf8_lossy(name);
+        let comm = self.processes.get(&record.pid).map_or("", |process| &process.comm);
+        thread.name = self.profile.texts.add(thread_label(python_name.as_ref(), &own, comm));
         Some(())
     }
 
@@ -437,13 +440,14 @@ impl Collector {
         let texts = &mut self.profile.texts;
         let process = self.processes.entry(pid).or_default();
         if process.name == 0 || process.name == NONE {
-            process.name = texts.add(&name_in(&format!("/proc/{pid}/comm")).unwrap_or_default());
+            process.comm = name_in(&format!("/proc/{pid}/comm")).unwrap_or_default();
+            process.name = texts.add(&process.comm);
         }
-        let name = self.python_names.get(&(pid, tid)).copied().unwrap_or_else(|| {
-            // A process that has ended no longer has names of threads.
-            name_in(&format!("/proc/{pid}/task/{tid}/comm"))
-                .map_or(process.name, |name| texts.add(&name))
-        });
+        // A process that has ended no longer has names of threads.
+        let own = name_in(&format!("/proc/{pid}/task/{tid}/comm"));
+        let own = own.as_deref().unwrap_or(&process.comm);
+        let name = thread_label(self.python_names.get(&(pid, tid)), own, &process.comm);
+        let name = texts.add(name);
         let number = self.profile.threads.len() as u32;
         self.profile.threads.push(Thread { pid, tid, name, process: process.name, cpu_ns: 0 });
         self.threads.insert((pid, tid), number);
@@ -470,14 +474,31 @@ fn reason_of(number: u32) -> &'static str {
     }
 }
 
-/// The name of a process: that of its program and, for an interpreter, that of its script.
-fn program_name(name: &[u8], command: &[u8]) -> String {
+/// The text of a padded field.
+fn until_zero(field: &[u8]) -> String {
     let end = |byte: &u8| matches!(byte, 0 | b'\n');
-    let name = name.split(end).next().unwrap_or_default();
-    let name = String::from_utf8_lossy(name).into_owned();
-    match script_of(&name, command) {
-        Some(script) if !script.starts_with(&*name) => format!("{name} {script}"),
-        _ => name,
+    String::from_utf8_lossy(field.split(end).next().unwrap_or_default()).into_owned()
+}
+
+/// The name of a thread: the one from Python, or `own`, the one of the system. A name that the
+/// program set itself has precedence over one that Python generated.
+fn thread_label<'a>(python: Option<&'a String>, own: &'a str, process: &str) -> &'a str {
+    match python {
+        Some(python)
+            if python.starts_with("Thread-") && own != process && !python.starts_with(own) =>
+        {
+            own
+        }
+        Some(python) => python,
+        None => own,
+    }
+}
+
+/// The name of a process: that of its program and, for an interpreter, that of its script.
+fn program_name(name: &str, command: &[u8]) -> String {
+    match script_of(name, command) {
+        Some(script) if !script.starts_with(name) => format!("{name} {script}"),
+        _ => name.to_owned(),
     }
 }
 
@@ -531,4 +552,38 @@ fn parts<T: Record>(mut bytes: &[u8], count: usize) -> Option<(Vec<T>, &[u8])> {
         bytes = rest;
     }
     Some((all, bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_are_named_by_program_and_script() {
+        let check = |name: &str, words: &[&str], expected: &str| {
+            let command: Vec<u8> = words.iter().flat_map(|word| word.bytes().chain([0])).collect();
+            assert_eq!(program_name(name, &command), expected, "{words:?}");
+        };
+        check("python3", &["python3", "-X", "dev", "/tmp/train.py", "--fast"], "python3 train.py");
+        check("python3.12", &["python3.12", "-m", "http.server"], "python3.12 -m http.server");
+        check("python3", &["python3", "-c", "pass"], "python3");
+        check("sh", &["sh", "-e", "./run.sh"], "sh run.sh");
+        check("run.sh", &["/bin/sh", "./run.sh"], "run.sh");
+        check("true", &["/bin/true", "x"], "true");
+        check("sh", &[], "sh");
+    }
+
+    #[test]
+    fn names_that_the_program_set_have_precedence_over_generated_names() {
+        let check = |python: Option<&str>, own: &str, expected: &str| {
+            let python = python.map(str::to_owned);
+            assert_eq!(thread_label(python.as_ref(), own, "python3"), expected);
+        };
+        check(None, "worker", "worker");
+        check(Some("loader of images"), "python3", "loader of images");
+        check(Some("loader of images"), "loader of image", "loader of images");
+        check(Some("Thread-1 (work)"), "python3", "Thread-1 (work)");
+        check(Some("Thread-1 (works_long)"), "Thread-1 (works", "Thread-1 (works_long)");
+        check(Some("Thread-1 (work)"), "set-by-prctl", "set-by-prctl");
+    }
 }
