@@ -12,8 +12,8 @@ use laggard_core::culprit::called;
 use laggard_core::model::counts::Counts;
 use laggard_core::model::timings::{Batch, Timings};
 use laggard_probe::bench::{
-    CasePlan, Limits, Plan, Rounds, Runs, SidePlan, Stage, Trouble, WarmUp, count_calls,
-    count_side, measure, trace_side,
+    CasePlan, Limits, Period, Plan, ResultCheck, Rounds, Runs, SidePlan, Stage, Trouble, WarmUp,
+    count_calls, count_side, measure, trace_side,
 };
 use laggard_probe::{Error, calls};
 use std::ffi::OsString;
@@ -28,7 +28,7 @@ fn python() -> PathBuf {
 }
 
 fn statement(name: &str, code: &str, setup: &str) -> SidePlan {
-    let runs = Runs::Statement { code: code.into(), setup: setup.into() };
+    let runs = Runs::Statement { code: code.into(), setup: setup.into(), prepare: String::new() };
     SidePlan { python: Some(python()), ..SidePlan::new(name, runs) }
 }
 
@@ -129,7 +129,7 @@ fn sides_take_turns_in_random_order() {
 #[test]
 fn measurements_and_facts_are_reported() {
     let plan = statements("sum(x)", "x.count(3)", "x = list(range(1000))");
-    let mut plan = Plan { check: false, ..plan };
+    let mut plan = Plan { check: ResultCheck::Skip, ..plan };
     plan.sides[1].threads = Some(3);
     plan.sides[1].env.push(("MY_OPTION".into(), "on".into()));
     let timings = run(&plan);
@@ -345,7 +345,7 @@ fn different_results_are_an_error() {
     check(&a, &b, None);
     check(&format!("{array}('i', [1, -2])"), "[1, -3]", Some(&format!("{say} at [1]: -2 and -3")));
     let plan = statements("1", "2", "");
-    run(&Plan { check: false, limits: short(), ..plan.clone() });
+    run(&Plan { check: ResultCheck::Skip, limits: short(), ..plan.clone() });
     let error = measure(&plan, &mut |_| ()).unwrap_err();
     let Error::Differ(found) = error else { panic!("{error}") };
     assert_eq!(found.sides, ("A".into(), "B".into()));
@@ -361,8 +361,8 @@ fn a_tolerance_can_be_given() {
 #[test]
 fn incomparable_results_are_reported_once() {
     let plan = Plan { limits: short(), ..statements("object()", "object()", "") };
-    let warnings = run(&plan).warnings;
-    let expected = "results were not compared: side A returns a value of type object";
+    let warnings: Vec<String> = run(&plan).notices().collect();
+    let expected = "side A returns a value of type object, so results were not compared";
     assert_eq!(warnings.iter().filter(|warning| *warning == expected).count(), 1, "{warnings:?}");
 }
 
@@ -568,7 +568,7 @@ fn allocations_exclude_start_and_set_up() {
         statement("C", "[bytes(100000) for _ in kept]", setup),
         command("D", "true", &[]),
     ]);
-    plan.check = false;
+    plan.check = ResultCheck::Skip;
     plan.allocations = true;
     let timings = run(&plan);
     assert_eq!(fact(&timings.facts, "allocations"), None);
@@ -654,13 +654,133 @@ fn instructions_are_counted_by_function() {
     assert!(a.whole.instructions < 1e6, "start-up and set-up are excluded: {:?}", a.whole);
 }
 
+fn prepared(name: &str, code: &str, setup: &str, prepare: &str) -> SidePlan {
+    let mut side = statement(name, code, setup);
+    if let Runs::Statement { prepare: own, .. } = &mut side.runs {
+        *own = prepare.into();
+    }
+    side
+}
+
+#[test]
+fn a_preparation_runs_before_every_call() {
+    for python in pythons() {
+        // `pop` fails on an empty list.
+        let side = SidePlan { python: Some(python), ..prepared("A", "x.pop()", "", "x = [0]") };
+        let plan = plan(vec![side]);
+        let timings = run(&plan);
+        let batches = &timings.cases[0].series[0].batches;
+        assert!(batches.iter().all(|batch| batch.calls == 1), "{batches:?}");
+        assert_eq!(timings.remarks, []);
+    }
+}
+
+#[test]
+fn a_failing_preparation_is_reported() {
+    let error = wrong(&plan(vec![prepared("A", "pass", "", "1 / 0")]));
+    assert!(error.contains("side A failed in its preparation: ZeroDivisionError"), "{error}");
+}
+
+#[test]
+fn counted_and_traced_calls_exclude_the_preparation() {
+    let setup = "import ctypes; labs = ctypes.CDLL(None).labs
+def f(): labs(-1)
+def g(): labs(-2); labs(-3)";
+    for python in pythons() {
+        let side = SidePlan { python: Some(python), ..prepared("A", "g()", setup, "f()") };
+        let plan = plan(vec![side]);
+        let counts = count_calls(&plan, 0, &CasePlan::default(), period(60.0)).unwrap();
+        let names: Vec<&str> =
+            counts.functions.iter().filter_map(|of| of.name.rsplit('.').next()).collect();
+        assert!(names.contains(&"g") && !names.contains(&"f"), "{names:?}");
+        let options = calls::Options { functions: vec!["labs".into()], ..Default::default() };
+        let traced = trace_side(&plan, 0, &CasePlan::default(), period(0.1), &options).unwrap();
+        let called = called(&traced.counts, traced.calls);
+        let [only] = &called[..] else { panic!("{called:?}") };
+        assert_eq!((only.name.as_str(), only.count), ("labs", 2.0));
+    }
+}
+
+/// Remarks about sides that run a statement.
+fn remarks(code: &str, setup: &str) -> Vec<(PathBuf, Vec<String>)> {
+    let of = |python: PathBuf| {
+        let side = SidePlan { python: Some(python.clone()), ..statement("A", code, setup) };
+        (python, run(&plan(vec![side])).notices().collect())
+    };
+    pythons().into_iter().map(of).collect()
+}
+
+#[test]
+fn statements_that_change_their_input_are_reported() {
+    let check = |code: &str, setup: &str, expected: &str| {
+        for (python, remarks) in remarks(code, setup) {
+            let found = remarks.iter().any(|remark| remark.starts_with(expected));
+            assert!(found, "{code} in {}: {remarks:?}", python.display());
+        }
+    };
+    check("next(x)", "x = iter(range(10 ** 9))", "side A consumes its input: x (");
+    check("next(x)", "x = (n for n in range(10 ** 9))", "side A consumes its input: x (generator)");
+    check("x.append(1)", "x = []", "side A changes its input: the length of x (list)");
+    // The first call sleeps. All others find the changed content.
+    let slow = "import time; x = {0: 1}";
+    let changed = "side A changes its input: a call with the original content of x (dict)";
+    check("time.sleep(0.3 * x[0]); x[0] = 0", slow, changed);
+    let array = "import time, array; x = array.array('d', [1.0])";
+    let changed = "side A changes its input: a call with the original content of x (array)";
+    check("time.sleep(0.3 * x[0]); x[0] = 0", array, changed);
+    let cache = "import time
+class C: pass
+x = C()
+x.n = 1";
+    let found = "side A took ";
+    check("time.sleep(0.3 * x.n); x.n = 0", cache, found);
+}
+
+#[test]
+fn statements_that_keep_their_input_are_not_reported() {
+    for (code, setup) in [
+        ("sum(x)", "x = list(range(1000))"),
+        ("y = sorted(x)", "x = [3, 1, 2]; y = None"),
+        ("f.seek(0); f.read()", "import io; f = io.BytesIO(b'text')"),
+        ("x.total()", "class C:\n def total(self): return 1\nx = C()"),
+    ] {
+        for (python, remarks) in remarks(code, setup) {
+            assert_eq!(remarks, [""; 0], "{code} in {}", python.display());
+        }
+    }
+}
+
+#[test]
+fn sides_with_different_results_are_measured_on_request() {
+    let check = |a: &str, b: &str, expected: Result<&str, &str>| {
+        let plan = Plan { check: ResultCheck::Report, ..statements(a, b, "x = [1, 2, 3]") };
+        match (measure(&plan, &mut |_| ()), expected) {
+            (Ok(timings), Ok(expected)) => {
+                assert_eq!(timings.differences().collect::<Vec<_>>(), [expected], "{a}, {b}");
+            }
+            (Err(error), Err(expected)) => assert_eq!(error.to_string(), expected),
+            (found, _) => panic!("{a}, {b}: {found:?}"),
+        }
+    };
+    check("sum(x)", "max(x)", Ok("sides A and B give different results: 6 and 3"));
+    check("sum(x)", "sum(x) / 3", Ok("sides A and B give different results: 6 and 2.0"));
+    let error = "sides A and B give different results: shape [3] and shape [2]";
+    check("x[:]", "x[1:]", Err(error));
+    let required = Plan { check: ResultCheck::Require, ..statements("1", "2", "") };
+    assert_eq!(wrong(&required), "sides A and B give different results: 1 and 2");
+}
+
+/// A period for calls of unknown duration.
+fn period(seconds: f64) -> Period {
+    Period { time: Duration::from_secs_f64(seconds), call_ns: 0.0 }
+}
+
 #[test]
 fn traced_calls_exclude_the_set_up_code() {
     let setup = "import ctypes; f = ctypes.CDLL(None).labs; [f(-n) for n in range(1000)]";
     let plan = plan(vec![statement("A", "f(-1); f(-2)", setup)]);
     let options = calls::Options { functions: vec!["labs".into()], ..calls::Options::default() };
-    let time = Duration::from_millis(100);
-    let traced = trace_side(&plan, 0, &CasePlan::default(), time, &options).unwrap();
+    let traced = trace_side(&plan, 0, &CasePlan::default(), period(0.1), &options).unwrap();
     let called = called(&traced.counts, traced.calls);
     let [only] = &called[..] else { panic!("{called:?}") };
     assert_eq!((only.name.as_str(), only.count), ("labs", 2.0));
@@ -670,8 +790,7 @@ fn traced_calls_exclude_the_set_up_code() {
 fn traced_calls_exclude_those_of_the_worker() {
     let plan = plan(vec![statement("A", "os.getppid()", "import os")]);
     let options = calls::Options { libraries: vec!["*".into()], ..calls::Options::default() };
-    let time = Duration::from_millis(100);
-    let traced = trace_side(&plan, 0, &CasePlan::default(), time, &options).unwrap();
+    let traced = trace_side(&plan, 0, &CasePlan::default(), period(0.1), &options).unwrap();
     let called = called(&traced.counts, traced.calls);
     let own = |name: &str| called.iter().any(|call| call.name == name && call.count > 0.001);
     assert!(own("getppid"), "{called:?}");
@@ -758,7 +877,7 @@ def f():
     for python in pythons() {
         let side = SidePlan { python: Some(python.clone()), ..statement("A", "f()", setup) };
         let (plan, case) = (plan(vec![side]), CasePlan::default());
-        let counts = count_calls(&plan, 0, &case, Duration::from_secs(60)).unwrap();
+        let counts = count_calls(&plan, 0, &case, period(60.0)).unwrap();
         let count = |name: &str| {
             let is_named = |&&(_, callee, _): &&(i64, u32, u64)| {
                 counts.functions[callee as usize].name.rsplit('.').next() == Some(name)
@@ -795,7 +914,7 @@ if __name__ == '__main__':
             };
             let case =
                 CasePlan { parameters: vec![("n".into(), "3".into())], ..Default::default() };
-            let counts = count_calls(&plan(vec![side]), 0, &case, Duration::from_secs(60)).unwrap();
+            let counts = count_calls(&plan(vec![side]), 0, &case, period(60.0)).unwrap();
             let called = |name: &str| {
                 let is_named = |&&(_, callee, _): &&(i64, u32, u64)| {
                     counts.functions[callee as usize].name == name
@@ -814,6 +933,6 @@ if __name__ == '__main__':
 #[test]
 fn calls_of_other_commands_are_reported_as_not_counted() {
     let plan = plan(vec![command("A", "true", &[])]);
-    let error = count_calls(&plan, 0, &CasePlan::default(), Duration::from_secs(1)).unwrap_err();
+    let error = count_calls(&plan, 0, &CasePlan::default(), period(1.0)).unwrap_err();
     assert!(error.to_string().contains("it is not a Python program"), "{error}");
 }

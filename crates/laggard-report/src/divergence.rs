@@ -58,10 +58,16 @@ fn row(side: usize, callee: &Callee) -> [String; 5] {
     [
         SIDES[side].to_owned(),
         escape::fit(&callee.name, NAME_WIDTH),
-        callee.calls.map_or_else(String::new, calls),
+        known_calls(callee).map_or_else(String::new, calls),
         Quantity::Time.show(callee.ns),
         below(&callee.below),
     ]
+}
+
+/// Calls of a function. A function with time but without counted calls is called by native code, whose
+/// calls are not counted.
+fn known_calls(callee: &Callee) -> Option<f64> {
+    callee.calls.filter(|&calls| calls > 0.0 || callee.ns <= 0.0)
 }
 
 /// As many names as fit.

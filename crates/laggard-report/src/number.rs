@@ -207,6 +207,8 @@ pub fn share(part: f64, whole: f64) -> f64 {
 /// A number without a unit: three significant digits and at most three decimals. Digits before the
 /// decimal point are never rounded.
 pub fn significant(value: f64) -> String {
+    // Adding 0 turns -0 into 0.
+    let value = value + 0.0;
     if !value.is_finite() {
         return NO_VALUE.to_owned();
     }
@@ -286,6 +288,7 @@ mod tests {
             (mean_count(-0.0), "0"),
             (mean_count(2.5), "2.50"),
             (mean_count(f64::NAN), "-"),
+            (significant(-0.0), "0"),
             (with_sign(2.5, significant(2.5)), "+2.50"),
             (with_sign(-2.5, significant(-2.5)), "-2.50"),
             (with_sign(-1e-9, significant(-1e-9)), "-<0.001"),

@@ -1076,7 +1076,6 @@ mod tests {
         for args in [
             &["--fail-above", "5%", "a"][..],
             &["--fail-above", "x", "--baseline", "b", "a"],
-            &["--prepare", "sync", "a"],
             &["--commands", "--setup", "x = 1", "a"],
             &["--param", "n", "a"],
             &["--param", "n=1,,2", "a"],

@@ -140,10 +140,10 @@ impl Loaded {
                 losses.map(|loss| format!("{} × {}", loss.count, loss.reason.explain())).collect()
             }
             Held::Profile(_, losses) | Held::Calls(_, losses) => losses.clone(),
-            Held::Bench(timings) => timings.warnings.clone(),
+            Held::Bench(timings) => timings.warning_texts(),
             Held::Counters(counters) => counters.warnings.clone(),
             Held::Ffi(ffi) => ffi.warnings.clone(),
-            Held::Why(found) => found.timings.warnings.clone(),
+            Held::Why(found) => found.timings.warning_texts(),
         }
     }
 

@@ -10,18 +10,22 @@ const MOST_SIDES: usize = 26;
 /// Maximum number of cases. More are probably a mistake.
 const MOST_CASES: usize = 1000;
 
+/// The command that prepares the calls of a command.
+pub(crate) fn preparation_command(shared: &SidesArgs) -> anyhow::Result<Option<Vec<OsString>>> {
+    match &shared.prepare[..] {
+        [] => Ok(None),
+        [one] => Ok(Some(words(one)?)),
+        _ => bail!("--prepare accepts one command; it is repeatable only for Python statements"),
+    }
+}
+
 /// Creates a side for each text, named by letter.
 pub(crate) fn sides(texts: &[String], shared: &SidesArgs) -> anyhow::Result<Vec<SidePlan>> {
     ensure!(texts.len() <= MOST_SIDES, "at most {MOST_SIDES} sides can be measured");
     let mut sides = vec![];
     for (letter, text) in ('A'..='Z').zip(texts) {
         let runs = if shared.commands {
-            let [prepare] = match &shared.prepare[..] {
-                [] => [None],
-                [one] => [Some(words(one)?)],
-                _ => bail!("--prepare accepts one command; with --commands, it is not repeatable"),
-            };
-            Runs::Command { words: words(text)?, prepare }
+            Runs::Command { words: words(text)?, prepare: preparation_command(shared)? }
         } else {
             Runs::Statement {
                 code: text.clone(),

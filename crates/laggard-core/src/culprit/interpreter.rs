@@ -105,7 +105,7 @@ pub(super) fn judge_interpreter(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     Finding::new(
         Kind::Interpreter,
         caller.map(|work| work.caller.clone()).unwrap_or_default(),
-        "replace the Python loop with one native call on whole arrays",
+        "move the loop into native code: a built-in function, or one call on whole arrays",
     )
     .fact(
         "time in the Python interpreter",

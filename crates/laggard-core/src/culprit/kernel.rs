@@ -1,6 +1,6 @@
 //! Code selection judges: `slow-path` and `slow-instruction`.
 
-use super::partition::stem;
+use super::partition::{generation, stem};
 use super::{Finding, Kind, Pair, Slice, Unit, Verdict, Work};
 use crate::model::code::{Mark, Mix};
 
@@ -18,6 +18,7 @@ pub(super) fn judge_slow_path(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     let is_faster = |work: &&Work| {
         work.library == worst.library
             && work.name != worst.name
+            && !is_older(&work.name, &worst.name)
             && work.role == worst.role
             && work.ns >= pair.a.user_ns * SHARE_THAT_MATTERS
             // Variants for other CPUs belong to the SIMD judges.
@@ -47,6 +48,11 @@ pub(super) fn judge_slow_path(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
         worst.samples,
     )
     .guilty()
+}
+
+/// Whether a function needs an older instruction set than another one.
+fn is_older(other: &str, own: &str) -> bool {
+    matches!((generation(other), generation(own)), (Some(other), Some(own)) if other < own)
 }
 
 /// Whether both sides reach these functions through the same entry points of the library. If so, the

@@ -37,7 +37,7 @@ pub(crate) use partition::shared_name;
 pub use partition::{CallPair, Part, Slice, TimeRow, calls_that_differ, partition, time_rows};
 use paths::Region;
 pub use role::{Place, Role, is_idle_loop, role};
-pub use seen::{Called, Pair, Seen, Work};
+pub use seen::{Called, Io, Pair, Seen, Work};
 pub use spots::{Spot, fault_spots, wait_spots};
 
 /// A cause of a lag. [`Kind::word`] returns the id used in JSON and in the documentation.
@@ -390,6 +390,7 @@ pub fn judge(pair: &Pair<'_>) -> Judgement {
     }
     judgement.place_rest(&regions);
     judgement.join_system_calls();
+    judgement.join_locks(pair);
     judgement.missing.sort();
     judgement.missing.dedup();
     judgement.culprits.sort_by(|a, b| b.explains.total_cmp(&a.explains));
@@ -446,6 +447,38 @@ impl Judgement {
         self.culprits.retain(|culprit| *culprit != calls);
     }
 
+    /// Adds uncontended locks to the system calls that they surround: Python releases and acquires its
+    /// lock around each of them.
+    fn join_locks(&mut self, pair: &Pair<'_>) {
+        /// Lock operations of one release and one acquisition.
+        const MOST_LOCKS: f64 = 6.0;
+        let position =
+            |kind: Kind| self.culprits.iter().position(|culprit| culprit.finding.kind == kind);
+        let (Some(_), Some(locks)) = (position(Kind::SystemCalls), position(Kind::Waiting)) else {
+            return;
+        };
+        let added = |is: &dyn Fn(&Called) -> bool| {
+            let count = |side: &Seen| {
+                let calls = side.calls.iter().flatten().filter(|call| is(call));
+                calls.map(|call| call.count).sum::<f64>()
+            };
+            count(pair.b) - count(pair.a)
+        };
+        let calls = added(&system::is_system_call);
+        let locked = added(&|call| call.name == "pthread_mutex_lock");
+        let is_around =
+            parallel::is_uncontended(pair) && locked >= calls && locked <= MOST_LOCKS * calls;
+        if is_around && calls > 0.0 {
+            let locks = self.culprits.remove(locks);
+            let system = self.culprits.iter_mut().find(|one| one.finding.kind == Kind::SystemCalls);
+            if let Some(system) = system {
+                system.explains += locks.explains;
+                system.gap_ns += locks.gap_ns;
+                system.finding.facts.extend(locks.finding.facts);
+            }
+        }
+    }
+
     /// Adds the causes of the slices of a region, or of those without a region.
     fn judge_region(
         &mut self,
@@ -494,7 +527,8 @@ impl Judgement {
             }
             _ => {
                 self.missing.extend(missing);
-                let slower = region.slower().filter(|_| open >= SHARE_WORTH_ASKING * lost);
+                let is_large = open >= SHARE_WORTH_ASKING * lost;
+                let slower = is_large.then(|| region.slower(open)).flatten();
                 found.extend(slower.map(|finding| Culprit::new(finding, open / lost, open)));
             }
         }

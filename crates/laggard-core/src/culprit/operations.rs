@@ -1,7 +1,7 @@
 //! Operations of Python's built-in types and modules, such as `list.insert` and `str +`: which one
 //! a stack runs, and which one most of a difference belongs to.
 
-use super::python::{PythonPart, is_python_library, python_part};
+use super::python::{PythonPart, is_object, is_python_library, python_part, runs_python_code};
 use super::seen::{Pair, Seen};
 use super::{Finding, Kind, Role, Unit};
 use crate::divergence::{StackFrame, Stacks};
@@ -55,7 +55,11 @@ pub(super) fn main_operation(
     for side in [0, 1] {
         for &at in &spent[side] {
             let entry = &sides[side].stacks.spent[at];
-            whole[side] += entry.ns;
+            // Freeing objects is a consequence of creating them.
+            let is_object = sides[side].work.get(entry.work as usize).is_some_and(is_object);
+            if !is_object || operations[side][at].is_some() {
+                whole[side] += entry.ns;
+            }
             let Some(name) = &operations[side][at] else { continue };
             let time = &mut sums.entry(name).or_default()[side];
             time.ns += entry.ns;
@@ -91,9 +95,8 @@ struct Time {
 /// Whether time in a function is work of built-in types, not a more specific kind of work.
 fn is_own_work(seen: &Seen, work: u32) -> bool {
     let Some(work) = seen.work.get(work as usize) else { return false };
-    let is_object = || python_part(&work.name, &work.place) == PythonPart::Objects;
     match work.role {
-        Role::Interpreter => !is_object(),
+        Role::Interpreter => !is_object(work) && !runs_python_code(work),
         Role::Compute => is_python_library(&work.library),
         _ => false,
     }
@@ -148,9 +151,17 @@ fn counted_names(counts: Option<&CallCounts>) -> CountedNames<'_> {
 fn operation(frames: &[&StackFrame], counted: &CountedNames<'_>) -> Option<String> {
     let python = frames.iter().rposition(|frame| frame.kind == FrameKind::Python);
     let native = &frames[python.map_or(0, |at| at + 1)..];
-    let first = native.iter().position(|frame| {
-        !is_python_library(&frame.file) || !is_dispatch(&frame.name) && !passes_on(&frame.name)
-    })?;
+    let adds = native.iter().position(|frame| frame.name == "PyNumber_Add");
+    let passes_on = |(at, frame): (usize, &StackFrame)| {
+        is_dispatch(&frame.name)
+            || passes_on(&frame.name)
+            // `sum` adds values of other types than numbers by their own operation.
+            || frame.name.starts_with("builtin_sum") && adds.is_some_and(|adds| adds > at)
+    };
+    let first = native
+        .iter()
+        .enumerate()
+        .position(|(at, frame)| !is_python_library(&frame.file) || !passes_on((at, frame)))?;
     let frame = native[first];
     if let Some(name) = counted.get(&(frame.file.as_str(), frame.name.as_str())) {
         return is_python_library(&frame.file).then(|| name.clone());
@@ -160,7 +171,14 @@ fn operation(frames: &[&StackFrame], counted: &CountedNames<'_>) -> Option<Strin
     }
     // Small integers and floats are part of any Python code.
     let is_large = || native[first..].iter().any(|frame| is_big_integer(&frame.name));
-    let name = slot_name(&frame.name)?;
+    let mut name = slot_name(&frame.name)?;
+    if name == frame.name.trim_start_matches('_')
+        && let Some(operator) = first.checked_sub(1).and_then(|at| operator(&native[at].name))
+    {
+        // `_decimal +` for `nm_mpd_qadd`.
+        let module = frame.file.split('.').next().unwrap_or_default();
+        name = format!("{module} {operator}");
+    }
     (!is_arithmetic(&frame.name) || is_large()).then_some(name)
 }
 
@@ -190,6 +208,23 @@ fn passes_on(name: &str) -> bool {
         "wrap_",
     ];
     PREFIXES.iter().any(|prefix| name.trim_start_matches('_').starts_with(prefix))
+}
+
+/// The operator that a function of the interpreter evaluates.
+fn operator(name: &str) -> Option<&'static str> {
+    const OPERATORS: [(&str, &str); 9] = [
+        ("Add", "+"),
+        ("Subtract", "-"),
+        ("Multiply", "*"),
+        ("TrueDivide", "/"),
+        ("FloorDivide", "//"),
+        ("Remainder", "%"),
+        ("Power", "**"),
+        ("InPlaceAdd", "+="),
+        ("InPlaceMultiply", "*="),
+    ];
+    let name = name.strip_prefix("PyNumber_")?;
+    OPERATORS.iter().find(|(function, _)| *function == name).map(|found| found.1)
 }
 
 /// Whether a function does arithmetic on numbers, which takes long only for large integers.

@@ -1,5 +1,6 @@
 //! Threading judges: `not-parallel`, `too-parallel` and `waiting`.
 
+use super::system::is_synchronization;
 use super::{
     Finding, Kind, Pair, Part, Role, Seen, Slice, Spot, Unit, Verdict, Work, is_idle_loop,
 };
@@ -89,6 +90,11 @@ pub(super) fn judge_idle_loops(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
 /// Waits per call up to this are ignored: the worker waits once per batch for its next command.
 const SELDOM: f64 = 0.01;
 
+/// Whether B hardly waits, so that its locks are free when it acquires them.
+pub(super) fn is_uncontended(pair: &Pair<'_>) -> bool {
+    pair.b.waits < SELDOM
+}
+
 /// B waits or spins on a lock.
 pub(super) fn judge_waiting(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     let switches = pair.b.waits - pair.a.waits;
@@ -103,8 +109,12 @@ pub(super) fn judge_waiting(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     let lock = pair.b.work.iter().filter(|work| work.role == Role::Sync);
     let lock = lock.max_by(|x, y| x.ns.total_cmp(&y.ns));
     // Uncontended locks cost time too, such as the GIL released and acquired around every call.
-    let is_free = slice.is(Role::Sync) && pair.b.waits < SELDOM;
+    let is_free = slice.is(Role::Sync) && is_uncontended(pair);
     let spot = pair.b.wait_spots.first().filter(|_| !is_free);
+    if slice.part == Part::Waiting && spot.is_some_and(|spot| is_synchronization(&spot.function)) {
+        // A system call of its own kind.
+        return Verdict::Innocent;
+    }
     let advice = match (is_free, spot) {
         (true, _) => {
             "the locks are not contended, but acquired often: acquire them once for several calls \

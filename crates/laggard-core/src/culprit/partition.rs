@@ -243,50 +243,64 @@ pub fn time_rows(pair: &Pair<'_>) -> Vec<TimeRow> {
 /// The name that variants of a function share: without CPU suffixes, compiler suffixes and argument
 /// types.
 pub(crate) fn shared_name(name: &str) -> String {
-    let name = &name[..name.find(['(', '<', '.']).unwrap_or(name.len())];
-    let mut words: Vec<&str> = name.split('_').collect();
-    while words.len() > 1 && words.last().is_some_and(|word| is_variant(word)) {
-        words.pop();
-    }
-    words.join("_")
+    let (words, variants) = words(name);
+    words[..words.len() - variants].join("_")
 }
 
-/// Whether a suffix names an instruction set or CPU model.
-fn is_variant(word: &str) -> bool {
-    const VARIANTS: [&str; 33] = [
-        "scalar",
-        "generic",
-        "baseline",
-        "sse",
-        "sse2",
-        "sse3",
-        "ssse3",
-        "sse41",
-        "sse42",
-        "avx",
-        "avx2",
-        "avx512",
-        "avx512f",
-        "fma",
-        "fma3",
-        "erms",
-        "unaligned",
-        "evex",
-        "prescott",
-        "nehalem",
-        "sandybridge",
-        "haswell",
-        "zen",
-        "skylakex",
-        "skx",
-        "neon",
-        "asimd",
-        "sve",
-        "neoversen1",
-        "neoversev1",
-        "cooperlake",
-        "sapphirerapids",
-        "v3",
+/// Generation of the instruction set that a variant of a function needs, by its suffix. `None` if no
+/// suffix names one.
+pub(super) fn generation(name: &str) -> Option<u8> {
+    let (words, variants) = words(last(name));
+    words[words.len() - variants..].iter().filter_map(|word| variant(word)?.1).max()
+}
+
+/// The words of a name, and how many at its end name a variant.
+fn words(name: &str) -> (Vec<&str>, usize) {
+    let name = &name[..name.find(['(', '<', '.']).unwrap_or(name.len())];
+    let words: Vec<&str> = name.split('_').collect();
+    let variants = words.iter().skip(1).rev().take_while(|word| variant(word).is_some()).count();
+    (words, variants)
+}
+
+/// A suffix that names an instruction set or CPU model, with the generation of vector instructions.
+fn variant(word: &str) -> Option<&'static (&'static str, Option<u8>)> {
+    const VARIANTS: [(&str, Option<u8>); 35] = [
+        ("scalar", Some(0)),
+        ("generic", Some(0)),
+        ("baseline", Some(0)),
+        ("sse", Some(1)),
+        ("sse2", Some(1)),
+        ("sse3", Some(1)),
+        ("prescott", Some(1)),
+        ("ssse3", Some(2)),
+        ("sse41", Some(3)),
+        ("sse42", Some(3)),
+        ("nehalem", Some(3)),
+        ("v2", Some(3)),
+        ("avx", Some(4)),
+        ("sandybridge", Some(4)),
+        ("avx2", Some(5)),
+        ("fma", Some(5)),
+        ("fma3", Some(5)),
+        ("haswell", Some(5)),
+        ("zen", Some(5)),
+        ("v3", Some(5)),
+        ("avx512", Some(6)),
+        ("avx512f", Some(6)),
+        ("evex", Some(6)),
+        ("skylakex", Some(6)),
+        ("skx", Some(6)),
+        ("v4", Some(6)),
+        ("cooperlake", Some(7)),
+        ("sapphirerapids", Some(8)),
+        ("neon", Some(1)),
+        ("asimd", Some(1)),
+        ("neoversen1", Some(1)),
+        ("sve", Some(2)),
+        ("neoversev1", Some(2)),
+        ("erms", None),
+        ("unaligned", None),
     ];
-    VARIANTS.contains(&word.to_ascii_lowercase().as_str())
+    let word = word.to_ascii_lowercase();
+    VARIANTS.iter().find(|(name, _)| *name == word)
 }

@@ -2,8 +2,8 @@
 
 use super::build::weaker_build;
 use super::operations::{self, Operation};
-use super::partition::{Slice, of_functions};
-use super::python::{accelerator, python_part};
+use super::partition::{Slice, last, of_functions, stem};
+use super::python::{PythonPart, accelerator, python_part};
 use super::seen::{Pair, Seen, Work};
 use super::{Culprit, Finding, Kind, Part, Role, Unit};
 use crate::divergence::{Callee, Cause, PathFunction, Point, SideStacks, diverge};
@@ -214,12 +214,49 @@ impl Region {
         specific < whole / 2.0 || only_b > whole / 2.0 && moved < whole / 2.0
     }
 
-    /// The finding if the place takes longer for an unknown reason.
-    pub(super) fn slower(&self) -> Option<Finding> {
+    /// The finding for time at the place that no judge explains: B runs native functions that A does
+    /// not run, or the reason is unknown. `open_ns` is this time.
+    pub(super) fn slower(&self, open_ns: f64) -> Option<Finding> {
         let point = self.point.as_ref()?;
+        if let Some(finding) = self.other_functions(point, open_ns) {
+            return Some(finding);
+        }
         let advice = "the cause is not known: compare the callees and the hottest call path of both \
                       sides below";
         Some(timed(Finding::new(Kind::Slower, place_label(point), advice), point))
+    }
+
+    /// The finding if most of the time is in native functions that only B runs.
+    fn other_functions(&self, point: &Point, open_ns: f64) -> Option<Finding> {
+        const MOST: f64 = 0.6;
+        let own = |side: &'_ Seen, other: &Seen| -> Vec<Work> {
+            let runs = |work: &Work| {
+                let is_variant = |own: &Work| stem(&own.name) == stem(&work.name);
+                other.work.iter().any(|own| own.library == work.library && is_variant(own))
+            };
+            // Functions without a name have other labels in another build.
+            let is_own = |work: &&Work| {
+                work.role != Role::Interpreter && !work.name.starts_with('[') && !runs(work)
+            };
+            side.work.iter().filter(is_own).cloned().collect()
+        };
+        let largest = |works: &[Work]| works.iter().max_by(|x, y| x.ns.total_cmp(&y.ns)).cloned();
+        let (of_a, of_b) = (own(&self.a, &self.b), own(&self.b, &self.a));
+        if of_b.iter().map(|work| work.ns).sum::<f64>() < MOST * open_ns {
+            return None;
+        }
+        let b = largest(&of_b)?;
+        let advice = match largest(&of_a) {
+            Some(a) => format!(
+                "A runs {} here, B runs {}: check why B takes this path",
+                last(&a.name),
+                last(&b.name)
+            ),
+            None => format!("only B runs {} here: check why it is needed", last(&b.name)),
+        };
+        let finding = Finding::new(Kind::OtherPath, place_label(point), advice);
+        let what = format!("time in {}", last(&b.name));
+        Some(timed(finding, point).fact(&what, [0.0, b.ns], Unit::Nanos, b.samples))
     }
 
     /// Adds the place to a culprit.
@@ -243,9 +280,38 @@ impl Region {
             _ if finding.at.starts_with('[') && point.is_own_path => place,
             _ => format!("{}, in {}", without_python_caller(&finding.at), point.python_label()),
         };
+        if finding.kind == Kind::Interpreter {
+            finding.advice = self.interpreter_advice(point);
+        }
         culprit.work = work_by_kind(&self.b);
         culprit.point = Some(Box::new(point.clone()));
         culprit
+    }
+}
+
+impl Region {
+    /// How to spend less time in Python code at a place.
+    fn interpreter_advice(&self, point: &Point) -> String {
+        /// Minimum share of calls in the interpreter's time.
+        const MANY_CALLS: f64 = 0.3;
+        let python = || self.b.work.iter().filter(|work| work.role == Role::Interpreter);
+        let calls = python()
+            .filter(|work| python_part(&work.name, &work.place) == PythonPart::Calls)
+            .map(|work| work.ns)
+            .sum::<f64>();
+        if calls >= MANY_CALLS * python().map(|work| work.ns).sum::<f64>() {
+            return "call fewer small Python functions: inline them, or process several elements in \
+                    each call"
+                .into();
+        }
+        match point.place.function.as_ref().filter(|function| function.is_python) {
+            Some(function) if !function.name.is_empty() => format!(
+                "call {} less often, or use a function that does the same in native code",
+                function.name
+            ),
+            _ => "move the loop into native code: a built-in function, or one call on whole arrays"
+                .into(),
+        }
     }
 }
 

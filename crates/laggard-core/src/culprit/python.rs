@@ -293,6 +293,20 @@ pub(super) fn is_object(work: &Work) -> bool {
     python_part(&work.name, &work.place) == PythonPart::Objects
 }
 
+/// Whether a function of the interpreter calls Python functions or evaluates their bytecode.
+pub(super) fn runs_python_code(work: &Work) -> bool {
+    let name = work.name.trim_start_matches('_');
+    match python_part(&work.name, &work.place) {
+        PythonPart::Calls => true,
+        PythonPart::Evaluation => {
+            let is_evaluation = EVALUATION.iter().any(|prefix| name.starts_with(prefix));
+            is_evaluation
+                || ["ceval", "generated_cases"].iter().any(|file| work.place.starts_with(file))
+        }
+        _ => false,
+    }
+}
+
 /// The finding if A runs an extension module where B runs a Python implementation of the same
 /// interface, such as `_decimal` and `_pydecimal.py`. `spent` lists the entries of
 /// [`Stacks::spent`] to compare, by side.

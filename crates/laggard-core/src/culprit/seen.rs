@@ -61,10 +61,44 @@ pub struct Seen {
     pub fault_spots: Vec<Spot>,
     /// Where threads wait, if sampled.
     pub wait_spots: Vec<Spot>,
+    /// Bytes that system calls read and write, if counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub io: Option<Io>,
     /// The statement or command of the side.
     pub runs: String,
     /// When the side was measured, seconds since 1970; 0 if unknown.
     pub measured_unix: f64,
+}
+
+/// System calls that read or write, of files and sockets, and the bytes that they transfer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Io {
+    /// Calls that read.
+    pub reads: f64,
+    /// Bytes read.
+    pub read_bytes: f64,
+    /// Calls that write.
+    pub writes: f64,
+    /// Bytes written.
+    pub written_bytes: f64,
+}
+
+impl Io {
+    /// The weighted sum of counts, divided by `calls`.
+    pub fn sum(counts: &[(Io, f64)], calls: u64) -> Io {
+        let each = |of: fn(&Io) -> f64| {
+            let sum: f64 = counts.iter().map(|(io, weight)| of(io) * weight).sum();
+            // Less than a call in total: the worker's own calls vary a little.
+            if sum < 0.5 { 0.0 } else { sum / calls.max(1) as f64 }
+        };
+        Io {
+            reads: each(|io| io.reads),
+            read_bytes: each(|io| io.read_bytes),
+            writes: each(|io| io.writes),
+            written_bytes: each(|io| io.written_bytes),
+        }
+    }
 }
 
 /// Time in one function.

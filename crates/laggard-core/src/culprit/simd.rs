@@ -1,6 +1,6 @@
 //! SIMD judges: `scalar-loop` and `narrow-simd`.
 
-use super::partition::{last, stem};
+use super::partition::{generation, last, stem};
 use super::{Finding, Kind, Missing, Pair, Slice, Unit, Verdict, Work};
 use crate::model::code::{Class, Mix};
 
@@ -65,7 +65,7 @@ pub(super) fn judge_narrow_simd(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict {
     .guilty()
 }
 
-/// Variants of B's hottest function for other CPUs, in the same library.
+/// Variants of B's hottest function for newer CPUs, in the same library.
 fn variants(slice: &Slice<'_>, pair: &Pair<'_>) -> Option<(String, String)> {
     const MOST: usize = 3;
     let worst = slice.worst()?;
@@ -75,6 +75,7 @@ fn variants(slice: &Slice<'_>, pair: &Pair<'_>) -> Option<(String, String)> {
         let other = last(name).to_owned();
         if *library == worst.library
             && other != own
+            && is_newer(&other, &own)
             && stem(&other) == stem(&own)
             && !names.contains(&other)
         {
@@ -84,6 +85,16 @@ fn variants(slice: &Slice<'_>, pair: &Pair<'_>) -> Option<(String, String)> {
     names.sort();
     names.truncate(MOST);
     (!names.is_empty()).then(|| (worst.library.clone(), names.join(", ")))
+}
+
+/// Whether a variant needs a newer instruction set than another one. If a name does not tell, a variant
+/// is assumed to be newer than scalar code.
+fn is_newer(other: &str, own: &str) -> bool {
+    match (generation(other), generation(own)) {
+        (Some(other), Some(own)) => other > own,
+        (Some(other), None) => other > 0,
+        (None, own) => own.is_none_or(|own| own == 0),
+    }
 }
 
 /// Instructions of the computation on one side, weighted by samples.

@@ -1,6 +1,6 @@
 //! The `system-calls` judge.
 
-use super::seen::Called;
+use super::seen::{Called, Io, Seen};
 use super::{Finding, Kind, Pair, Part, Slice, Unit, Verdict};
 use std::collections::BTreeMap;
 
@@ -60,14 +60,18 @@ pub(super) fn judge_system_calls(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict 
     /// Bounds of the time of a call in the kernel.
     const CHEAPEST_NS: f64 = 50.0;
     const DEAREST_NS: f64 = 100_000.0;
+    if slice.part == Part::Waiting {
+        return judge_synchronization(pair);
+    }
     if slice.part != Part::Kernel {
         return Verdict::Innocent;
     }
     let (Some(of_a), Some(of_b)) = (&pair.a.calls, &pair.b.calls) else {
         return Verdict::Innocent;
     };
-    let sum =
-        |calls: &[Called]| calls.iter().filter(is_system_call).map(|call| call.count).sum::<f64>();
+    let sum = |calls: &[Called]| {
+        calls.iter().filter(|call| is_system_call(call)).map(|call| call.count).sum::<f64>()
+    };
     let counts = [sum(of_a), sum(of_b)];
     let more = counts[1] - counts[0];
     let each = slice.gap_ns() / more.max(1.0);
@@ -78,15 +82,20 @@ pub(super) fn judge_system_calls(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict 
     }
     let mut counts_by_name: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
     for (side, calls) in [of_a, of_b].into_iter().enumerate() {
-        for call in calls.iter().filter(is_system_call) {
+        for call in calls.iter().filter(|call| is_system_call(call)) {
             counts_by_name.entry(&call.name).or_default()[side] += call.count;
         }
     }
     let gap = |counts: &[f64; 2]| counts[1] - counts[0];
     let most = counts_by_name.into_iter().max_by(|x, y| gap(&x.1).total_cmp(&gap(&y.1)));
     let (name, of_this) = most.unwrap_or_default();
-    Finding::new(Kind::SystemCalls, format!("{name} (libc)"), advice(name))
-        .fact(&format!("calls of {name}"), of_this, Unit::Count, 1)
+    let finding = Finding::new(Kind::SystemCalls, format!("{name} (libc)"), advice(name)).fact(
+        &format!("calls of {name}"),
+        of_this,
+        Unit::Count,
+        1,
+    );
+    transferred(finding, name, pair)
         .fact("all system calls", counts, Unit::Count, 1)
         .fact(
             "time in the kernel",
@@ -97,13 +106,66 @@ pub(super) fn judge_system_calls(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict 
         .guilty()
 }
 
-fn is_system_call(call: &&Called) -> bool {
-    let name = call.name.trim_start_matches('_').trim_end_matches("64");
-    call.library.starts_with("libc.so") && NAMES.contains(&name)
+/// Whether a location is a function that waits until data is on the disk.
+pub(super) fn is_synchronization(function: &str) -> bool {
+    const NAMES: [&str; 6] = ["fsync", "fdatasync", "msync", "sync", "syncfs", "sync_file_range"];
+    NAMES.contains(&plain(function.split(" (").next().unwrap_or_default()))
+}
+
+/// B waits until its data is on the disk.
+fn judge_synchronization(pair: &Pair<'_>) -> Verdict {
+    let spots = pair.b.wait_spots.iter();
+    let Some(spot) = spots.take(1).find(|spot| is_synchronization(&spot.function)) else {
+        return Verdict::Innocent;
+    };
+    let name = plain(spot.function.split(" (").next().unwrap_or_default());
+    let waiting = [pair.a.waiting_ns(), pair.b.waiting_ns()];
+    let finding = Finding::new(Kind::SystemCalls, spot.at(), advice(name));
+    let count = |side: &Seen| {
+        let calls = side.calls.as_ref()?.iter().filter(|call| plain(&call.name) == name);
+        Some(calls.map(|call| call.count).sum::<f64>())
+    };
+    match (count(pair.a), count(pair.b)) {
+        (Some(a), Some(b)) => finding.fact(&format!("calls of {name}"), [a, b], Unit::Count, 1),
+        _ => finding,
+    }
+    .fact("time with no thread running", waiting, Unit::Nanos, pair.b.rounds)
+    .guilty()
+}
+
+/// Adds the bytes that calls like `name` transfer, and how many each of them does.
+fn transferred(finding: Finding, name: &str, pair: &Pair<'_>) -> Finding {
+    let (Some(a), Some(b)) = (&pair.a.io, &pair.b.io) else { return finding };
+    type Count = fn(&Io) -> f64;
+    let (verb, noun, calls, bytes): (_, _, Count, Count) = match plain(name) {
+        "read" | "pread" | "readv" | "recv" | "recvfrom" => {
+            ("read", "read", |io| io.reads, |io| io.read_bytes)
+        }
+        "write" | "pwrite" | "writev" | "send" | "sendto" => {
+            ("written", "write", |io| io.writes, |io| io.written_bytes)
+        }
+        _ => return finding,
+    };
+    let each = |io: &Io| if calls(io) > 0.0 { bytes(io) / calls(io) } else { 0.0 };
+    finding.fact(&format!("bytes {verb}"), [bytes(a), bytes(b)], Unit::Bytes, 1).fact(
+        &format!("bytes per {noun}"),
+        [each(a), each(b)],
+        Unit::Bytes,
+        1,
+    )
+}
+
+/// The name of a system call without the decoration of libc.
+fn plain(name: &str) -> &str {
+    name.trim_start_matches('_').trim_end_matches("64")
+}
+
+pub(super) fn is_system_call(call: &Called) -> bool {
+    call.library.starts_with("libc.so") && NAMES.contains(&plain(&call.name))
 }
 
 fn advice(name: &str) -> &'static str {
-    match name.trim_start_matches('_').trim_end_matches("64") {
+    match plain(name) {
         "read" | "pread" | "readv" | "recv" | "recvfrom" => {
             "read larger blocks: use a buffered file or read everything at once"
         }
@@ -113,7 +175,9 @@ fn advice(name: &str) -> &'static str {
         "stat" | "lstat" | "fstat" | "fstatat" | "statx" | "access" => {
             "list the directory once (os.scandir), and keep what it returns"
         }
-        "fsync" | "fdatasync" => "synchronize once after all writes",
+        "fsync" | "fdatasync" | "msync" | "sync" | "syncfs" | "sync_file_range" => {
+            "synchronize once after all writes"
+        }
         "mmap" | "munmap" | "mremap" | "madvise" | "brk" | "sbrk" => {
             "keep memory instead of returning it to the system after each use"
         }
@@ -125,12 +189,37 @@ fn advice(name: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::culprit::Seen;
+    use crate::culprit::Spot;
 
     fn side(reads: f64, system_ns: f64) -> Seen {
         let read =
             Called { name: "read".into(), library: "libc.so.6".into(), count: reads, ns: 0.0 };
         Seen { calls: Some(vec![read]), system_ns, ..Seen::default() }
+    }
+
+    #[test]
+    fn waiting_for_the_disk_is_a_system_call() {
+        let call =
+            |count| Called { name: "fsync".into(), library: "libc.so.6".into(), count, ns: 0.0 };
+        let spot =
+            |function: &str| Spot { function: function.into(), share: 1.0, ..Spot::default() };
+        let a = Seen { calls: Some(vec![]), wall_ns: 1e4, user_ns: 1e4, ..Seen::default() };
+        let wall_ns = 3e6;
+        let b = Seen { calls: Some(vec![call(2.0)]), wall_ns, waits: 2.0, ..a.clone() };
+        let slice = Slice { part: Part::Waiting, a: vec![], b: vec![], a_ns: 0.0, b_ns: 3e6 };
+        let check = |function: &str, expected: Kind| {
+            let b = Seen { wait_spots: vec![spot(function)], ..b.clone() };
+            let pair = Pair { a: &a, b: &b };
+            let judges = [crate::culprit::parallel::judge_waiting, judge_system_calls];
+            let found = judges.iter().find_map(|judge| match judge(&slice, &pair) {
+                Verdict::Guilty(finding) => Some(finding),
+                _ => None,
+            });
+            assert_eq!(found.map(|finding| finding.kind), Some(expected), "{function}");
+        };
+        check("fsync (libc.so.6)", Kind::SystemCalls);
+        check("__fdatasync64 (libc.so.6)", Kind::SystemCalls);
+        check("clock_nanosleep (libc.so.6)", Kind::Waiting);
     }
 
     #[test]
@@ -142,6 +231,13 @@ mod tests {
         };
         assert_eq!(finding.kind, Kind::SystemCalls);
         assert_eq!((finding.facts[0].a, finding.facts[0].b), (7.0, 6_671.0));
+        assert!(finding.facts.iter().all(|fact| !fact.what.contains("bytes")), "not counted");
+        let io = |reads| Some(Io { reads, read_bytes: 426_944.0, ..Io::default() });
+        let (a_io, b_io) = (Seen { io: io(7.0), ..a }, Seen { io: io(6_671.0), ..b.clone() });
+        let pair = Pair { a: &a_io, b: &b_io };
+        let Verdict::Guilty(finding) = judge_system_calls(&slice, &pair) else { panic!() };
+        let each = finding.facts.iter().find(|fact| fact.what == "bytes per read");
+        assert_eq!(each.map(|fact| fact.b), Some(64.0));
         let same = judge_system_calls(&slice, &Pair { a: &b, b: &b });
         assert_eq!(same, Verdict::Innocent);
         // Page faults that come with the calls explain the time better.

@@ -19,6 +19,91 @@ pub struct Timings {
     pub unmeasured: Vec<Unmeasured>,
     /// Problems that were not fatal.
     pub warnings: Vec<String>,
+    /// Remarks about sides. Files keep only their texts, among the warnings.
+    pub remarks: Vec<Remark>,
+}
+
+impl Timings {
+    /// Results that differ between sides, one text per difference.
+    pub fn differences(&self) -> impl Iterator<Item = String> {
+        self.remarks.iter().filter(|remark| remark.is_difference()).map(|remark| self.text(remark))
+    }
+
+    /// All other remarks, and the warnings.
+    pub fn notices(&self) -> impl Iterator<Item = String> {
+        let remarks = self.remarks.iter().filter(|remark| !remark.is_difference());
+        remarks.map(|remark| self.text(remark)).chain(self.warnings.iter().cloned())
+    }
+
+    /// All remarks and warnings, differences first.
+    pub fn warning_texts(&self) -> Vec<String> {
+        self.differences().chain(self.notices()).collect()
+    }
+
+    /// Exchanges the first two sides. The letters A and B stay in their places.
+    pub fn exchange(&mut self) {
+        if let [first, second, ..] = &mut self.sides[..] {
+            std::mem::swap(first, second);
+            if (first.name.as_str(), second.name.as_str()) == ("B", "A") {
+                std::mem::swap(&mut first.name, &mut second.name);
+            }
+        }
+        for case in &mut self.cases {
+            case.series.swap(0, 1);
+        }
+        let exchange = |side: &mut usize| *side = [1, 0].get(*side).copied().unwrap_or(*side);
+        for remark in &mut self.remarks {
+            match remark {
+                Remark::OfSide { side, .. } => exchange(side),
+                Remark::DifferentResults { sides, values, .. } => {
+                    sides.iter_mut().for_each(exchange);
+                    if sides[0] > sides[1] {
+                        sides.swap(0, 1);
+                        values.swap(0, 1);
+                    }
+                }
+            }
+        }
+    }
+
+    fn text(&self, remark: &Remark) -> String {
+        let name = |side: usize| self.sides.get(side).map_or("?", |side| &side.name);
+        match remark {
+            Remark::OfSide { side, text } => format!("side {} {text}", name(*side)),
+            Remark::DifferentResults { sides: [a, b], at, values: [of_a, of_b] } => {
+                let at = if at.is_empty() { String::new() } else { format!(" at {at}") };
+                let sides = format!("{} and {}", name(*a), name(*b));
+                format!("sides {sides} give different results{at}: {of_a} and {of_b}")
+            }
+        }
+    }
+}
+
+/// A remark about sides, which names them by their index.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Remark {
+    /// Two sides return different results of the same type and shape.
+    DifferentResults {
+        /// The sides, in order.
+        sides: [usize; 2],
+        /// Position in the result; empty for the whole result.
+        at: String,
+        /// The values at this position.
+        values: [String; 2],
+    },
+    /// Another remark, worded to follow the name of the side.
+    OfSide {
+        /// The side.
+        side: usize,
+        /// The remark.
+        text: String,
+    },
+}
+
+impl Remark {
+    fn is_difference(&self) -> bool {
+        matches!(self, Remark::DifferentResults { .. })
+    }
 }
 
 /// A side of the comparison.

@@ -5,17 +5,17 @@
 
 use super::Group;
 use super::case::named;
-use super::command::Command;
+use super::command::prepare_once;
 use super::plan::{CasePlan, Plan, Runs, SidePlan};
 use super::script::Script;
 use super::side;
 use super::trouble::Trouble;
+use super::watch::Period;
 use super::worker::{Statement, Worker};
 use crate::error::Error;
 use laggard_core::model::call_counts::CallCounts;
 use laggard_symbols::{AddressSpace, Modules, demangle};
 use rustc_hash::FxHashMap;
-use std::time::Duration;
 
 /// Maximum number of calls of the side.
 const MOST_CALLS: u64 = 10;
@@ -34,23 +34,34 @@ struct Counted {
 }
 
 /// Counts calls of functions during up to ten calls of a statement, or one run of a Python program.
-/// Counting stops after `limit`.
+/// Counting stops after a period. Calls that take longer are not run.
 pub fn count_calls(
     plan: &Plan,
     number: usize,
     case: &CasePlan,
-    limit: Duration,
+    Period { time: limit, call_ns }: Period,
 ) -> Result<CallCounts, Error> {
     let _group = Group::reserve();
     let own = &plan.sides[number];
     let unavailable = |why: String| Error::Unavailable { what: "call counts", why };
-    let what = counted(own, case).map_err(unavailable)?;
+    let too_slow = || {
+        unavailable(format!(
+            "one call of side {} takes longer than {:.1} s while calls are counted",
+            own.name,
+            limit.as_secs_f64()
+        ))
+    };
+    if call_ns > limit.as_nanos() as f64 {
+        return Err(too_slow());
+    }
+    let mut what = counted(own, case).map_err(unavailable)?;
+    if 2.0 * call_ns > limit.as_nanos() as f64 {
+        what.calls[0] = 0;
+    }
     let mut plan = plan.clone();
     plan.limits.timeout = plan.limits.timeout.max(limit * SPARE);
     let counted = side::cpus(own).and_then(|cpus| {
-        if let Runs::Command { prepare: Some(words), .. } = &own.runs {
-            Command::new(&plan, own, case, (words, None), cpus)?.call()?;
-        }
+        prepare_once(&plan, own, case)?;
         let mut worker = Worker::start(&plan, &what.side, cpus, &[])?;
         let Counted { code, setup, prepare, .. } = &what;
         worker.set_up(&plan, &Statement { code, setup, prepare, check: "" }, case)?;
@@ -62,11 +73,7 @@ pub fn count_calls(
     });
     let counts = counted.map_err(|trouble| named(&plan, number, trouble))?;
     if counts.calls == 0 {
-        return Err(unavailable(format!(
-            "one call of side {} takes longer than {:.1} s while calls are counted",
-            own.name,
-            limit.as_secs_f64()
-        )));
+        return Err(too_slow());
     }
     Ok(counts)
 }

@@ -17,9 +17,11 @@ class _LaggardChanges:
     MATTERS = 1.3
     # For caches, the first call is compared, which is slower for other reasons too.
     CACHE_MATTERS, CACHE_NS = 1.5, 100000
-    # Calls are repeated unless one takes longer than this.
-    SLOW_NS = 200000000
-    REPEATS = 3
+    # Shorter differences are noise.
+    LEAST_NS = 1000
+    # Calls with the original content are repeated for about this time, and this often.
+    REPEAT_NS = 20000000
+    REPEATS = (1, 50)
 
     def __init__(self, variables):
         self.before = {}
@@ -50,13 +52,13 @@ class _LaggardChanges:
             value = after.get(name)
             kind = type(value).__name__
             sizes = [size, first_sizes[name], self.size(value)]
-            if hasattr(value, "__next__") or hasattr(value, "readline"):
+            if hasattr(value, "__next__") and not hasattr(value, "readline"):
                 found.append(("consumed", name, kind, 1.0))
             elif sizes[0] != sizes[1] != sizes[2]:
                 found.append(("resized", name, kind, 1.0))
             elif copy is not None:
                 ratio = self.ratio(name, copy, variables, run, second_ns)
-                if ratio is not None and not 1 / self.MATTERS < ratio < self.MATTERS:
+                if not 1 / self.MATTERS < ratio < self.MATTERS:
                     found.append(("changed", name, kind, ratio))
             elif hasattr(value, "__dict__"):
                 is_slow = first_ns - second_ns >= self.CACHE_NS
@@ -65,15 +67,21 @@ class _LaggardChanges:
         return found
 
     def ratio(self, name, copy, variables, run, known_ns):
-        """Time of a call with the original content, relative to that with the changed content."""
-        original = changed = None
-        for _ in range(1 if known_ns > self.SLOW_NS else self.REPEATS):
+        """Time of a call with the original content, relative to that with the changed content.
+
+        Returns 1 if the content cannot be restored or the times hardly differ.
+        """
+        least, most = self.REPEATS
+        original, changed = [], [known_ns]
+        for _ in range(max(least, min(most, self.REPEAT_NS // max(known_ns, 1)))):
             if not self.restore(variables().get(name), copy):
-                return None
-            time = run()
-            original = time if original is None else min(original, time)
-            time = run()
-            changed = time if changed is None else min(changed, time)
+                return 1.0
+            original.append(run())
+            changed.append(run())
+        # The minimum, because disturbances only add time.
+        original, changed = min(original), min(changed)
+        if abs(original - changed) < self.LEAST_NS:
+            return 1.0
         return original / float(max(changed, 1))
 
     def size(self, value):
@@ -134,8 +142,10 @@ class _LaggardChanges:
         return view.cast("B")
 
     def copy(self, value):
-        """A copy of the elements of a mutable container, for `restore`."""
+        """A copy of the elements of a mutable container, or the position in a file."""
         try:
+            if hasattr(value, "readline"):
+                return value.tell()
             if isinstance(value, (list, dict, set)) and 0 < len(value) << 3 <= self.LARGEST:
                 return value.copy()
             buffer = self.bytes(value)
@@ -147,7 +157,9 @@ class _LaggardChanges:
 
     def restore(self, value, copy):
         try:
-            if isinstance(value, list):
+            if hasattr(value, "readline"):
+                value.seek(copy)
+            elif isinstance(value, list):
                 value[:] = copy
             elif isinstance(value, (dict, set)):
                 value.clear()

@@ -17,24 +17,24 @@ impl Change {
         Some(Change { kind, variable, type_name, ratio: text()?.parse().ok()? })
     }
 
-    /// A warning for the side with this name.
-    pub(super) fn warning(&self, side: &str) -> String {
+    /// A remark, worded to follow the name of the side.
+    pub(super) fn text(&self) -> String {
         let Change { kind, variable, type_name, ratio } = self;
         let input = format!("{variable} ({type_name})");
         let ratio = if *ratio < 10.0 { format!("{ratio:.1}x") } else { format!("{ratio:.0}x") };
         let what = match kind.as_str() {
-            "consumed" => format!(
-                "side {side} consumes its input: {input} is at another position after the first call"
-            ),
-            "resized" => format!(
-                "side {side} changes its input: the length of {input} changes with every call"
-            ),
+            "consumed" => {
+                format!("consumes its input: {input} is at another position after the first call")
+            }
+            "resized" => {
+                format!("changes its input: the length of {input} changes with every call")
+            }
             "cache" => format!(
-                "the first call of side {side} took {ratio} as long as the second and changed {input}, \
-                 which may be a cache"
+                "took {ratio} as long in its first call as in its second and changed {input}, which may \
+                 be a cache"
             ),
             _ => format!(
-                "side {side} changes its input: a call with the original content of {input} takes \
+                "changes its input: a call with the original content of {input} takes \
                  {ratio} as long as a call with the changed content"
             ),
         };
@@ -52,8 +52,8 @@ mod tests {
         let mut texts = texts.into_iter();
         let change = Change::read(|| texts.next()).expect("four texts");
         assert_eq!(
-            change.warning("B"),
-            "side B changes its input: a call with the original content of x (list) takes 31x as \
+            change.text(),
+            "changes its input: a call with the original content of x (list) takes 31x as \
              long as a call with the changed content; use --prepare to set x before every call"
         );
         assert_eq!(Change::read(|| texts.next()), None);

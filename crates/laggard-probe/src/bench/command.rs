@@ -2,7 +2,7 @@
 //! end.
 
 use super::pin::Cpus;
-use super::plan::{CasePlan, Plan, SidePlan};
+use super::plan::{CasePlan, Plan, Runs, SidePlan};
 use super::process::Exit;
 use super::runner::{About, Runner};
 use super::said::Said;
@@ -116,6 +116,14 @@ impl Command {
         }
         Ok((wall, exit))
     }
+}
+
+/// Runs the preparation command of a side once, if it has one.
+pub fn prepare_once(plan: &Plan, side: &SidePlan, case: &CasePlan) -> Result<(), Trouble> {
+    if let Runs::Command { prepare: Some(words), .. } = &side.runs {
+        Command::new(plan, side, case, (words, None), side::cpus(side)?)?.call()?;
+    }
+    Ok(())
 }
 
 impl Runner for Command {

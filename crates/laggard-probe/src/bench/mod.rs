@@ -37,6 +37,7 @@ mod worker;
 
 pub use alone::{Repeat, alone};
 pub use call_counts::count_calls;
+pub use command::prepare_once;
 pub use counters::counts_instructions;
 pub use counts::count_side;
 pub use here::{Here, measure_here};
@@ -47,7 +48,7 @@ pub use together::{
     Together, measure_together,
 };
 pub use trouble::{Differ, Trouble};
-pub use watch::{Traced, drop_preparation, record_side, trace_side};
+pub use watch::{Period, Traced, drop_preparation, record_side, trace_side};
 
 use crate::error::Error;
 use crate::host;
@@ -57,7 +58,7 @@ use command::Command;
 use compare::{Verdict, Which, compare};
 use counters::{Counters, HARDWARE};
 use groups::Group;
-use laggard_core::model::timings::{Case, Side, Timings, Unmeasured};
+use laggard_core::model::timings::{Case, Remark, Side, Timings, Unmeasured};
 use laggard_core::stats::summary::Summary;
 use order::Order;
 use pin::{Aside, Cpus};
@@ -164,7 +165,7 @@ impl Run<'_> {
         let (mut runners, counters) = start(plan, case, aside, self.events, timings)?;
         let set_up = started.elapsed();
         teller.stage(Stage::Check);
-        check_results(plan, &mut runners, &mut timings.warnings)?;
+        check_results(plan, &mut runners, &mut timings.remarks)?;
         let began = Instant::now();
         let origin = *origin.get_or_insert(began);
         let field = Field::new(plan, case, runners, counters, origin);
@@ -329,10 +330,15 @@ fn say_not_counted(timings: &mut Timings, error: &std::io::Error) {
 fn check_results(
     plan: &Plan,
     runners: &mut [Box<dyn Runner>],
-    warnings: &mut Vec<String>,
+    remarks: &mut Vec<Remark>,
 ) -> Result<(), Error> {
     let mut reference = None;
-    let name = |side: usize| plan.sides[side].name.clone();
+    // A remark about several cases is made once.
+    let mut add = |remark: Remark| {
+        if !remarks.contains(&remark) {
+            remarks.push(remark);
+        }
+    };
     for (number, runner) in runners.iter_mut().enumerate() {
         let is_compared = plan.check != ResultCheck::Skip && plan.sides.len() > 1;
         let mut call = || {
@@ -346,7 +352,9 @@ fn check_results(
         let called = call();
         runner.rest();
         let (value, changes) = called.map_err(|trouble| named(plan, number, trouble))?;
-        warnings.extend(changes.iter().map(|change| change.warning(&name(number))));
+        for change in changes {
+            add(Remark::OfSide { side: number, text: change.text() });
+        }
         let Some(value) = value else { continue };
         let Some(reference) = &reference else {
             reference = Some(value);
@@ -355,24 +363,25 @@ fn check_results(
         match compare(reference, &value, plan.tolerance) {
             Verdict::Same => {}
             Verdict::Differ(found) => {
-                let differ = Differ {
-                    sides: (name(0), name(number)),
-                    at: found.at,
-                    values: (found.first, found.second),
-                };
                 if plan.check == ResultCheck::Require || !found.is_alike {
-                    return Err(Error::Differ(Box::new(differ)));
+                    let name = |side: usize| plan.sides[side].name.clone();
+                    return Err(Error::Differ(Box::new(Differ {
+                        sides: (name(0), name(number)),
+                        at: found.at,
+                        values: (found.first, found.second),
+                    })));
                 }
-                // First, because the sides may answer different questions.
-                warnings.insert(0, differ.to_string());
+                add(Remark::DifferentResults {
+                    sides: [0, number],
+                    at: found.at,
+                    values: [found.first, found.second],
+                });
             }
             Verdict::Unknown(which, what) => {
-                let side = name(if which == Which::First { 0 } else { number });
-                let warning = format!("results were not compared: side {side} returns {what}");
-                let is_known = |known: &String| known.starts_with("results were not compared");
-                let are_commands = matches!(plan.sides[number].runs, Runs::Command { .. });
-                if !are_commands && !warnings.iter().any(is_known) {
-                    warnings.push(warning);
+                let side = if which == Which::First { 0 } else { number };
+                if matches!(plan.sides[number].runs, Runs::Statement { .. }) {
+                    let text = format!("returns {what}, so results were not compared");
+                    add(Remark::OfSide { side, text });
                 }
             }
         }

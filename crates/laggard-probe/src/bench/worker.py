@@ -747,6 +747,8 @@ def statement(_laggard_clock):
                 end = usage()
                 if was_collecting:
                     collect()
+                if statement.changes:
+                    statement.first_ns = wall
                 used = [after - before_it for after, before_it in zip(end, start)]
                 used[:2] = [int(seconds * 1e9 + 0.5) for seconds in used[:2]]
                 send(b"B" + pack("<8Q", wall, *(max(0, int(number)) for number in used)))

@@ -137,6 +137,14 @@ impl Worker {
         self.current = statement;
     }
 
+    /// Resets the peak of the memory use: copies that were sent or compared do not belong to the
+    /// statement. If the system does not allow this, they stay included.
+    fn reset_peak(&self) {
+        if let Some(process) = &self.process {
+            let _ = std::fs::write(format!("/proc/{}/clear_refs", process.pid()), "5");
+        }
+    }
+
     /// Removes all statements.
     pub(super) fn clear(&mut self) -> Result<(), Trouble> {
         self.hear(Some((b"D", CALL)), "between statements")?;
@@ -239,11 +247,7 @@ impl Runner for Worker {
             Some((&Written::new(b'V').number(self.current as u64).0, CALL)),
             "in its first call",
         )?;
-        // The copy that was sent does not belong to the statement's memory. If the system does not
-        // allow resetting the peak, the copy stays included.
-        if let Some(process) = &self.process {
-            let _ = std::fs::write(format!("/proc/{}/clear_refs", process.pid()), "5");
-        }
+        self.reset_peak();
         Value::read(&answer[1..]).ok_or_else(nonsense)
     }
 
@@ -262,6 +266,7 @@ impl Runner for Worker {
         }
         let message = Written::new(b'I').number(self.current as u64);
         let answer = self.hear(Some((&message.0, CALL)), "in one of its first calls")?;
+        self.reset_peak();
         let mut taken = Taken(&answer[1..]);
         Ok(std::iter::from_fn(|| Change::read(|| taken.text())).collect())
     }

@@ -30,7 +30,7 @@ struct Shape<'a> {
     /// Cases without measurements.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unmeasured: Vec<UnmeasuredShape<'a>>,
-    warnings: &'a [String],
+    warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -223,7 +223,7 @@ pub fn json(report: &BenchReport) -> String {
                 why: &of.why,
             })
             .collect(),
-        warnings: &timings.warnings,
+        warnings: timings.warning_texts(),
     })
 }
 

@@ -57,6 +57,10 @@ pub fn html(report: &BenchReport) -> String {
 fn document(report: &BenchReport) -> Document {
     let mut document = Document::default();
     let timings = report.timings;
+    // First, because the sides may answer different questions.
+    for difference in timings.differences() {
+        document.notice(format!("warning: {difference}"));
+    }
     document.lead(lead(report));
     if timings.cases.len() > 1 && !report.comparisons.is_empty() {
         tables::cases(report, &mut document);
@@ -71,7 +75,7 @@ fn document(report: &BenchReport) -> Document {
     notices(report, &mut document);
     sides(timings, &mut document);
     about(timings, &mut document);
-    for warning in &timings.warnings {
+    for warning in timings.notices() {
         document.notice(format!("warning: {warning}"));
     }
     document

@@ -33,7 +33,7 @@ struct File<'a> {
     tool: &'a str,
     started_unix: f64,
     cases: u64,
-    warnings: &'a [String],
+    warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -86,7 +86,7 @@ fn file<'a>(given: &Given<'a>) -> File<'a> {
         tool: &given.timings.tool,
         started_unix: given.timings.started_unix,
         cases: given.timings.cases.len() as u64,
-        warnings: &given.timings.warnings,
+        warnings: given.timings.warning_texts(),
     }
 }
 

@@ -167,7 +167,7 @@ fn document(report: &CompareBench) -> Document {
             .notice(format!("--fail-above: {}", verdict_of_gate(limit, &report.too_much(), of)));
     }
     for (name, given) in [("before", &report.before), ("after", &report.after)] {
-        for warning in &given.timings.warnings {
+        for warning in given.timings.warning_texts() {
             document.notice(format!("warning: {name}: {warning}"));
         }
     }

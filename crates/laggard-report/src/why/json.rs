@@ -31,7 +31,7 @@ struct Shape<'a> {
     slices: Vec<Slice>,
     missing: Vec<&'static str>,
     notes: &'a [String],
-    warnings: &'a [String],
+    warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -105,7 +105,7 @@ pub fn json(report: &WhyReport) -> String {
             found.missing.iter().map(|missing| how_to_get(*missing)).collect()
         }),
         notes: report.notes,
-        warnings: &timings.warnings,
+        warnings: timings.warning_texts(),
     };
     crate::shape::pretty(&shape)
 }

@@ -127,6 +127,10 @@ fn document_of(fill: impl FnOnce(&mut Document)) -> String {
 
 fn document(report: &WhyReport) -> Document {
     let mut document = Document::default();
+    // First, because the sides may answer different questions.
+    for difference in report.timings.differences() {
+        document.notice(format!("warning: {difference}"));
+    }
     document.lead(verdict(report));
     for line in headlines(report) {
         document.line(line);
@@ -168,10 +172,10 @@ fn growth(report: &WhyReport) -> Option<String> {
 }
 
 /// Notices about missing evidence, notes and warnings.
-fn remarks<'a>(report: &WhyReport<'a>) -> impl Iterator<Item = &'a str> {
+fn remarks(report: &WhyReport) -> impl Iterator<Item = String> {
     let missing = report.judgement.map_or(&[][..], |judgement| &judgement.missing);
-    let notes = report.notes.iter().chain(&report.timings.warnings).map(String::as_str);
-    missing.iter().map(|missing| how_to_get(*missing)).chain(notes)
+    let notes = report.notes.iter().cloned().chain(report.timings.notices());
+    missing.iter().map(|missing| how_to_get(*missing).to_owned()).chain(notes)
 }
 
 /// Functions whose difference is at least the share `least` of B's wall time, by decreasing difference.

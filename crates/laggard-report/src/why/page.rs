@@ -75,7 +75,7 @@ fn body(report: &WhyReport, loops: &[(String, String)]) -> String {
         body += &document_of(|document| paths(report, pair, document));
     }
     for remark in remarks(report) {
-        body += &format!("<p class=\"notice\">{}</p>\n", xml(remark));
+        body += &format!("<p class=\"notice\">{}</p>\n", xml(&remark));
     }
     if !report.timings.facts.is_empty() {
         let fact = |(name, value): &(String, String)| {

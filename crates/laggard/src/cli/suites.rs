@@ -96,6 +96,9 @@ pub struct CaseSideArgs {
     /// Python interpreter of the side [default: python3]
     #[arg(long, value_name = "PYTHON", requires = "case")]
     pub python: Option<PathBuf>,
+    /// Statement to run before every call of the side; repeatable
+    #[arg(long, value_name = "STATEMENT", requires = "case")]
+    pub prepare: Vec<String>,
 }
 
 /// Memory layout of an array.

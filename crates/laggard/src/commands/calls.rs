@@ -26,7 +26,9 @@ pub(crate) fn run(args: CallsArgs, printer: &Printer) -> anyhow::Result<ExitCode
         let args = CallsArgs { command: with_interpreter(args.command), ..args };
         return calls(&args, None, printer);
     };
-    let args = CallsArgs { command: side.words.clone(), ..args };
+    // The side may be started through `env`, so valgrind must follow children.
+    let no_children = args.no_children && args.inside.is_none();
+    let args = CallsArgs { command: side.words.clone(), no_children, ..args };
     calls(&args, Some(&side), printer)
 }
 

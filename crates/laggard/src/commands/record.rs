@@ -14,7 +14,7 @@ use laggard_core::model::profile::{Profile, state};
 use laggard_core::profile::{fold_interpreter, quality};
 use laggard_core::stats::summary::{bootstrap_median_interval, quantile};
 use laggard_formats::lag::Recorder;
-use laggard_probe::bench::Repeat;
+use laggard_probe::bench::{Repeat, drop_preparation};
 use laggard_probe::host;
 use laggard_probe::sample::{self, Clock, Options, PerfEvent};
 use laggard_report::number::{count, duration, percent, plural};
@@ -227,6 +227,7 @@ fn tell_flags(profile: &mut Profile, args: &RecordArgs, side: Option<&Alone>) {
     }
     if let Some(side) = side {
         side.tell(&mut profile.about);
+        drop_preparation(profile);
     }
 }
 

@@ -16,11 +16,12 @@ use crate::source_text::SourceText::{self, Included, Omitted};
 use crate::source_text::{add_source, now_unix};
 use crate::suite;
 use anyhow::{Context, ensure};
+use indicatif::ProgressBar;
 use laggard_core::compare::profile::Scale;
 use laggard_core::compare::timings::compare;
 use laggard_core::culprit::{
-    Missing, Pair, Seen, add_counts, add_work, called, fault_spots, judge, loading, of_run, settle,
-    times, wait_spots,
+    Io, Missing, Pair, Seen, add_counts, add_work, called, fault_spots, judge, loading, of_run,
+    settle, times, wait_spots,
 };
 use laggard_core::model::code::Code;
 use laggard_core::model::profile::Profile;
@@ -30,7 +31,7 @@ use laggard_core::stats::growth::Growth;
 use laggard_formats::Source;
 use laggard_formats::lag::Run;
 use laggard_probe::bench::{
-    CasePlan, Limits, Plan, ResultCheck, count_calls, count_side, record_side, trace_side,
+    CasePlan, Limits, Period, Plan, ResultCheck, count_calls, count_side, record_side, trace_side,
 };
 use laggard_probe::sample::{Clock, PerfEvent};
 use laggard_probe::{calls, sample};
@@ -54,8 +55,10 @@ const TRACING: f64 = 0.03;
 const LOCATING: f64 = 0.04;
 /// Minimum share of the lag for which page faults and waits are located.
 const SPOT_THAT_MATTERS: f64 = 0.1;
-/// Share of the total time after which counting the calls of a side stops.
+/// Share of the total time after which counting the calls of a side stops, and the minimum relative to
+/// a call.
 const COUNTING_CALLS: f64 = 0.06;
+const COUNTED_CALL: f64 = 2.5;
 /// Time limit of the whole verdict, relative to the total time. Set-up code runs once per step, and
 /// the duration of counting instructions cannot be predicted.
 const LIMIT: f64 = 1.25;
@@ -268,8 +271,17 @@ fn measured(
         let lone = CasePlan::default();
         let case = plan.cases.first().unwrap_or(&lone);
         let (notes, looks) = (&mut notes, &mut looks);
-        let mut looker =
-            Looker { time, end, plan: &plan, case, timings: &timings, notes, looks, printer };
+        let mut looker = Looker {
+            time,
+            end,
+            start_up: [Duration::ZERO; 2],
+            plan: &plan,
+            case,
+            timings: &timings,
+            notes,
+            looks,
+            printer,
+        };
         let mut both = looker.both()?;
         for (seen, growth) in both.iter_mut().zip(growth) {
             seen.growth = growth;
@@ -285,26 +297,13 @@ fn slower_last(timings: &mut Timings) -> anyhow::Result<(Lag, bool)> {
     if !lag.is_reversed() {
         return Ok((lag, false));
     }
-    exchange(timings);
+    timings.exchange();
     Ok((lag_of(timings)?, true))
 }
 
 /// The lag of the first case.
 fn lag_of(timings: &Timings) -> anyhow::Result<Lag> {
     Ok(Lag::of(compare(timings, SEED).first().context("nothing was measured")?))
-}
-
-/// Exchanges the sides. The letters A and B stay in their places.
-fn exchange(timings: &mut Timings) {
-    if let [first, second, ..] = &mut timings.sides[..] {
-        std::mem::swap(first, second);
-        if (first.name.as_str(), second.name.as_str()) == ("B", "A") {
-            std::mem::swap(&mut first.name, &mut second.name);
-        }
-    }
-    for case in &mut timings.cases {
-        case.series.swap(0, 1);
-    }
 }
 
 /// How the time of a side grows with the only parameter of the cases.
@@ -410,7 +409,7 @@ fn recorded(paths: &[PathBuf], printer: &Printer) -> anyhow::Result<Found> {
     let mut timings = Timings { sides, ..Timings::default() };
     let is_exchanged = seen[0].wall_ns > seen[1].wall_ns;
     if is_exchanged {
-        exchange(&mut timings);
+        timings.exchange();
         seen.swap(0, 1);
         looks.swap(0, 1);
         for (look, side) in looks.iter_mut().zip(&timings.sides) {
@@ -446,6 +445,8 @@ struct Looker<'a> {
     time: Duration,
     /// Deadline of the verdict.
     end: Instant,
+    /// Time that a step of each side takes in addition to its calls, mainly for set-up code.
+    start_up: [Duration; 2],
     plan: &'a Plan,
     case: &'a CasePlan,
     timings: &'a Timings,
@@ -455,16 +456,22 @@ struct Looker<'a> {
 }
 
 impl Looker<'_> {
-    /// Collects evidence of both sides. Instructions are counted only if a judge needs them, because
-    /// counting is slow.
+    /// Collects evidence of both sides, the most important first: a step that does not fit into the time
+    /// is skipped. Instructions are counted only if a judge needs them, because counting is slow.
     fn both(&mut self) -> anyhow::Result<[Seen; 2]> {
-        let (mut a, mut b) = (self.look(0)?, self.look(1)?);
+        let (mut a, mut b) = (self.sample(0)?, self.sample(1)?);
         settle(&mut a, &mut b);
+        self.locate(1, &a, &mut b);
+        for (side, seen) in [&mut a, &mut b].into_iter().enumerate() {
+            self.count_calls(side, seen);
+        }
         if let (Some(of_a), Some(of_b)) = (&mut a.call_counts, &mut b.call_counts) {
             of_a.keep_defined(of_b);
             of_b.keep_defined(of_a);
         }
-        self.locate(1, &a, &mut b);
+        for (side, seen) in [&mut a, &mut b].into_iter().enumerate() {
+            self.trace_calls(side, seen);
+        }
         let missing = judge(&Pair { a: &a, b: &b }).missing;
         if missing.contains(&Missing::Counts) {
             self.count([&mut a, &mut b]);
@@ -472,8 +479,8 @@ impl Looker<'_> {
         Ok([a, b])
     }
 
-    /// Collects the times, samples, code and library calls of a side.
-    fn look(&mut self, side: usize) -> anyhow::Result<Seen> {
+    /// Collects the times, samples and code of a side.
+    fn sample(&mut self, side: usize) -> anyhow::Result<Seen> {
         let case = self.timings.cases.first().context("nothing was measured")?;
         let mut seen = times(&case.series[side]);
         seen.runs = self.plan.sides[side].runs.text();
@@ -488,37 +495,73 @@ impl Looker<'_> {
         let bar = self.printer.steps();
         bar.set_message(self.step("sampling", name));
         let options = sample::Options { rate: RATE, ..sample::Options::default() };
-        let time = self.time.mul_f64(SAMPLING);
-        let recorded = record_side(self.plan, side, self.case, time, &options);
+        let period = Period { time: self.time.mul_f64(SAMPLING), call_ns: seen.wall_ns };
+        let began = Instant::now();
+        let recorded = record_side(self.plan, side, self.case, period, &options);
         let (mut profile, calls) = recorded.map_err(explain)?;
-        bar.set_message(self.step("tracing calls of", name));
-        // Traces calls into all libraries from all callers.
-        let options =
-            calls::Options { libraries: vec!["*".into()], stack_every: 0, ..Default::default() };
-        let time = self.time.mul_f64(TRACING);
-        // Slow set-up code is not repeated for the least important step.
-        let needed = self.time.mul_f64(SAMPLING + 2.0 * SAMPLING * (1 - side) as f64);
-        if self.left() < needed {
-            self.notes.push(format!("{name}: calls not traced: no time left; increase --time"));
-        } else {
-            match trace_side(self.plan, side, self.case, time, &options) {
-                Ok(traced) => {
-                    seen.calls = Some(called(&traced.counts, traced.calls));
-                }
-                Err(error) => self.notes.push(format!("{name}: calls not traced: {error}")),
-            }
-        }
-        bar.set_message(self.step("counting calls of", name));
-        match count_calls(self.plan, side, self.case, self.time.mul_f64(COUNTING_CALLS)) {
-            Ok(counts) => seen.call_counts = Some(counts),
-            Err(error) => self.notes.push(format!("{name}: calls not counted: {error}")),
-        }
+        let sampled = Duration::from_nanos(profile.about.duration_ns);
+        self.start_up[side] = began.elapsed().saturating_sub(sampled);
         bar.set_message(self.step("inspecting the code of", name));
         laggard_symbols::resolve(&mut profile, &FileSystem);
         let code = seen_in(&mut seen, &mut profile, name, self.notes, self.printer);
         self.looks.push(Look { name: name.clone(), profile, calls, code });
         bar.finish_and_clear();
         Ok(seen)
+    }
+
+    /// Traces calls of a side into all libraries from all callers.
+    fn trace_calls(&mut self, side: usize, seen: &mut Seen) {
+        let period = Period { time: self.time.mul_f64(TRACING), call_ns: seen.wall_ns };
+        let Some(bar) = self.begin(side, ["tracing calls of", "calls not traced"], period) else {
+            return;
+        };
+        let options =
+            calls::Options { libraries: vec!["*".into()], stack_every: 0, ..Default::default() };
+        match trace_side(self.plan, side, self.case, period, &options) {
+            Ok(traced) => {
+                seen.calls = Some(called(&traced.counts, traced.calls));
+                seen.io = (!traced.io.is_empty()).then(|| Io::sum(&traced.io, traced.calls));
+            }
+            Err(error) => self.note(side, &format!("calls not traced: {error}")),
+        }
+        bar.finish_and_clear();
+    }
+
+    /// Counts the calls of Python functions of a side.
+    fn count_calls(&mut self, side: usize, seen: &mut Seen) {
+        // Counting makes calls slower, so a slow call gets more time.
+        let limit = self.time.mul_f64(COUNTING_CALLS).as_nanos() as f64;
+        let time = Duration::from_nanos(limit.max(COUNTED_CALL * seen.wall_ns) as u64);
+        let period = Period { time, call_ns: seen.wall_ns };
+        let Some(bar) = self.begin(side, ["counting calls of", "calls not counted"], period) else {
+            return;
+        };
+        match count_calls(self.plan, side, self.case, period) {
+            Ok(counts) => seen.call_counts = Some(counts),
+            Err(error) => self.note(side, &format!("calls not counted: {error}")),
+        }
+        bar.finish_and_clear();
+    }
+
+    /// Shows that a step of a side begins. `None`, with a note, if no time is left for it.
+    fn begin(
+        &mut self,
+        side: usize,
+        [what, failure]: [&str; 2],
+        period: Period,
+    ) -> Option<ProgressBar> {
+        let call = Duration::from_nanos(period.call_ns as u64);
+        if self.left() < self.start_up[side] + period.time.max(call) {
+            self.note(side, &format!("{failure}: no time left; increase --time"));
+            return None;
+        }
+        let bar = self.printer.steps();
+        bar.set_message(self.step(what, &self.timings.sides[side].name));
+        Some(bar)
+    }
+
+    fn note(&mut self, side: usize, what: &str) {
+        self.notes.push(format!("{}: {what}", self.timings.sides[side].name));
     }
 
     /// Samples where the slower side takes page faults and where it waits, if these explain a part of the
@@ -530,13 +573,13 @@ impl Looker<'_> {
         if matters(seen.system_ns - faster.system_ns) && seen.faults >= faster.faults + 1.0 {
             let event = PerfEvent::named("page-faults");
             let options = sample::Options { event, ..sampled.clone() };
-            if let Some(profile) = self.record_again(side, "page faults", &options) {
+            if let Some(profile) = self.record_again(side, "page faults", seen.wall_ns, &options) {
                 seen.fault_spots = fault_spots(&profile);
             }
         }
         if matters(seen.waiting_ns() - faster.waiting_ns()) && seen.waits >= SELDOM {
             let options = sample::Options { clock: Clock::Wall, ..sampled };
-            if let Some(profile) = self.record_again(side, "waiting", &options) {
+            if let Some(profile) = self.record_again(side, "waiting", seen.wall_ns, &options) {
                 seen.wait_spots = wait_spots(&profile);
             }
         }
@@ -547,17 +590,13 @@ impl Looker<'_> {
         &mut self,
         side: usize,
         what: &str,
+        call_ns: f64,
         options: &sample::Options,
     ) -> Option<Profile> {
-        let name = self.timings.sides[side].name.clone();
-        let time = self.time.mul_f64(LOCATING);
-        if self.left() < time * 2 {
-            self.notes.push(format!("{name}: {what} not located: no time left; increase --time"));
-            return None;
-        }
-        let bar = self.printer.steps();
-        bar.set_message(self.step(&format!("locating {what} of"), &name));
-        let recorded = record_side(self.plan, side, self.case, time, options);
+        let period = Period { time: self.time.mul_f64(LOCATING), call_ns };
+        let failure = format!("{what} not located");
+        let bar = self.begin(side, [&format!("locating {what} of"), &failure], period)?;
+        let recorded = record_side(self.plan, side, self.case, period, options);
         bar.finish_and_clear();
         match recorded {
             Ok((mut profile, _)) => {
@@ -566,7 +605,7 @@ impl Looker<'_> {
                 Some(profile)
             }
             Err(error) => {
-                self.notes.push(format!("{name}: {what} not located: {error}"));
+                self.note(side, &format!("{failure}: {error}"));
                 None
             }
         }

@@ -376,7 +376,6 @@ mod tests {
             &format!("{case}a = \"1\"\nb = \"1\"\n[[case]]\nname = \"y\"\na = \"1\""),
             "side b is missing",
         );
-        check(&format!("{case}a = \"1\"\nprepare = \"sync\""), "prepare requires commands");
         check(&format!("{case}a = \"1\"\nsetup = \"1\"\ncommands = true"), "does not apply");
         check(&format!("{case}a = \"1\"\nparams = {{ n = [] }}"), "has no values");
         check(&format!("{case}a = \"1\"\nparams = {{ n = [[1]] }}"), "expected a string, number");

@@ -8,11 +8,13 @@ mod file;
 
 use crate::cli::{CaseSideArgs, EachSideArgs, SidesArgs, SuiteArgs};
 use crate::failure;
-use crate::sides::set;
-use anyhow::{Context, bail, ensure};
+use crate::sides::{preparation_command, set};
+use anyhow::{Context, anyhow, bail, ensure};
 use file::File;
 use laggard_core::model::profile::About;
-use laggard_probe::bench::{CasePlan, Own, Plan, Repeat, ResultCheck, Runs, SidePlan, alone};
+use laggard_probe::bench::{
+    CasePlan, Own, Plan, Repeat, ResultCheck, Runs, SidePlan, alone, prepare_once,
+};
 use laggard_report::code::glob;
 use std::ffi::OsString;
 use std::path::Path;
@@ -49,9 +51,15 @@ pub(crate) fn cases(
         own.check &= !shared.no_check;
         own.tolerance = shared.tolerance.or(own.tolerance);
         for side in &mut own.sides {
-            if let Runs::Statement { setup, prepare, .. } = &mut side.runs {
-                *setup = joined(shared.setup.iter().chain([&*setup]));
-                *prepare = joined(shared.prepare.iter().chain([&*prepare]));
+            match &mut side.runs {
+                Runs::Statement { setup, prepare, .. } => {
+                    *setup = joined(shared.setup.iter().chain([&*setup]));
+                    *prepare = joined(shared.prepare.iter().chain([&*prepare]));
+                }
+                Runs::Command { prepare, .. } if !shared.prepare.is_empty() => {
+                    *prepare = preparation_command(shared)?;
+                }
+                Runs::Command { .. } => {}
             }
         }
     }
@@ -112,9 +120,11 @@ impl Alone {
             return Ok(None);
         }
         let each = EachSideArgs { python: args.python.clone(), ..EachSideArgs::default() };
-        let shared = SidesArgs { each, ..SidesArgs::default() };
+        let shared = SidesArgs { each, prepare: args.prepare.clone(), ..SidesArgs::default() };
         let side = args.side.as_deref().unwrap_or("a");
         let (case, side) = one_side(&args.of.suite(), side, &shared)?;
+        prepare_once(&Plan::default(), &side, &case)
+            .map_err(|trouble| anyhow!("side {} {trouble}", side.name))?;
         Ok(Some(Alone {
             words: alone(&side, &case, repeat)?,
             text: side.runs.text(),

@@ -52,6 +52,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Timings, String> {
             .map(|of| Unmeasured { case: of.case, is_skipped: of.outcome == SKIPPED, why: of.why })
             .collect(),
         warnings: file.warnings,
+        remarks: vec![],
     })
 }
 
