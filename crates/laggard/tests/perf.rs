@@ -96,7 +96,7 @@ fn perf_follows_children_unless_disabled() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    // The shell waits for a second one and then counts itself.
+    // The first sample is that of the other shell.
     let line = format!("sh -c '{LOOP}'; {LOOP}");
     let record = |more: &[&str]| {
         let words = [&["record", "--force", "--backend", "perf", "-o", "run.lag"], more].concat();

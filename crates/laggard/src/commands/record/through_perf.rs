@@ -37,8 +37,8 @@ pub(super) fn run(
     // Read now, because the process may end during the recording.
     let target = args.pid.map(command_line);
     let recorded = perf::record(&options, &data);
-    let ended = match recorded {
-        Ok(ended) => ended,
+    let perf::Recorded { ended, pid } = match recorded {
+        Ok(recorded) => recorded,
         Err(error) => {
             let _ = std::fs::remove_file(&data);
             return Err(explain(error));
@@ -51,7 +51,9 @@ pub(super) fn run(
     if let Some(command) = target {
         profile.about.command = command;
     }
-    narrow(&mut profile, args);
+    if let Some(pid) = pid.filter(|_| args.no_children) {
+        narrow(&mut profile, pid);
+    }
     tell_apart(&mut profile, args);
     let code = exit_code(args, &ended);
     profile.about.exit_code = args.pid.is_none().then_some(ended.code());
@@ -106,14 +108,8 @@ fn temporary(output: &Path) -> PathBuf {
     output.with_file_name(format!(".{name}.{}.perf.data", std::process::id()))
 }
 
-/// Removes samples of child processes if requested. perf's `--no-inherit` would also exclude new
-/// threads.
-fn narrow(profile: &mut Profile, args: &RecordArgs) {
-    if !args.no_children {
-        return;
-    }
-    let first = profile.samples.first().and_then(|s| profile.threads.get(s.thread as usize));
-    let Some(pid) = args.pid.or(first.map(|thread| thread.pid)) else { return };
+/// Removes samples of other processes. perf's `--no-inherit` would also exclude new threads.
+fn narrow(profile: &mut Profile, pid: u32) {
     let mut numbers = vec![None; profile.threads.len()];
     let mut own = vec![];
     for (old, thread) in profile.threads.drain(..).enumerate() {
