@@ -275,7 +275,9 @@ fn cpu_time_without_samples_is_attributed_to_its_place() {
     let followed = Children { are_followed: true, followed: 3, ..own.clone() };
     assert_eq!(places(followed.clone(), &mut profile), [0, 100, 117], "all are followed");
     let excluded = Children { excluded: vec![(0, 0, 1)], ..followed };
-    assert_eq!(places(excluded, &mut profile), [190, 20, 7], "one is not followed");
+    assert_eq!(places(excluded.clone(), &mut profile), [190, 20, 7], "one is not followed");
+    let replaced = Children { user_ns: 0, system_ns: 0, ..excluded };
+    assert_eq!(places(replaced, &mut profile), [217, 0, 0], "the program executed another one");
     let killed = Children { user_ns: 0, system_ns: 0, ..own };
     assert_eq!(places(killed, &mut profile), [0, 100, 117], "the program reported nothing");
     profile.quality.children = None;

@@ -156,7 +156,8 @@ fn unsampled(profile: &Profile, sampled_ns: Option<u64>) -> Option<Unsampled> {
     let missing = whole.saturating_sub(sampled_ns?);
     let known = children.user_ns.saturating_add(children.system_ns);
     // Processes also use time after they reported it, so that a difference alone proves nothing.
-    let has_others = known > 0 && (!children.are_followed || !children.excluded.is_empty());
+    // A script that executes a program in its place reports nothing.
+    let has_others = !children.excluded.is_empty() || !children.are_followed && known > 0;
     let children_ns = if has_others { whole.saturating_sub(known).min(missing) } else { 0 };
     let kernel_ns = if has_others { children.system_ns } else { about.system_ns };
     let kernel_ns = kernel_ns.min(missing - children_ns);
