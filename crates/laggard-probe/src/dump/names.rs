@@ -129,7 +129,7 @@ impl Names<'_> {
             let slots = memory.field(keys, 8)?;
             let width = match slots {
                 ..=0xff => 1,
-                ..=0xffff => 2,
+                0x100..=0xffff => 2,
                 _ => 4,
             };
             let indexes = slots.checked_mul(width)?;
