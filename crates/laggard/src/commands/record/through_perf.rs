@@ -35,7 +35,7 @@ pub(super) fn run(
         printer.note("recording until Ctrl-C or until the process exits");
     }
     // Read now, because the process may end during the recording.
-    let target = args.pid.map(command_line);
+    let target = args.pid.map(|pid| (pid, command_line(pid), name_in_brackets(pid)));
     let recorded = perf::record(&options, &data);
     let perf::Recorded { ended, pid } = match recorded {
         Ok(recorded) => recorded,
@@ -48,8 +48,8 @@ pub(super) fn run(
     let source = Source::open(&data).with_context(kept)?;
     let mut profile = reader::read(source, &|_| ()).with_context(kept)?;
     profile.about.started_unix = started_unix;
-    if let Some(command) = target {
-        profile.about.command = command;
+    if let Some((pid, command, name)) = target {
+        profile.about.command = command.or_else(|| command_line(pid)).unwrap_or(name);
     }
     if let Some(pid) = pid.filter(|_| args.no_children) {
         narrow(&mut profile, pid);
@@ -90,16 +90,19 @@ fn options(args: &RecordArgs) -> Options {
     }
 }
 
-/// The command line of a running process. A kernel thread, or a process of which the command line
-/// cannot be read, has its name in brackets, as in `ps`.
-fn command_line(pid: u32) -> Vec<String> {
-    let read = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+/// The command line of a running process; `None` if it has none, like a kernel thread or a process
+/// that is just being started.
+fn command_line(pid: u32) -> Option<Vec<String>> {
+    let words = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words = words.strip_suffix(b"\0").filter(|words| !words.is_empty())?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let words = read("cmdline");
-    match words.strip_suffix(b"\0").unwrap_or(&words) {
-        [] => vec![format!("[{}]", text(&read("comm")).trim_end())],
-        words => words.split(|&byte| byte == 0).map(text).collect(),
-    }
+    Some(words.split(|&byte| byte == 0).map(text).collect())
+}
+
+/// The name of a process without a command line, in brackets as in `ps`.
+fn name_in_brackets(pid: u32) -> Vec<String> {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    vec![format!("[{}]", name.trim_end())]
 }
 
 /// The path of perf.data, in the directory of the output, because both files have a similar size.
