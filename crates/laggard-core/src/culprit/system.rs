@@ -233,7 +233,8 @@ mod tests {
         assert_eq!((finding.facts[0].a, finding.facts[0].b), (7.0, 6_671.0));
         assert!(finding.facts.iter().all(|fact| !fact.what.contains("bytes")), "not counted");
         let io = |reads| Some(Io { reads, read_bytes: 426_944.0, ..Io::default() });
-        let (a_io, b_io) = (Seen { io: io(7.0), ..a.clone() }, Seen { io: io(6_671.0), ..b.clone() });
+        let (a_io, b_io) =
+            (Seen { io: io(7.0), ..a.clone() }, Seen { io: io(6_671.0), ..b.clone() });
         let pair = Pair { a: &a_io, b: &b_io };
         let Verdict::Guilty(finding) = judge_system_calls(&slice, &pair) else { panic!() };
         let each = finding.facts.iter().find(|fact| fact.what == "bytes per read");
