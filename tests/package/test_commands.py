@@ -131,7 +131,7 @@ def samples(tmp_path_factory, environment):
     for name, fixture in copies.items():
         shutil.copy(FIXTURES / fixture, place / name)
     for name in ("ranks", "traces", "before", "after"):
-        shutil.copytree(FIXTURES / "ranks", place / name, ignore=shutil.ignore_patterns("*.lag"))
+        shutil.copytree(FIXTURES / "ranks", place / name, ignore=shutil.ignore_patterns("*.lagi"))
     write_gzip(place / "trace.json.gz", json.loads((FIXTURES / "decode.json").read_text()))
     write_gzip(place / "before.json.gz", steps(2_000))
     write_gzip(place / "after.json.gz", steps(3_000))

@@ -189,18 +189,19 @@ def test_hostile_names_are_escaped_in_notebooks(tmp_path):
     assert found.kernels.head(1)[0]["name"] == hostile
 
 
-def test_second_load_uses_the_index(tmp_path):
+def test_second_load_uses_the_index(tmp_path, monkeypatch):
+    monkeypatch.setenv("LAGGARD_INDEX_AFTER", "0")
     path = tmp_path / "trace.json"
     shutil.copy(FIXTURES / "amd-native.json", path)
     first = laggard.load(path)
-    assert (tmp_path / "trace.json.lag").exists()
+    assert (tmp_path / "trace.json.lagi").exists()
     second = laggard.load(path)
     assert second.report() == first.report()
     for name in first:
         assert first[name].head(10**6) == second[name].head(10**6), name
     shutil.copy(FIXTURES / "nvidia-native.json", tmp_path / "other.json")
     laggard.load(tmp_path / "other.json", index=False)
-    assert not (tmp_path / "other.json.lag").exists()
+    assert not (tmp_path / "other.json.lagi").exists()
 
 
 def test_truncated_trace_is_loaded_with_losses(tmp_path):

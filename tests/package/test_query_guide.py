@@ -67,7 +67,7 @@ def test_the_examples_of_the_guide_show_the_actual_output(command, tmp_path):
     (tmp_path / "trace.json.gz").write_bytes(gzip.compress((FIXTURES / "decode.json").read_bytes()))
     shutil.copy(FIXTURES / "profiles" / "perf-script.txt", tmp_path)
     shutil.copy(FIXTURES / "bench" / "hyperfine.json", tmp_path / "before.json")
-    shutil.copytree(FIXTURES / "ranks", tmp_path / "ranks", ignore=shutil.ignore_patterns("*.lag"))
+    shutil.copytree(FIXTURES / "ranks", tmp_path / "ranks", ignore=shutil.ignore_patterns("*.lagi"))
     block = re.compile(r"```console\n(.*?)```", re.DOTALL)
 
     def run(text):

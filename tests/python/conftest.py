@@ -29,7 +29,9 @@ def laggard():
 
     def run(*args, code=0):
         words = [program, *map(str, args)]
-        done = subprocess.run(words, capture_output=True, text=True, encoding="utf-8", stdin=subprocess.DEVNULL)
+        # An index after each load, because the fixtures load fast.
+        env = {**os.environ, "LAGGARD_INDEX_AFTER": "0"}
+        done = subprocess.run(words, capture_output=True, text=True, encoding="utf-8", stdin=subprocess.DEVNULL, env=env)
         result = SimpleNamespace(stdout=done.stdout, stderr=done.stderr, code=done.returncode)
         assert code is None or result.code == code, f"{' '.join(words)}: exit status {result.code}\n{result.stderr}"
         return result

@@ -40,7 +40,7 @@ def indexed(request, tmp_path, laggard):
     trace = tmp_path / request.param.replace("/", "-")
     shutil.copy(FIXTURES / request.param, trace)
     report = json.loads(laggard("report", "--json", trace).stdout)
-    (index,) = tmp_path.glob("*.lag")
+    (index,) = tmp_path.glob("*.lagi")
     return trace, streams(index), report
 
 
@@ -61,7 +61,7 @@ def test_report_from_the_index_equals_the_first_report(indexed, laggard):
 
 def test_damaged_index_is_rebuilt(indexed, laggard):
     trace, _, report = indexed
-    (index,) = trace.parent.glob("*.lag")
+    (index,) = trace.parent.glob("*.lagi")
     content = bytearray(index.read_bytes())
     content[len(content) // 2] ^= 0xFF
     index.write_bytes(content)

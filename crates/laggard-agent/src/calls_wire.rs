@@ -93,6 +93,8 @@ pub struct Header {
     pub count_only: AtomicU32,
     /// Processes whose private tables could not be marked to be wiped on fork.
     pub no_wipe: AtomicU32,
+    /// Programs that were not traced because the tables were nearly full.
+    pub untraced: AtomicU32,
     /// Calls whose arguments were not recorded because the table was full.
     pub arguments_lost: AtomicU64,
     /// Overhead of one traced call, in ticks.

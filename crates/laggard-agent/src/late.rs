@@ -249,6 +249,7 @@ unsafe fn start(path: *const u8) -> i32 {
             |header: &Header| header.root_pid.compare_exchange(0, pid, AcqRel, Acquire).is_ok();
         let Some(ring) = Ring::open(path, is_free) else { return refusal::NO_RING };
         SHARED.pid.store(pid, Relaxed);
+        ring.populate();
         *SHARED.ring.get() = Some(ring);
         forget_sent();
         follow_forks();

@@ -19,6 +19,9 @@ pub mod wire;
 mod calls;
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[allow(dead_code, reason = "used by the root of the injected library")]
+mod children;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[allow(dead_code, reason = "used by the roots of the injected libraries")]
 mod elf;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -42,6 +45,9 @@ mod sys;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[allow(dead_code, reason = "used by the root of the injected library")]
 mod tasks;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[allow(dead_code, reason = "used by the root of the injected library")]
+mod thread_name;
 
 /// The sampling agent, a shared library; empty on unsupported platforms.
 pub static SAMPLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sample.so"));

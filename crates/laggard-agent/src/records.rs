@@ -127,6 +127,26 @@ pub(crate) unsafe fn copy_stack(to: *mut u8, from: u64, length: u64, pid: u32) -
     }
 }
 
+/// Maximum length of a command line that is sent.
+const LONGEST_COMMAND: usize = 4096;
+
+/// Reads the start of a file. Returns the number of bytes.
+///
+/// # Safety
+/// `to` must have room for `room` bytes.
+unsafe fn read_file(path: &core::ffi::CStr, to: usize, room: usize) -> usize {
+    // SAFETY: the kernel writes at most `room` bytes.
+    unsafe {
+        let fd = syscall!(nr::OPEN, path.as_ptr(), sys::O_RDONLY | sys::O_CLOEXEC, 0);
+        if fd < 0 {
+            return 0;
+        }
+        let got = syscall!(nr::READ, fd, to, room);
+        syscall!(nr::CLOSE, fd);
+        got.max(0) as usize
+    }
+}
+
 /// Sends the content of `/proc/self/maps`, so that addresses can be symbolized after the process
 /// has ended.
 pub(crate) fn send_maps(ring: &Ring, pid: u32, moment: u32, time_ns: u64, has_python: bool) {
@@ -152,17 +172,26 @@ pub(crate) fn send_maps(ring: &Ring, pid: u32, moment: u32, time_ns: u64, has_py
         if fd >= 0 {
             syscall!(nr::CLOSE, fd);
         }
-        if let Some(place) = ring.reserve(size_of::<wire::Process>() + length, pid) {
+        let mut command = 0;
+        if moment == 1 {
+            let room = LONGEST_COMMAND.min(ROOM - length);
+            command = read_file(c"/proc/self/cmdline", scratch as usize + length, room);
+        }
+        let mut name = [0u8; 16];
+        read_file(c"/proc/self/comm", name.as_mut_ptr() as usize, name.len());
+        if let Some(place) = ring.reserve(size_of::<wire::Process>() + length + command, pid) {
             place.payload.cast::<wire::Process>().write(wire::Process {
                 pid,
                 parent: syscall!(nr::GETPPID) as u32,
                 text: length as u32,
                 moment,
                 time_ns,
-                has_python: u64::from(has_python),
+                has_python: u32::from(has_python),
+                command: command as u32,
+                name,
             });
             let text = place.payload.add(size_of::<wire::Process>());
-            core::ptr::copy_nonoverlapping(scratch as *const u8, text, length);
+            core::ptr::copy_nonoverlapping(scratch as *const u8, text, length + command);
             ring.commit(&place, kind::MAPS);
         }
         syscall!(nr::MUNMAP, scratch, ROOM);

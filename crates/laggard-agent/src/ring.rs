@@ -34,11 +34,12 @@ impl Ring {
             let mut stat = [0u64; 18];
             let known = syscall!(nr::FSTAT, fd, stat.as_mut_ptr());
             let size = stat[6] as usize;
-            let map = |at: usize, size: usize, flags: usize| {
-                let access = sys::PROT_READ | sys::PROT_WRITE;
-                syscall!(nr::MMAP, at, size, access, sys::MAP_SHARED | flags, fd, 0)
+            let access = sys::PROT_READ | sys::PROT_WRITE;
+            let address = if known == 0 && size > HEADER_SIZE {
+                syscall!(nr::MMAP, 0, size, access, sys::MAP_SHARED, fd, 0)
+            } else {
+                -1
             };
-            let address = if known == 0 && size > HEADER_SIZE { map(0, size, 0) } else { -1 };
             if address < 0 {
                 syscall!(nr::CLOSE, fd);
                 return None;
@@ -47,10 +48,7 @@ impl Ring {
             let capacity = (*header).capacity.load(Relaxed);
             let fits = capacity.is_power_of_two() && capacity as usize <= size - HEADER_SIZE;
             let is_ours = (*header).magic.load(Acquire) == MAGIC && fits && is_wanted(&*header);
-            if is_ours {
-                // Pre-faulted, because the first access to a page takes longer than a whole sample.
-                map(address as usize, size, sys::MAP_FIXED | sys::MAP_POPULATE);
-            } else {
+            if !is_ours {
                 syscall!(nr::MUNMAP, address, size);
             }
             syscall!(nr::CLOSE, fd);
@@ -65,6 +63,14 @@ impl Ring {
     pub(crate) fn header(&self) -> &'static Header {
         // SAFETY: mapped by `open`, and `close` requires that the header is no longer used.
         unsafe { &*self.header }
+    }
+
+    /// Maps all pages now, because the first access to a page takes longer than a whole sample.
+    pub(crate) fn populate(&self) {
+        const MADV_POPULATE_WRITE: usize = 23;
+        // SAFETY: changes only page tables. Kernels before 5.14 reject it, and the pages are then
+        // mapped by the first access.
+        unsafe { syscall!(nr::MADVISE, self.header, self.size, MADV_POPULATE_WRITE) };
     }
 
     /// Unmaps the file.

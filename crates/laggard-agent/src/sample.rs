@@ -5,12 +5,14 @@
 //! open and handles no signals but its own. docs/design/agent.md lists what it must not do, and
 //! why. A running process can also load it: see late.rs.
 
+use crate::children::{self, variable};
 use crate::elf::{self, LinkMap, Loaded};
 use crate::late;
 use crate::python::{self, Addresses, Interpreter, LONGEST_CHAIN, Memory};
 use crate::records::{copy_stack, send_code, send_maps};
 use crate::ring::Ring;
 use crate::sys::{self, nr, syscall};
+use crate::thread_name::ThreadName;
 use crate::wire::{self, PythonFrame, Sample, Trigger, kind, options, sample_flags};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::*};
@@ -31,6 +33,12 @@ pub(crate) struct Shared {
     pub(crate) pid: AtomicU32,
     /// Start time of this program, or of this fork of it.
     born_ns: AtomicU64,
+    /// Whether the driver knows the mappings of this process: [`ANNOUNCED`] or a state before.
+    announced: AtomicU32,
+    /// Samples until all pages of the ring are mapped; 0 if they are.
+    cold: AtomicU32,
+    /// Whether the end of this process was reported.
+    has_ended: AtomicU32,
     /// Number of live threads, without the first one.
     threads: AtomicI32,
     key: AtomicI32,
@@ -48,6 +56,9 @@ pub(crate) static SHARED: Shared = Shared {
     has_python: AtomicU32::new(0),
     pid: AtomicU32::new(0),
     born_ns: AtomicU64::new(0),
+    announced: AtomicU32::new(0),
+    cold: AtomicU32::new(0),
+    has_ended: AtomicU32::new(0),
     threads: AtomicI32::new(0),
     key: AtomicI32::new(-1),
     libc: UnsafeCell::new(Libc {
@@ -105,6 +116,7 @@ struct Thread {
     counted: u64,
     start: Option<Start>,
     argument: *mut u8,
+    name: ThreadName,
     chain: [PythonFrame; LONGEST_CHAIN],
 }
 
@@ -295,11 +307,16 @@ unsafe extern "C" fn on_tick(signal: i32, info: *mut Signal, context: *mut Conte
             None => return,
         };
         if thread.is_first {
-            after_first(thread, header.period_ns.load(Relaxed));
+            after_first(thread, header);
         }
         if asked & options::EMPTY != 0 {
             return;
         }
+        if !announce(ring) {
+            header.dropped.fetch_add(1, Relaxed);
+            return;
+        }
+        warm_up(ring);
         let value = if header.event_type.load(Relaxed) != 0 { count_since(thread) } else { 0 };
         let (cpu_ns, waits) = waited(header, thread.cpu_ns);
         thread.cpu_ns = cpu_ns;
@@ -312,6 +329,37 @@ unsafe extern "C" fn on_tick(signal: i32, info: *mut Signal, context: *mut Conte
             value,
         };
         take(ring, &tick, &mut thread.chain, &*context, Guarded);
+    }
+}
+
+/// State of [`Shared::announced`]: a thread sends the mappings.
+const ANNOUNCING: u32 = 1;
+/// The mappings were sent.
+const ANNOUNCED: u32 = 2;
+/// Samples of a process other than the first one before all pages of the ring are mapped.
+const COLD: u32 = 16;
+
+/// Sends the mappings of this process before its first sample, because most of the processes that a
+/// shell starts end before they are sampled. Returns false while another thread sends them.
+fn announce(ring: &Ring) -> bool {
+    match SHARED.announced.compare_exchange(0, ANNOUNCING, Acquire, Acquire) {
+        Ok(_) => {
+            if SHARED.cold.load(Relaxed) == 0 {
+                ring.populate();
+            }
+            tell_maps(1);
+            SHARED.announced.store(ANNOUNCED, Release);
+            true
+        }
+        Err(state) => state == ANNOUNCED,
+    }
+}
+
+/// Maps all pages of the ring, which takes as long as some hundred samples, in a process that lives
+/// long enough.
+fn warm_up(ring: &Ring) {
+    if SHARED.cold.load(Relaxed) > 0 && SHARED.cold.fetch_sub(1, Relaxed) == 1 {
+        ring.populate();
     }
 }
 
@@ -816,9 +864,21 @@ fn arm(thread: &mut Thread) {
 fn arm_event(thread: &mut Thread, header: &wire::Header, trigger: Trigger) -> Result<(), u32> {
     let inherit = thread.passes_on && trigger == Trigger::SigTrap;
     let period = header.period_ns.load(Relaxed).max(1000);
-    let is_clock = header.event_type.load(Relaxed) == 0;
     // If all threads started at zero, those that use less than a period would never be sampled.
-    let mut event = clock_event(if inherit { period } else { random_below(period) });
+    open_event(thread, header, trigger, if inherit { period } else { random_below(period) })
+}
+
+/// Starts an event whose first sample comes after `first` nanoseconds.
+fn open_event(
+    thread: &mut Thread,
+    header: &wire::Header,
+    trigger: Trigger,
+    first: u64,
+) -> Result<(), u32> {
+    let inherit = thread.passes_on && trigger == Trigger::SigTrap;
+    let period = header.period_ns.load(Relaxed).max(1000);
+    let is_clock = header.event_type.load(Relaxed) == 0;
+    let mut event = clock_event(first);
     if !is_clock {
         event.kind = (header.event_type.load(Relaxed) - 1) as u32;
         event.config = header.event_config.load(Relaxed);
@@ -831,6 +891,12 @@ fn arm_event(thread: &mut Thread, header: &wire::Header, trigger: Trigger) -> Re
             event.flags |= INHERIT | INHERIT_THREAD;
         }
     }
+    // Moving the descriptor to a high number makes the kernel enlarge the table of descriptors, which
+    // is expensive for processes that are started by the thousand. Theirs is closed at once.
+    let is_short = SHARED.cold.load(Relaxed) == COLD && trigger == Trigger::SigTrap && is_clock;
+    if is_short {
+        event.flags &= !DISABLED;
+    }
     // SAFETY: `event` outlives the call and belongs to the calling thread; the descriptor is the
     // one just opened.
     unsafe {
@@ -839,21 +905,23 @@ fn arm_event(thread: &mut Thread, header: &wire::Header, trigger: Trigger) -> Re
         if fd < 0 {
             return Err(-fd as u32);
         }
-        let fd = high_descriptor(fd);
+        let fd = if is_short { fd } else { high_descriptor(fd) };
         if trigger == Trigger::Overflow {
             own_signal(fd, thread.tid);
         }
         thread.fd = fd as i32;
-        thread.is_first = !inherit && is_clock;
+        thread.is_first = !inherit && is_clock && event.period != period;
         if !inherit && trigger == Trigger::SigTrap {
             // The mapping keeps the event alive when its descriptor is closed, by us or by a
             // program that closes all descriptors.
             let page = syscall!(nr::MMAP, 0, 4096, sys::PROT_READ, sys::MAP_SHARED, fd, 0);
             thread.page = if page > 0 { page as u64 } else { 0 };
         }
-        syscall!(nr::IOCTL, fd, PERF_ENABLE, 0);
-        // The descriptor is needed to read event counts.
-        if thread.page != 0 && !thread.is_first && is_clock {
+        if !is_short {
+            syscall!(nr::IOCTL, fd, PERF_ENABLE, 0);
+        }
+        // The descriptor is needed to read event counts, and to change the period.
+        if thread.page != 0 && is_clock && (is_short || !thread.is_first) {
             syscall!(nr::CLOSE, fd);
             thread.fd = -1;
         }
@@ -863,8 +931,18 @@ fn arm_event(thread: &mut Thread, header: &wire::Header, trigger: Trigger) -> Re
 
 /// Sets the regular period: the first sample of a thread comes at a random time, the others one
 /// period apart.
-unsafe fn after_first(thread: &mut Thread, period: u64) {
+unsafe fn after_first(thread: &mut Thread, header: &wire::Header) {
     thread.is_first = false;
+    let period = header.period_ns.load(Relaxed).max(1000);
+    if thread.fd < 0 && thread.page != 0 {
+        let first = core::mem::take(&mut thread.page);
+        // SAFETY: the mapping is ours, and keeps the only reference to the first event.
+        unsafe { syscall!(nr::MUNMAP, first, 4096) };
+        if open_event(thread, header, Trigger::SigTrap, period).is_err() {
+            header.unarmed.fetch_add(1, Relaxed);
+        }
+        return;
+    }
     // SAFETY: only perf events support this ioctl, so the descriptor is ours if it succeeds.
     unsafe {
         let done = syscall!(nr::IOCTL, thread.fd, PERF_PERIOD, &raw const period);
@@ -952,6 +1030,9 @@ unsafe extern "C" fn thread_main(state: *mut u8) -> *mut u8 {
         (*thread).tid = sys::gettid();
         (*thread).stack_end = here + START_OF_THREAD;
         *slot() = thread;
+        if let Some(ring) = ring() {
+            (*thread).name.send(ring, SHARED.pid.load(Relaxed));
+        }
         // Threads are often created with all signals blocked.
         unblock(bit(SIGTRAP) | bit(TICK));
         if let Some(set) = (*SHARED.libc.get()).set_specific {
@@ -1028,6 +1109,13 @@ pub(crate) unsafe extern "C" fn pthread_create(
         if thread.is_null() {
             return real(id, attributes, start, argument);
         }
+        // Threads that are sampled at the same time rely on the mappings.
+        if let Some(ring) = ring() {
+            announce(ring);
+        }
+        if let Some(python) = ring().and_then(|ring| python(ring.header())) {
+            (*thread).name.of_new_thread(python);
+        }
         (*thread).start = Some(start);
         (*thread).argument = argument;
         (*thread).has_inherited = pass_on(&mut **slot());
@@ -1100,12 +1188,15 @@ unsafe extern "C" fn after_fork() {
         ((*thread).passes_on, (*thread).has_inherited) = (false, false);
         (*thread).counted = 0;
         SHARED.threads.store(0, Relaxed);
+        SHARED.announced.store(0, Relaxed);
+        SHARED.cold.store(COLD, Relaxed);
+        SHARED.has_ended.store(0, Relaxed);
         if ring.header().options.load(Relaxed) & options::CHILDREN == 0 {
             *slot() = core::ptr::null_mut();
             return;
         }
         (*thread).tid = sys::gettid();
-        tell_maps(1);
+        children::count(ring, 1);
         arm(&mut *thread);
     }
 }
@@ -1216,6 +1307,16 @@ unsafe extern "C" fn on_load(_: i32, _: *const *const u8, variables: *const *con
         };
         let Some(ring) = Ring::open(path, is_wanted) else { return };
         SHARED.pid.store(pid, Relaxed);
+        let is_root = ring.header().root_pid.load(Relaxed) == pid;
+        if !is_root {
+            if let Some(reason) = children::exclusion_of_this(variables) {
+                children::report_this(&ring, reason);
+                ring.close();
+                return;
+            }
+            children::count(&ring, 1);
+            SHARED.cold.store(COLD, Relaxed);
+        }
         look_up();
         let libc = &mut *SHARED.libc.get();
         if let Some(create) = find_function(b"pthread_key_create", false) {
@@ -1261,7 +1362,9 @@ unsafe extern "C" fn on_load(_: i32, _: *const *const u8, variables: *const *con
         (*thread).stack_end = variables as u64;
         *slot() = thread;
         unblock(bit(SIGTRAP) | bit(TICK));
-        tell_maps(1);
+        if is_root && let Some(ring) = crate::sample::ring() {
+            announce(ring);
+        }
         arm(&mut *thread);
     }
 }
@@ -1269,9 +1372,23 @@ unsafe extern "C" fn on_load(_: i32, _: *const *const u8, variables: *const *con
 /// The destructor: runs when the program calls `exit` or returns from `main`.
 unsafe extern "C" fn on_unload() {
     late::on_unload();
+    report_end();
+}
+
+/// Reports the CPU time of this process and, if it was sampled, its mappings and the thread that
+/// ends it.
+pub(crate) fn report_end() {
+    let Some(ring) = ring() else { return };
     // SAFETY: reads the slot of the thread that ends the process.
     let thread = unsafe { *slot() };
-    if !thread.is_null() {
+    if thread.is_null() || SHARED.has_ended.swap(1, Relaxed) != 0 {
+        return;
+    }
+    let header = ring.header();
+    let [user, system] = sys::cpu_times();
+    header.ended_user_ns.fetch_add(user, Relaxed);
+    header.ended_system_ns.fetch_add(system, Relaxed);
+    if SHARED.announced.load(Acquire) == ANNOUNCED {
         tell_maps(2);
         // SAFETY: not null, and the state belongs to this thread.
         send_thread_end(unsafe { &*thread });
@@ -1287,18 +1404,3 @@ static ON_LOAD: unsafe extern "C" fn(i32, *const *const u8, *const *const u8) = 
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static ON_UNLOAD: unsafe extern "C" fn() = on_unload;
-
-/// The value of an environment variable.
-unsafe fn variable(mut variables: *const *const u8, name: &[u8]) -> Option<*const u8> {
-    // SAFETY: the list ends with a null pointer, and each string is null-terminated.
-    unsafe {
-        while !(*variables).is_null() {
-            let text = *variables;
-            if (0..name.len()).all(|i| *text.add(i) == name[i]) && *text.add(name.len()) == b'=' {
-                return Some(text.add(name.len() + 1));
-            }
-            variables = variables.add(1);
-        }
-    }
-    None
-}

@@ -2,6 +2,7 @@
 
 #![no_std]
 
+mod children;
 mod elf;
 mod late;
 mod memory;
@@ -11,6 +12,7 @@ mod ring;
 mod sample;
 mod sys;
 mod tasks;
+mod thread_name;
 mod wire;
 
 #[panic_handler]

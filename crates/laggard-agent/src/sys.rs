@@ -16,12 +16,16 @@ pub(crate) mod nr {
     pub(crate) const RT_SIGPROCMASK: usize = 14;
     pub(crate) const IOCTL: usize = 16;
     pub(crate) const PREAD64: usize = 17;
+    pub(crate) const ACCESS: usize = 21;
     pub(crate) const MADVISE: usize = 28;
     pub(crate) const NANOSLEEP: usize = 35;
     pub(crate) const GETPID: usize = 39;
     pub(crate) const FCNTL: usize = 72;
     pub(crate) const FTRUNCATE: usize = 77;
     pub(crate) const READLINK: usize = 89;
+    pub(crate) const GETRUSAGE: usize = 98;
+    pub(crate) const GETEUID: usize = 107;
+    pub(crate) const GETEGID: usize = 108;
     pub(crate) const GETPPID: usize = 110;
     pub(crate) const PRCTL: usize = 157;
     pub(crate) const GETTID: usize = 186;
@@ -92,6 +96,18 @@ pub(crate) fn clock_ns(clock: usize) -> u64 {
     time[0].wrapping_mul(1_000_000_000).wrapping_add(time[1])
 }
 
+/// User and system CPU time of this process in nanoseconds.
+pub(crate) fn cpu_times() -> [u64; 2] {
+    const RUSAGE_SELF: usize = 0;
+    let mut usage = [0u64; 18];
+    // SAFETY: the kernel writes a `struct rusage`, for which `usage` has room.
+    unsafe { syscall!(nr::GETRUSAGE, RUSAGE_SELF, usage.as_mut_ptr()) };
+    let ns = |at: usize| {
+        usage[at].wrapping_mul(1_000_000_000).wrapping_add(usage[at + 1].wrapping_mul(1000))
+    };
+    [ns(0), ns(2)]
+}
+
 /// The clock ID of the CPU time of a thread of this process.
 pub(crate) fn clock_of_thread(tid: u32) -> usize {
     const OF_A_THREAD: i32 = 4;
@@ -140,10 +156,8 @@ pub(crate) const PROT_WRITE: usize = 2;
 pub(crate) const PROT_EXEC: usize = 4;
 pub(crate) const MAP_SHARED: usize = 1;
 pub(crate) const MAP_PRIVATE: usize = 2;
-pub(crate) const MAP_FIXED: usize = 0x10;
 pub(crate) const MAP_ANONYMOUS: usize = 0x20;
 pub(crate) const MAP_NORESERVE: usize = 0x4000;
-pub(crate) const MAP_POPULATE: usize = 0x8000;
 pub(crate) const MADV_DONTNEED: usize = 4;
 pub(crate) const MADV_WIPEONFORK: usize = 18;
 pub(crate) const MADV_POPULATE_WRITE: usize = 23;

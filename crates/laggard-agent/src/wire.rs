@@ -9,7 +9,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// First word of the file. Must change with every change of the format.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"laggard3");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"laggard4");
 
 /// Environment variable with the path of the file.
 pub const RING_VARIABLE: &str = "LAGGARD_RING";
@@ -61,6 +61,13 @@ pub struct Header {
     /// Number of live threads from which new threads share the event of the thread that creates
     /// them.
     pub many_threads: AtomicU32,
+
+    /// Processes that were followed, without the root process.
+    pub processes: AtomicU64,
+    /// CPU time of sampled and followed processes that reported their end, in nanoseconds.
+    pub ended_user_ns: AtomicU64,
+    /// The same in the kernel.
+    pub ended_system_ns: AtomicU64,
 
     /// Samples written.
     pub samples: AtomicU64,
@@ -178,6 +185,26 @@ pub mod kind {
     pub const MAPS: u64 = 4;
     /// A [`super::Thread`] that ended.
     pub const THREAD_END: u64 = 5;
+    /// A [`super::Excluded`] program, followed by its path.
+    pub const EXCLUDED: u64 = 6;
+    /// A [`super::ThreadName`], followed by the name.
+    pub const THREAD_NAME: u64 = 7;
+}
+
+/// Why a program that was started cannot load the agent: [`Excluded::reason`].
+pub mod exclusion {
+    /// Statically linked.
+    pub const STATIC: u32 = 1;
+    /// Built for another architecture.
+    pub const MACHINE: u32 = 2;
+    /// Setuid or setgid.
+    pub const PRIVILEGED: u32 = 3;
+    /// Contains the Go runtime.
+    pub const GO: u32 = 4;
+    /// Started without the environment variables of the agent.
+    pub const ENVIRONMENT: u32 = 5;
+    /// Runs under valgrind, which cannot run the agent.
+    pub const VALGRIND: u32 = 6;
 }
 
 /// Bytes below the stack pointer that a function may use without moving it.
@@ -269,7 +296,8 @@ pub struct Code {
     pub table: u32,
 }
 
-/// A record of kind `MAPS`. It is followed by `text` bytes.
+/// A record of kind `MAPS`. It is followed by `text` bytes of mappings, then by `command` bytes of
+/// the command line: words that end with a zero byte.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Process {
@@ -284,7 +312,25 @@ pub struct Process {
     /// `CLOCK_MONOTONIC`; at the start of a program, it distinguishes processes with the same ID.
     pub time_ns: u64,
     /// 1 if the agent knows an interpreter.
-    pub has_python: u64,
+    pub has_python: u32,
+    /// Length of the command line in bytes; 0 if it was not sent.
+    pub command: u32,
+    /// Name of the program, padded with zeros.
+    pub name: [u8; 16],
+}
+
+/// A record of kind `EXCLUDED`. It is followed by `path` bytes.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Excluded {
+    /// ID of the process that started the program.
+    pub pid: u32,
+    /// See [`exclusion`].
+    pub reason: u32,
+    /// Length of the path in bytes.
+    pub path: u32,
+    /// Zero.
+    pub rest: u32,
 }
 
 /// A record of kind `THREAD_END`.
@@ -301,6 +347,19 @@ pub struct Thread {
     pub name: [u8; 16],
     /// 1 if it shared the event of the thread that created it.
     pub has_inherited: u64,
+}
+
+/// A record of kind `THREAD_NAME`: the name that the interpreter gave to a thread, in UTF-8. It is
+/// followed by `text` bytes.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct ThreadName {
+    /// Process ID.
+    pub pid: u32,
+    /// Thread ID.
+    pub tid: u32,
+    /// Length of the name in bytes.
+    pub text: u64,
 }
 
 const _: () = assert!(size_of::<Header>() <= HEADER_SIZE);

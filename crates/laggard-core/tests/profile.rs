@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use laggard_core::model::NONE;
-use laggard_core::model::profile::{FrameKind, Profile, Unit, state};
+use laggard_core::model::profile::{Children, FrameKind, Profile, Unit, state};
 use laggard_core::profile::{
     By, Cost, Filter, Tree, View, callees, callers, fold_interpreter, frame_label, join_workers,
     library_tree, quality, short_path, top_down, totals,
@@ -256,6 +256,32 @@ fn quality_reports_losses() {
     assert_eq!(summary.kernel_share, Some(2.0 / 85.0));
     assert_eq!(quality(&Profile::default()).kernel_share, None);
     assert_eq!(summary.named, (82, 82));
+}
+
+#[test]
+fn cpu_time_without_samples_is_attributed_to_its_place() {
+    const MS: u64 = 1_000_000;
+    let mut profile = matrix_product();
+    let sampled = quality(&profile).sampled_ns.unwrap_or(0);
+    assert_eq!(sampled, 83 * MS);
+    (profile.about.user_ns, profile.about.system_ns) = (200 * MS, 100 * MS);
+    let places = |children: Children, profile: &mut Profile| {
+        profile.quality.children = Some(children);
+        let parts = quality(profile).unsampled.unwrap_or_default();
+        [parts.children_ns, parts.kernel_ns, parts.other_ns].map(|ns| ns / MS)
+    };
+    let own = Children { user_ns: 90 * MS, system_ns: 20 * MS, ..Children::default() };
+    assert_eq!(places(own.clone(), &mut profile), [190, 20, 7], "children are not followed");
+    let followed = Children { are_followed: true, followed: 3, ..own.clone() };
+    assert_eq!(places(followed.clone(), &mut profile), [0, 100, 117], "all are followed");
+    let excluded = Children { excluded: vec![(0, 0, 1)], ..followed };
+    assert_eq!(places(excluded.clone(), &mut profile), [190, 20, 7], "one is not followed");
+    let replaced = Children { user_ns: 0, system_ns: 0, ..excluded };
+    assert_eq!(places(replaced, &mut profile), [217, 0, 0], "the program executed another one");
+    let killed = Children { user_ns: 0, system_ns: 0, ..own };
+    assert_eq!(places(killed, &mut profile), [0, 100, 117], "the program reported nothing");
+    profile.quality.children = None;
+    assert_eq!(quality(&profile).unsampled, None);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use laggard_core::model::calls::{
     ArgumentRow, CallQuality, CallRow, Calls, FailureRow, Function, InstructionRow,
 };
-use laggard_core::model::profile::{Frame, FrameKind, Node, Profile, Sample, Texts};
+use laggard_core::model::profile::{Children, Frame, FrameKind, Node, Profile, Sample, Texts};
 use laggard_core::profile::{By, View, join_workers, quality, top_down, totals};
 use laggard_formats::lag::{self, Loss, Recorder, Run, read_run};
 use laggard_formats::{Error, write};
@@ -329,4 +329,22 @@ proptest! {
         recorder.finish(&finished).unwrap();
         prop_assert_eq!(all(&profile_of(&path).0), all(&finished));
     }
+}
+
+#[test]
+fn counts_of_child_processes_survive_a_round_trip() {
+    let (_directory, path) = place();
+    let mut profile = matrix_product();
+    let [program, reason] = ["/bin/fixed", "statically linked"].map(|text| profile.texts.add(text));
+    profile.quality.children = Some(Children {
+        are_followed: true,
+        followed: 7,
+        excluded: vec![(program, reason, 3)],
+        user_ns: 80_000_000,
+        system_ns: 1_000_000,
+    });
+    lag::write_profile(&path, &profile).unwrap();
+    let (read, written) = (quality(&profile_of(&path).0), quality(&profile));
+    assert!(written.children.is_some() && written.unsampled.is_some());
+    assert_eq!((read.children, read.unsampled), (written.children, written.unsampled));
 }

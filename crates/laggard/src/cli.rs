@@ -151,7 +151,7 @@ pub enum Format {
 #[command(after_help = "Examples:
   laggard record -o run.lag -- python app.py
   laggard record -o run.svg -- python app.py   # write a flame graph
-  laggard record --clock wall --rate 200 --children -- python app.py
+  laggard record --clock wall --rate 200 -- python app.py
   laggard record --pid 4242 --duration 10s   # needs a running process and perf
 
 The output of the program is passed through. Messages of laggard go to standard error. The exit
@@ -183,9 +183,9 @@ pub struct RecordArgs {
     /// Stack unwinding method
     #[arg(long, value_enum, default_value_t = UnwindArg::Auto)]
     pub unwind: UnwindArg,
-    /// Also sample child processes
+    /// Do not sample child processes
     #[arg(long)]
-    pub children: bool,
+    pub no_children: bool,
     /// Keep only samples of threads that held the GIL
     #[arg(long)]
     pub gil: bool,
@@ -276,9 +276,9 @@ pub struct CallsArgs {
     /// Count and time system calls instead of library calls
     #[arg(long, conflicts_with_all = ["inside", "args", "stacks", "lib"])]
     pub syscalls: bool,
-    /// Also trace programs started by the program
+    /// Do not trace programs started by the program
     #[arg(long)]
-    pub children: bool,
+    pub no_children: bool,
     /// CPUs to run on, such as 0-3,8
     #[arg(long, value_name = "LIST", value_parser = cpus)]
     pub cpus: Option<Cpus>,

@@ -105,7 +105,8 @@ fn trace(
     let loader = reading.loader(printer);
     let mut loaded = loader.take(path, from, Need::Tables)?;
     // Only an index needs the summary, and computing it takes a good part of the loading time.
-    let summary = loading.index.then(|| loader.summary(&loaded));
+    let is_needed = loaded.summary.is_some() || loaded.is_unsaved();
+    let summary = is_needed.then(|| loader.summary(&loaded));
     loaded.ensure_whole()?;
     if let Some(summary) = &summary {
         loader.save(path, &loaded, summary);

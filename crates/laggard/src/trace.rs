@@ -14,6 +14,8 @@ use laggard_formats::lag::{self, Binding, Index, RunFile};
 use laggard_formats::read::kineto;
 use laggard_formats::{Error, Source};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// Loads traces.
 pub(crate) struct Loader<'a> {
@@ -27,6 +29,18 @@ pub(crate) struct Loader<'a> {
     pub(crate) phases: &'a Phases,
     /// For messages and progress.
     pub(crate) printer: Printer,
+    /// Whether a message about an unusable index was printed.
+    pub(crate) has_warned: &'a AtomicBool,
+}
+
+/// Environment variable with the loading time from which an index is written.
+const INDEX_AFTER: &str = "LAGGARD_INDEX_AFTER";
+
+/// Loading time from which an index is written. Traces that load faster than this do not need one.
+fn index_after() -> Duration {
+    const DEFAULT: Duration = Duration::from_millis(300);
+    let value = std::env::var(INDEX_AFTER).ok();
+    value.and_then(|text| crate::cli::duration(&text).ok()).unwrap_or(DEFAULT)
 }
 
 /// Options for loading traces, from the command line.
@@ -35,6 +49,7 @@ pub(crate) struct Reading {
     options: kineto::Options,
     rules: Option<Rules>,
     phases: Phases,
+    has_warned: AtomicBool,
 }
 
 impl Reading {
@@ -55,6 +70,7 @@ impl Reading {
             options,
             rules: args.rules.as_ref().map(rules).transpose()?,
             phases: Phases { user: args.phase_pattern.clone() },
+            has_warned: AtomicBool::new(false),
         })
     }
 
@@ -66,6 +82,7 @@ impl Reading {
             rules: self.rules.as_ref().unwrap_or(Rules::builtin()),
             phases: &self.phases,
             printer: *printer,
+            has_warned: &self.has_warned,
         }
     }
 }
@@ -97,6 +114,11 @@ impl Trace {
         Trace { summary: Some(summary), timeline: Some(timeline), unsaved: None, index: None }
     }
 
+    /// Whether [`Loader::save`] writes an index.
+    pub(crate) fn is_unsaved(&self) -> bool {
+        self.unsaved.is_some()
+    }
+
     /// Fails if the mapped index was truncated meanwhile, which makes all results invalid.
     pub(crate) fn ensure_whole(&self) -> Result<(), Error> {
         self.index.as_ref().map_or(Ok(()), |index| index.ensure_whole())
@@ -111,23 +133,40 @@ impl Loader<'_> {
         } else {
             None
         };
+        let mut is_replaced = false;
         if let Some(binding) = &binding {
             match lag::find(path, binding) {
                 Index::Missing => {}
                 Index::Unusable(place, why) => {
-                    self.printer.note(&format!("ignoring index {}: {why}", place.display()))
+                    self.warn(&format!("ignoring index {}: {why}", place.display()));
+                    is_replaced = true;
                 }
                 Index::Fresh(file) => match self.by_index(file, need, binding) {
                     Ok(trace) => {
                         self.printer.detail("loaded from the index");
                         return Ok(trace);
                     }
-                    Err(error) => self.printer.note(&format!("ignoring the index: {error:#}")),
+                    Err(error) => {
+                        self.warn(&format!("ignoring the index: {error:#}"));
+                        is_replaced = true;
+                    }
                 },
             }
         }
+        let start = Instant::now();
         let timeline = self.read(Source::open(path)?)?;
-        Ok(Trace { summary: None, timeline: Some(timeline), unsaved: binding, index: None })
+        let unsaved = binding.filter(|_| is_replaced || start.elapsed() >= index_after());
+        Ok(Trace { summary: None, timeline: Some(timeline), unsaved, index: None })
+    }
+
+    /// Prints a message about an unusable index. A directory of copied traces has many of them, so
+    /// only the first is printed.
+    fn warn(&self, message: &str) {
+        if self.has_warned.swap(true, Ordering::Relaxed) {
+            self.printer.detail(message);
+        } else {
+            self.printer.note(&format!("{message}; -v lists further unusable indexes"));
+        }
     }
 
     /// Loads a trace from any source.
@@ -185,7 +224,7 @@ impl Loader<'_> {
             Ok(lag::save(path, timeline, summary, self.rules.fingerprint(), binding)?)
         });
         match saved {
-            Ok(place) => self.printer.detail(&format!("wrote index {}", place.display())),
+            Ok(place) => self.printer.note(&format!("wrote index {}", place.display())),
             Err(error) => self.printer.warning(&format!("no index was written: {error:#}")),
         }
     }

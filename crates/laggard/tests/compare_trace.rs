@@ -59,7 +59,7 @@ fn prints_the_verdict_first_in_every_format() {
     let markdown = place.data(&["compare", "--format", "md", "a.json", "b.json"]);
     assert!(markdown.contains("## Why") && markdown.contains("| diff."), "{markdown}");
     // The result is the same with the indexes written by the first run.
-    assert!(place.names().contains(&"a.json.lag".to_owned()));
+    assert!(place.names().contains(&"a.json.lagi".to_owned()));
     assert_eq!(json(&place, &["compare", "--json", "--no-index", "a.json", "b.json"]), found);
 }
 

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use xxhash_rust::xxh3::xxh3_64;
 
 const TRACE: &str = "nvidia-native.json";
-const INDEX: &str = "nvidia-native.json.lag";
+const INDEX: &str = "nvidia-native.json.lagi";
 
 /// Two reports that need only the summary, and two that need the tables too.
 const REPORTS: [&[&str]; 4] = [
@@ -32,11 +32,23 @@ fn check(place: &Place, report: &[&str], expected: &str, what: &str) -> bool {
     let ran = place.run(report);
     assert_eq!(ran.code, Some(0), "{what}: {}", ran.stderr);
     assert!(ran.stdout == expected, "{what}: wrong output of {report:?}");
-    if !ran.stderr.is_empty() {
-        assert_eq!(ran.stderr.lines().count(), 1, "{what}: {}", ran.stderr);
-        assert!(ran.stderr.starts_with("ignoring "), "{what}: {}", ran.stderr);
+    let messages = other_messages(&ran.stderr);
+    if let [message, rest @ ..] = &messages[..] {
+        assert!(message.starts_with("ignoring ") && rest.is_empty(), "{what}: {}", ran.stderr);
     }
-    ran.stderr.is_empty()
+    messages.is_empty()
+}
+
+/// Messages other than that an index was written.
+fn other_messages(stderr: &str) -> Vec<&str> {
+    stderr.lines().filter(|line| !line.starts_with("wrote index ")).collect()
+}
+
+/// The messages about an index that is replaced, for this reason.
+fn replaced(why: &str) -> String {
+    format!(
+        "ignoring index {INDEX}: {why}; -v lists further unusable indexes\nwrote index {INDEX}\n"
+    )
 }
 
 /// Changes the manifest of an index and updates its checksum.
@@ -126,11 +138,7 @@ fn reloads_a_changed_trace() {
             let expected = place.data(&no_index(report));
             let ran = place.run(report);
             assert!(ran.stdout == expected, "part {part}: report of the old trace");
-            assert_eq!(
-                ran.stderr,
-                format!("ignoring index {INDEX}: the trace has changed\n"),
-                "part {part}"
-            );
+            assert_eq!(ran.stderr, replaced("the trace has changed"), "part {part}");
             assert!(check(&place, report, &expected, "the index was not written again"));
         }
     }
@@ -258,12 +266,8 @@ fn rewrites_an_index_of_another_version() {
     change_manifest(&place.path(INDEX), "laggard.index/1", "laggard.index/9");
     let ran = place.run(REPORTS[0]);
     assert!(ran.stdout == expected);
-    assert_eq!(
-        ran.stderr,
-        format!(
-            "ignoring index {INDEX}: its format is laggard.index/9, but this version reads laggard.index/1\n"
-        )
-    );
+    let why = "its format is laggard.index/9, but this version reads laggard.index/1";
+    assert_eq!(ran.stderr, replaced(why));
     assert!(fs::read(place.path(INDEX)).unwrap() == whole);
 }
 
@@ -389,25 +393,76 @@ fn each_rank_has_an_index() {
     let place = Place::with(&["ranks/rank0.json", "ranks/rank1.json", "ranks/rank2.json"]);
     let expected = place.data(&["report", "--no-index", "."]);
     assert_eq!(place.data(&["report", "."]), expected);
-    assert_eq!(place.names().iter().filter(|name| name.ends_with(".lag")).count(), 3);
+    assert_eq!(place.names().iter().filter(|name| name.ends_with(".lagi")).count(), 3);
     assert_eq!(place.data(&["report", "."]), expected);
-    fs::write(place.path("rank1.json.lag"), b"\xff\xff\xff\xff").unwrap();
+    fs::write(place.path("rank1.json.lagi"), b"\xff\xff\xff\xff").unwrap();
     let ran = place.run(&["report", "."]);
     assert_eq!(ran.stdout, expected);
-    assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
+    assert_eq!(other_messages(&ran.stderr).len(), 1, "{}", ran.stderr);
+}
+
+#[test]
+fn a_copied_directory_with_stale_indexes_prints_one_message() {
+    let place = Place::with(&["ranks/rank0.json", "ranks/rank1.json", "ranks/rank2.json"]);
+    let expected = place.data(&["report", "."]);
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
+    for rank in 0..3 {
+        let trace = File::options().write(true).open(place.path(&format!("rank{rank}.json")));
+        trace.unwrap().set_modified(later).unwrap();
+    }
+    let ran = place.run(&["report", "."]);
+    assert_eq!((ran.code, &ran.stdout), (Some(0), &expected));
+    let messages = other_messages(&ran.stderr);
+    assert_eq!(messages.len(), 1, "{}", ran.stderr);
+    assert!(messages[0].ends_with("; -v lists further unusable indexes"), "{}", ran.stderr);
+    assert_eq!(other_messages(&place.run(&["report", "."]).stderr), [""; 0]);
+}
+
+#[test]
+fn traces_that_load_fast_get_no_index() {
+    let place = Place::with(&[TRACE]);
+    let load = |after: &str| {
+        let mut command = place.command(REPORTS[0]);
+        Ran::from(command.env("LAGGARD_INDEX_AFTER", after).output().unwrap())
+    };
+    let ran = load("1h");
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    assert_eq!(place.names(), [TRACE]);
+    assert_eq!(load("0s").stderr, format!("wrote index {INDEX}\n"));
+    assert_eq!(load("1h").stderr, "", "the index is used");
+    // A stale index would cause a message at every load, so it is replaced.
+    fs::write(place.path(INDEX), "").unwrap();
+    assert!(load("1h").stderr.ends_with(&format!("wrote index {INDEX}\n")));
+}
+
+#[test]
+fn indexes_of_earlier_versions_are_listed_and_deleted_but_not_used() {
+    let place = Place::with(&[TRACE]);
+    let expected = place.data(REPORTS[0]);
+    let old = format!("{TRACE}.lag");
+    fs::rename(place.path(INDEX), place.path(&old)).unwrap();
+    let ran = place.run(&[&["-v"], REPORTS[0]].concat());
+    assert_eq!((ran.stdout, ran.stderr), (expected, format!("wrote index {INDEX}\n")));
+    let text = place.data(&["index", "--stale"]);
+    let why = "an earlier version wrote it; indexes now end in .lagi";
+    assert!(text.contains(&format!("{old}  ({why})")), "{text}");
+    for words in [&["index", "--stale", "--clear"][..], &["index"]] {
+        assert!(place.data(words).contains(" 1 index, "), "{words:?}");
+        assert_eq!(place.names(), [TRACE, INDEX]);
+    }
 }
 
 #[test]
 fn lists_and_clears_indexes() {
     let place = Place::with(&[]);
     let traces = ["good.json", "changed.json", "damaged.json", "gone.json", "cached.json"];
-    fs::create_dir(place.path("cached.json.lag")).unwrap();
+    fs::create_dir(place.path("cached.json.lagi")).unwrap();
     for trace in traces {
         fs::copy(fixtures().join("traps/unsorted.json"), place.path(trace)).unwrap();
         place.data(&["report", trace]);
     }
     fs::write(place.path("changed.json"), "{\"traceEvents\": []}").unwrap();
-    fs::write(place.path("damaged.json.lag"), b"\xff\xff\xff\xff and so on").unwrap();
+    fs::write(place.path("damaged.json.lagi"), b"\xff\xff\xff\xff and so on").unwrap();
     fs::remove_file(place.path("gone.json")).unwrap();
     fs::write(place.path("foreign.lag"), "my own notes").unwrap();
 
@@ -431,25 +486,25 @@ fn lists_and_clears_indexes() {
         format!("cache of {}", fs::canonicalize(place.path("cached.json")).unwrap().display());
     let problem = |name: &str, problem: &str| (name.to_owned(), Some(problem.to_owned()));
     let stale = vec![
-        problem("changed.json.lag", "the trace has changed"),
-        problem("damaged.json.lag", "the manifest is missing"),
-        problem("gone.json.lag", "the trace no longer exists"),
+        problem("changed.json.lagi", "the trace has changed"),
+        problem("damaged.json.lagi", "the manifest is missing"),
+        problem("gone.json.lagi", "the trace no longer exists"),
     ];
     let mut all = stale.clone();
-    all.extend([(cached.clone(), None), ("good.json.lag".to_owned(), None)]);
+    all.extend([(cached.clone(), None), ("good.json.lagi".to_owned(), None)]);
     all.sort();
     assert_eq!(listed(&[]), all);
     assert_eq!(listed(&["--stale"]), stale);
-    assert_eq!(listed(&[".", "good.json", "good.json.lag", "cached.json"]), all, "listed twice");
+    assert_eq!(listed(&[".", "good.json", "good.json.lagi", "cached.json"]), all, "listed twice");
     let text = place.data(&["index"]);
-    assert!(text.contains("gone.json.lag  (the trace no longer exists)"), "{text}");
+    assert!(text.contains("gone.json.lagi  (the trace no longer exists)"), "{text}");
     assert!(text.contains("found 5 indexes, "), "{text}");
 
     assert_eq!(listed(&["--stale", "--clear"]), stale);
-    assert_eq!(listed(&[]), [(cached, None), ("good.json.lag".to_owned(), None)]);
+    assert_eq!(listed(&[]), [(cached, None), ("good.json.lagi".to_owned(), None)]);
     assert_eq!(listed(&["--clear"]).len(), 2);
     assert_eq!(listed(&[]), []);
-    let mut left = vec!["cached.json", "cached.json.lag", "changed.json", "damaged.json"];
+    let mut left = vec!["cached.json", "cached.json.lagi", "changed.json", "damaged.json"];
     left.extend(["foreign.lag", "good.json"]);
     assert_eq!(place.names(), left);
     assert_eq!(fs::read(place.path("foreign.lag")).unwrap(), b"my own notes");

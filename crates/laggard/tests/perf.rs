@@ -87,6 +87,29 @@ fn records_a_running_process() {
     let profile = profile(&directory.path().join("run.lag"));
     assert!(profile.threads.iter().all(|thread| thread.pid == busy.0.id()));
     assert!(!profile.samples.is_empty());
+    assert_eq!(profile.about.command, ["sh", "-c", "while :; do :; done"]);
+}
+
+#[test]
+fn perf_follows_children_unless_disabled() {
+    if !has_perf() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    // The first sample is that of the other shell.
+    let line = format!("sh -c '{LOOP}'; {LOOP}");
+    let record = |more: &[&str]| {
+        let words = [&["record", "--force", "--backend", "perf", "-o", "run.lag"], more].concat();
+        let output = laggard(&[&words[..], &["--", "sh", "-c", &line]].concat(), directory.path());
+        assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
+        let profile = profile(&directory.path().join("run.lag"));
+        let pid = |sample: &laggard_core::model::profile::Sample| {
+            profile.threads[sample.thread as usize].pid
+        };
+        profile.samples.iter().map(pid).collect::<std::collections::BTreeSet<u32>>().len()
+    };
+    assert_eq!(record(&[]), 2);
+    assert_eq!(record(&["--no-children"]), 1);
 }
 
 /// A child process that is killed when dropped.
@@ -106,7 +129,7 @@ def spins_in_here():
 def sleeps_in_here():
     print('ready', flush=True)
     time.sleep(600)
-threading.Thread(target=spins_in_here, daemon=True).start()
+threading.Thread(target=spins_in_here, daemon=True, name='spins by name').start()
 sleeps_in_here()
 ";
 
@@ -161,6 +184,7 @@ fn dump_shows_all_threads_for_every_python_version() {
         assert_eq!(names(&threads[0]), ["sleeps_in_here", "<module>"], "{place}");
         assert!([6, 7].contains(&threads[0]["frames"][0]["line"].as_u64().unwrap()), "{place}");
         assert_eq!(names(&threads[1])[0], "spins_in_here", "{place}");
+        assert_eq!(threads[1]["name"], "spins by name", "{place}");
         assert!(threads.iter().all(|thread| thread["tid"] != 0), "{place}");
         let text = laggard(&["dump", "--pid", &pid], Path::new("."));
         let text = String::from_utf8_lossy(&text.stdout).into_owned();

@@ -311,3 +311,169 @@ fn rejects_unsupported_programs_before_running_them() {
         check("./privileged", "./privileged runs with elevated privileges (setuid)");
     }
 }
+
+/// Writes an executable script or program.
+fn executable(place: &Place, name: &str, content: &[u8]) {
+    fs::write(place.path(name), content).unwrap();
+    fs::set_permissions(place.path(name), Permissions::from_mode(0o755)).unwrap();
+}
+
+/// The report of `run.lag` as JSON.
+fn report(place: &Place, words: &[&str]) -> serde_json::Value {
+    serde_json::from_str(&place.data(&[&["report", "--json", "run.lag"], words].concat())).unwrap()
+}
+
+/// Names of the rows of a table by group.
+fn rows(place: &Place, by: &str) -> Vec<String> {
+    let table = report(place, &["--all", "--by", by]);
+    let rows = table["tables"][by]["rows"].as_array().unwrap();
+    rows.iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn programs_started_by_a_script_are_sampled_and_named() {
+    let Some(python) = python() else { return };
+    let place = place();
+    executable(&place, "run.sh", format!("#!/bin/sh\n{python} burn.py 0.5; exit 3\n").as_bytes());
+    let ran = place.run(&["record", "-o", "run.lag", "--", "./run.sh"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(stacks(&place).0 > 0, "{}", ran.stderr);
+    let processes = rows(&place, "process");
+    assert!(processes.iter().any(|name| name.contains(" burn.py (")), "{processes:?}");
+    let quality = &report(&place, &[])["quality"];
+    assert_eq!(quality["children"]["followed"], 1, "{quality}");
+    assert_eq!(quality["unsampled"]["children_ns"], 0, "{quality}");
+
+    let words = ["record", "--force", "--no-children", "-o", "run.lag", "--", "./run.sh"];
+    let ran = place.run(&words);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    let why = "in child processes (not followed because of --no-children)";
+    assert!(ran.stderr.contains(why), "{}", ran.stderr);
+    let text = place.data(&["report", "run.lag"]);
+    assert!(!text.contains("burn_here") && text.contains("--no-children"), "{text}");
+}
+
+#[test]
+fn programs_that_cannot_be_sampled_are_counted_with_the_reason() {
+    let Some(python) = python() else { return };
+    let place = place();
+    let source = "int main(void) { for (volatile long i = 0; i < 30000000; i++); return 0; }\n";
+    fs::write(place.path("fixed.c"), source).unwrap();
+    let words = ["-O1", "-static", "-o", "fixed", "fixed.c"];
+    let built = Command::new("cc").args(words).current_dir(place.path("")).output().unwrap();
+    if !built.status.success() {
+        eprintln!("skipped: static programs cannot be built");
+        return;
+    }
+    let program = "
+import os, subprocess, sys
+for _ in range(2):
+    subprocess.run(['./fixed'], check=True)
+if os.fork() == 0:
+    os.execv('./fixed', ['fixed'])
+os.wait()
+subprocess.run(['/bin/true'], check=True, env={})
+subprocess.run(['./static-interpreter.sh'])
+subprocess.run('true', check=True)
+";
+    fs::write(place.path("starts.py"), program).unwrap();
+    executable(&place, "static-interpreter.sh", b"#!./fixed\n");
+    let ran = place.run(&["record", "-o", "run.lag", "--", python, "starts.py"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let quality = &report(&place, &[])["quality"];
+    let excluded = quality["children"]["excluded"].as_array().unwrap();
+    let excluded: Vec<String> = excluded
+        .iter()
+        .map(|row| format!("{} {} {}", row["count"], row["program"], row["reason"]))
+        .collect();
+    let expected = [
+        "3 \"fixed\" \"statically linked\"",
+        "1 \"static-interpreter.sh\" \"statically linked\"",
+        "1 \"true\" \"started without the environment of its parent\"",
+    ];
+    assert_eq!(excluded, expected, "{quality}");
+    assert_eq!(quality["children"]["followed"], 1, "{quality}");
+    let text = place.data(&["report", "run.lag"]);
+    assert!(text.contains("not followed: 3 of fixed (statically"), "{text}");
+}
+
+#[test]
+fn many_short_processes_are_counted_and_not_listed() {
+    let place = place();
+    let line = "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done; exit 4";
+    let ran = place.run(&["record", "-o", "run.lag", "--", "sh", "-c", line]);
+    assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+    let quality = &report(&place, &[])["quality"];
+    assert_eq!(quality["children"]["followed"], 300, "{quality}");
+    assert_eq!(quality["children"]["excluded"], serde_json::json!([]), "{quality}");
+    assert!(rows(&place, "process").len() <= 1 + 20, "one row per process");
+}
+
+#[test]
+fn threads_have_the_names_that_the_program_gave_them() {
+    let Some(python) = python() else { return };
+    let place = place();
+    let program = "
+import ctypes, threading, time
+from concurrent.futures import ThreadPoolExecutor
+def burn():
+    end = time.thread_time() + 0.3
+    while time.thread_time() < end: sum(range(1000))
+def names_itself():
+    ctypes.CDLL(None).prctl(15, b'named-by-prctl', 0, 0, 0)
+    burn()
+threads = [
+    threading.Thread(target=burn, name='a name longer than fifteen bytes'),
+    threading.Thread(target=names_itself, name=''),
+]
+for thread in threads: thread.start()
+with ThreadPoolExecutor(1, thread_name_prefix='pool') as pool: pool.submit(burn).result()
+for thread in threads: thread.join()
+";
+    fs::write(place.path("threads.py"), program).unwrap();
+    let ran = place.run(&["record", "-o", "run.lag", "--", python, "threads.py"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let names = rows(&place, "thread");
+    for name in ["a name longer than fifteen bytes (", "pool_0 (", "named-by-prctl ("] {
+        assert!(names.iter().any(|found| found.starts_with(name)), "{name}: {names:?}");
+    }
+    let page = place.run(&["view", "run.lag", "-o", "run.html"]);
+    assert_eq!(page.code, Some(0), "{}", page.stderr);
+    let page = fs::read_to_string(place.path("run.html")).unwrap();
+    assert!(page.contains("a name longer than fifteen bytes"), "not on the page");
+}
+
+#[test]
+fn an_unsupported_python_is_named_in_the_recording() {
+    let place = place();
+    // A library with the symbols of an interpreter of this version.
+    let library = "
+const unsigned long Py_Version = 0x030f02f0;
+const char *Py_GetVersion(void) { return \"3.15.2\"; }
+int PyCode_Type, _PyRuntime;
+void *PyGILState_GetThisThreadState(void) { return 0; }
+void *PyThreadState_GetUnchecked(void) { return 0; }
+";
+    let program = "
+const char *Py_GetVersion(void);
+int main(void) {
+    for (volatile long i = 0; i < 100000000; i++);
+    return Py_GetVersion()[0] != '3';
+}
+";
+    fs::write(place.path("library.c"), library).unwrap();
+    fs::write(place.path("program.c"), program).unwrap();
+    for words in [
+        &["-shared", "-fPIC", "-o", "libpython3.15.so.1.0", "library.c"][..],
+        &["-O1", "-o", "program", "program.c", "./libpython3.15.so.1.0"],
+    ] {
+        let built = Command::new("cc").args(words).current_dir(place.path("")).status().unwrap();
+        assert!(built.success(), "{words:?}");
+    }
+    let ran = place.run(&["record", "-o", "run.lag", "--", "./program"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let notice = "frames of Python 3.15 are not supported: its stacks have native frames only";
+    assert!(ran.stderr.contains(&format!("warning: {notice}")), "{}", ran.stderr);
+    let text = place.data(&["report", "run.lag"]).replace("\n  ", " ");
+    assert!(text.contains(&format!("note: {notice}")), "{text}");
+}

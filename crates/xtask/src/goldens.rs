@@ -131,7 +131,7 @@ fn files_below(directory: &Path) -> Result<Vec<PathBuf>> {
         let path = entry?.path();
         if path.is_dir() {
             files.extend(files_below(&path)?);
-        } else if path.extension().is_none_or(|suffix| suffix != "lag") {
+        } else if path.extension().is_none_or(|suffix| suffix != "lag" && suffix != "lagi") {
             files.push(path);
         }
     }

@@ -15,11 +15,11 @@ mod tables;
 mod thread;
 mod trampoline;
 
-use crate::calls_wire::{OWN, options};
+use crate::calls_wire::{Header, OBJECTS, OWN, PROCESSES, SYMBOLS, THREADS, options};
 use crate::sys;
 use core::ffi::{CStr, c_char, c_long, c_uint};
-use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicU32};
 use objects::{LinkMap, Symbol};
 
 /// Bits of the result of `la_objopen`: report symbols bound to and from the object.
@@ -33,6 +33,16 @@ const NO_OBJECT: usize = usize::MAX;
 /// Whether the initially linked objects are relocated.
 static STARTED: AtomicBool = AtomicBool::new(false);
 
+/// Whether the tables have no room for another program. A quarter is reserved for libraries that
+/// traced programs load later.
+fn is_nearly_full(header: &Header) -> bool {
+    let is_used = |rows: &AtomicU32, most: usize| rows.load(Relaxed) as usize >= most / 4 * 3;
+    is_used(&header.images, PROCESSES)
+        || is_used(&header.objects, OBJECTS)
+        || is_used(&header.symbols, SYMBOLS)
+        || is_used(&header.threads, THREADS)
+}
+
 /// Registers the auditor. A result of 0 makes the linker ignore this library: nothing is traced, or
 /// not in this process.
 #[cfg_attr(laggard_agent, unsafe(no_mangle))]
@@ -44,6 +54,11 @@ pub(crate) extern "C" fn la_version(offered: c_uint) -> c_uint {
         header.root_pid.compare_exchange(0, pid, AcqRel, Acquire).unwrap_or_else(|root| root);
     let is_wanted =
         root == 0 || root == pid || header.options.load(Relaxed) & options::CHILDREN != 0;
+    let is_first = root == 0 || root == pid;
+    if is_wanted && !is_first && is_nearly_full(header) {
+        header.untraced.fetch_add(1, Relaxed);
+        return 0;
+    }
     if !is_wanted || symbols::write_stubs(trampoline::entry()).is_none() {
         return 0;
     }

@@ -273,8 +273,26 @@ pub struct Quality {
     pub cut: Vec<(u32, u64, u32)>,
     /// Whether truncated stacks and lost samples are unknown, as in most files of other programs.
     pub is_unknown: bool,
+    /// Processes that the program started; `None` if unknown.
+    pub children: Option<Children>,
     /// Other warnings.
     pub warnings: Vec<String>,
+}
+
+/// Processes that a recorded program started, and the CPU time of those that could be sampled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Children {
+    /// Whether they were to be sampled.
+    pub are_followed: bool,
+    /// Number of processes that could be sampled, without the program itself.
+    pub followed: u64,
+    /// Programs that could not be sampled: path (text), reason (text), number of starts.
+    pub excluded: Vec<(u32, u32, u64)>,
+    /// User CPU time of the program and the processes that could be sampled, nanoseconds; 0 if the
+    /// program did not report it, because it was killed.
+    pub user_ns: u64,
+    /// The same in the kernel, where no samples are taken.
+    pub system_ns: u64,
 }
 
 impl Profile {

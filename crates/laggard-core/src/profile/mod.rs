@@ -9,6 +9,7 @@ mod fold;
 mod functions;
 mod join;
 pub(crate) mod kernels;
+mod processes;
 mod quality;
 mod totals;
 mod tree;
@@ -22,7 +23,8 @@ pub use functions::{
 };
 pub use join::join_workers;
 pub use kernels::kernel_families;
-pub use quality::{Cut, QualitySummary, quality};
+pub use processes::ProcessLabels;
+pub use quality::{ChildrenSummary, Cut, Excluded, QualitySummary, Unsampled, quality};
 pub use totals::{By, Row, Totals, totals};
 pub(crate) use totals::{Costs, sum_groups};
 pub use tree::{Hidden, Tree, TreeNode, callees, callers, library_tree, top_down};

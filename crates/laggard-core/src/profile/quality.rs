@@ -2,7 +2,7 @@
 
 use super::{file_name, has_name};
 use crate::model::NONE;
-use crate::model::profile::{FrameKind, Profile, state};
+use crate::model::profile::{Children, FrameKind, Profile, state};
 
 /// Statistics about lost samples, truncated stacks, symbolization and overhead.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,8 +31,13 @@ pub struct QualitySummary {
     pub cpu_ns: Option<u64>,
     /// CPU time represented by samples; `None` if they do not measure time.
     pub sampled_ns: Option<u64>,
-    /// Share of CPU time without samples. If only user code was sampled, this is time in the kernel.
+    /// Share of CPU time without samples: in the kernel, if only user code was sampled, and in
+    /// processes that were not sampled.
     pub kernel_share: Option<f64>,
+    /// CPU time without samples by place; `None` if unknown.
+    pub unsampled: Option<Unsampled>,
+    /// Processes that the program started; `None` if unknown.
+    pub children: Option<ChildrenSummary>,
     /// See [`Quality`](crate::model::profile::Quality).
     pub handler_ns: u64,
     /// See [`Quality`](crate::model::profile::Quality).
@@ -41,6 +46,39 @@ pub struct QualitySummary {
     pub is_unknown: bool,
     /// Warnings for the user.
     pub warnings: Vec<String>,
+}
+
+/// CPU time without samples, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unsampled {
+    /// In the kernel, in sampled processes.
+    pub kernel_ns: u64,
+    /// In processes that were not sampled.
+    pub children_ns: u64,
+    /// In user code of sampled processes: between samples, or lost.
+    pub other_ns: u64,
+}
+
+/// Processes that the program started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChildrenSummary {
+    /// Whether they were to be sampled.
+    pub are_followed: bool,
+    /// Number of processes that could be sampled, without the program itself.
+    pub followed: u64,
+    /// Programs that could not be sampled, by decreasing number of starts.
+    pub excluded: Vec<Excluded>,
+}
+
+/// A program that could not be sampled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Excluded {
+    /// File name of the program.
+    pub program: String,
+    /// Reason.
+    pub reason: String,
+    /// Number of starts.
+    pub count: u64,
 }
 
 /// Stacks truncated in one library.
@@ -89,11 +127,41 @@ pub fn quality(profile: &Profile) -> QualitySummary {
         kernel_share: cpu_ns
             .zip(sampled_ns)
             .map(|(cpu, sampled)| cpu.saturating_sub(sampled) as f64 / cpu as f64),
+        unsampled: unsampled(profile, sampled_ns),
+        children: q.children.as_ref().map(|children| summarize(profile, children)),
         handler_ns: q.handler_ns,
         overhead: q.overhead,
         is_unknown: q.is_unknown,
         warnings: q.warnings.clone(),
     }
+}
+
+fn summarize(profile: &Profile, children: &Children) -> ChildrenSummary {
+    let excluded = |&(program, reason, count): &(u32, u32, u64)| Excluded {
+        program: file_name(profile.texts.get(program)).to_owned(),
+        reason: profile.texts.get(reason).to_owned(),
+        count,
+    };
+    let mut excluded: Vec<Excluded> = children.excluded.iter().map(excluded).collect();
+    excluded.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.program.cmp(&b.program)));
+    ChildrenSummary { are_followed: children.are_followed, followed: children.followed, excluded }
+}
+
+/// Splits the CPU time without samples. Processes that are not sampled are part of the CPU time of
+/// the run, but not of that of the sampled processes.
+fn unsampled(profile: &Profile, sampled_ns: Option<u64>) -> Option<Unsampled> {
+    let children = profile.quality.children.as_ref()?;
+    let about = &profile.about;
+    let whole = about.user_ns.saturating_add(about.system_ns);
+    let missing = whole.saturating_sub(sampled_ns?);
+    let known = children.user_ns.saturating_add(children.system_ns);
+    // Processes also use time after they reported it, so that a difference alone proves nothing.
+    // A script that executes a program in its place reports nothing.
+    let has_others = !children.excluded.is_empty() || !children.are_followed && known > 0;
+    let children_ns = if has_others { whole.saturating_sub(known).min(missing) } else { 0 };
+    let kernel_ns = if has_others { children.system_ns } else { about.system_ns };
+    let kernel_ns = kernel_ns.min(missing - children_ns);
+    Some(Unsampled { kernel_ns, children_ns, other_ns: missing - children_ns - kernel_ns })
 }
 
 fn cpu_ns(profile: &Profile) -> Option<u64> {

@@ -1,7 +1,7 @@
 //! Costs by library, function, line, thread and other groups.
 
 use super::border::borders;
-use super::{Cost, View, python_place};
+use super::{Cost, ProcessLabels, View, python_place};
 use crate::model::profile::{Frame, FrameKind, Profile};
 use rustc_hash::FxHashMap;
 
@@ -127,15 +127,14 @@ pub fn totals(view: &View, by: By) -> Totals {
             frames(view, &view.stacks, line, NO_PYTHON)
         }
         By::Border => borders(view),
-        By::Thread => threads(view, |thread| {
-            let texts = &view.profile.texts;
-            let name = format!("{} ({})", texts.get(thread.name), thread.tid);
-            (name, format!("{} ({})", texts.get(thread.process), thread.pid))
-        }),
-        By::Process => threads(view, |thread| {
-            let name = view.profile.texts.get(thread.process);
-            (format!("{name} ({})", thread.pid), String::new())
-        }),
+        By::Thread => {
+            let labels = ProcessLabels::new(view.profile);
+            threads(view, |thread| (labels.thread(thread), labels.process(thread)))
+        }
+        By::Process => {
+            let labels = ProcessLabels::new(view.profile);
+            threads(view, |thread| (labels.process(thread), String::new()))
+        }
         By::Event => events(view.profile),
     };
     rows.retain(|row| row.total.samples > 0);

@@ -1,7 +1,8 @@
 //! Indexes: run files that make repeated loads of a trace fast.
 //!
-//! The index of a trace is `<trace>.lag` beside it, or a file in the user's cache directory if that
-//! directory is not writable. It is valid only for a trace with the same size, modification time
+//! The index of a trace is `<trace>.lagi` beside it, or a file in the user's cache directory if that
+//! directory is not writable. The suffix differs from that of recordings, which must not be deleted.
+//! Earlier versions named it `<trace>.lag`; such files are listed and deleted, but not used. It is valid only for a trace with the same size, modification time
 //! and hash of samples of its content. Otherwise the trace is loaded again. Indexes are written to
 //! a temporary file and renamed, so that no process sees a partial index.
 
@@ -18,6 +19,11 @@ use std::io::{self, BufWriter, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+/// Suffix of indexes.
+const SUFFIX: &str = "lagi";
+/// Suffix of indexes of earlier versions.
+const OLD_SUFFIX: &str = "lag";
 
 /// Identifies the trace that an index belongs to.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -80,11 +86,12 @@ pub enum Index {
 /// Possible paths of the index of a trace, preferred first.
 fn places(trace: &Path) -> Vec<PathBuf> {
     let mut beside: OsString = trace.as_os_str().to_owned();
-    beside.push(".lag");
+    beside.push(".");
+    beside.push(SUFFIX);
     let mut places = vec![PathBuf::from(beside)];
     if let (Some(cache), Ok(absolute)) = (cache_directory(), fs::canonicalize(trace)) {
         let name = xxh3_64(absolute.as_os_str().as_encoded_bytes());
-        places.push(cache.join(format!("{name:016x}.lag")));
+        places.push(cache.join(format!("{name:016x}.{SUFFIX}")));
     }
     places
 }
@@ -177,11 +184,14 @@ fn is_cache(directory: &Path) -> bool {
     cache_directory().is_some_and(|cache| directory == cache)
 }
 
-/// Whether a run file is too damaged to identify and has no trace beside it. Such a file may be a
-/// recording, which cannot be recreated.
-fn may_be_a_recording(path: &Path) -> bool {
-    !path.with_extension("").is_file()
-        && matches!(RunFile::open(path), Err(Error::BadRunFile { .. }))
+fn has_suffix(path: &Path, suffix: &str) -> bool {
+    path.extension().is_some_and(|extension| extension == suffix)
+}
+
+/// Whether a file can be identified as an index. A damaged file with the suffix of recordings may
+/// be a recording, which cannot be recreated.
+fn is_readable(path: &Path) -> bool {
+    RunFile::open(path).is_ok()
 }
 
 /// Whether the path holds a file that is not an index (not even a damaged one), such as a
@@ -219,8 +229,9 @@ pub fn list(places: &[PathBuf]) -> Result<Vec<IndexEntry>, Error> {
     let in_directory = |directory: &Path, files: &mut Vec<PathBuf>| -> Result<(), Error> {
         for entry in fs::read_dir(directory).map_err(Error::io("read", directory))? {
             let path = entry.map_err(Error::io("read", directory))?.path();
-            let named = path.extension().is_some_and(|extension| extension == "lag");
-            if named && (is_cache(directory) || !may_be_a_recording(&path)) {
+            let is_old = has_suffix(&path, OLD_SUFFIX);
+            let is_ours = is_cache(directory) || is_readable(&path);
+            if has_suffix(&path, SUFFIX) || is_old && is_ours {
                 files.push(path);
             }
         }
@@ -230,11 +241,12 @@ pub fn list(places: &[PathBuf]) -> Result<Vec<IndexEntry>, Error> {
     for place in if places.is_empty() { &usual } else { places } {
         if place.is_dir() {
             in_directory(place, &mut files)?;
-        } else if place.extension().is_some_and(|extension| extension == "lag") {
+        } else if has_suffix(place, SUFFIX) || has_suffix(place, OLD_SUFFIX) {
             fs::metadata(place).map_err(Error::io("find", place))?;
             files.push(place.clone());
         } else {
             let mut found = self::places(place);
+            found.extend(found.clone().iter().map(|path| path.with_extension(OLD_SUFFIX)));
             found.retain(|path| path.is_file());
             if found.is_empty() {
                 fs::metadata(place).map_err(Error::io("find", place))?;
@@ -265,6 +277,9 @@ fn entry(path: PathBuf) -> IndexEntry {
                 Err(_) => Some("the trace no longer exists".to_owned()),
                 Ok(binding) if !binding.fits(file.trace()) => {
                     Some("the trace has changed".to_owned())
+                }
+                Ok(_) if has_suffix(&path, OLD_SUFFIX) => {
+                    Some(format!("an earlier version wrote it; indexes now end in .{SUFFIX}"))
                 }
                 Ok(_) => None,
             };

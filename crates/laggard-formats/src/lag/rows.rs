@@ -7,7 +7,7 @@ use arrow_array::{Array, BooleanArray, LargeStringArray, RecordBatch};
 use arrow_schema::ArrowError;
 use laggard_core::model::NONE;
 use laggard_core::model::profile::{
-    About, Event, Frame, FrameKind, Module, Node, Profile, Quality, Sample, Thread, Unit,
+    About, Children, Event, Frame, FrameKind, Module, Node, Profile, Quality, Sample, Thread, Unit,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -267,10 +267,38 @@ fn read_about(v: &Value) -> About {
 }
 
 fn quality(q: &Quality) -> Value {
-    json!({
+    let mut value = json!({
         "lost": q.lost, "late": q.late, "unsampled_threads": q.unsampled_threads,
         "mismatched": q.mismatched, "with_python": q.with_python, "handler_ns": q.handler_ns,
         "overhead": q.overhead, "cut": q.cut, "is_unknown": q.is_unknown, "warnings": q.warnings,
+    });
+    if let Some(known) = &q.children {
+        value["children"] = children(known);
+    }
+    value
+}
+
+fn children(c: &Children) -> Value {
+    json!({
+        "are_followed": c.are_followed, "followed": c.followed, "excluded": c.excluded,
+        "user_ns": c.user_ns, "system_ns": c.system_ns,
+    })
+}
+
+fn read_children(v: &Value, mut text: impl FnMut(u32) -> u32) -> Option<Children> {
+    let number = |key: &str| v[key].as_u64().unwrap_or(0);
+    let small = |v: &Value| u32::try_from(v.as_u64()?).ok();
+    let excluded = |row: &Value| Some((small(&row[0])?, small(&row[1])?, row[2].as_u64()?));
+    v.as_object()?;
+    Some(Children {
+        are_followed: v["are_followed"].as_bool().unwrap_or(false),
+        followed: number("followed"),
+        excluded: list(&v["excluded"])
+            .filter_map(excluded)
+            .map(|(program, reason, count)| (text(program), text(reason), count))
+            .collect(),
+        user_ns: number("user_ns"),
+        system_ns: number("system_ns"),
     })
 }
 
@@ -293,6 +321,7 @@ fn read_quality(v: &Value, mut text: impl FnMut(u32) -> u32) -> Quality {
             .filter_map(cut)
             .map(|(module, count, reason)| (text(module), count, text(reason)))
             .collect(),
+        children: read_children(&v["children"], text),
         warnings: words(&v["warnings"]),
     }
 }

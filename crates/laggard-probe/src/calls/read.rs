@@ -335,6 +335,11 @@ impl Reader<'_> {
             "calls without recorded arguments: the argument table was full",
         );
         warn(
+            u64::from(header.untraced.load(Relaxed)),
+            "child processes were not traced: the tables are nearly full (--no-children traces \
+             none, --lib and --from reduce the tables)",
+        );
+        warn(
             u64::from(header.unpatched.load(Relaxed)),
             "function slots could not be redirected; calls through them are not counted",
         );

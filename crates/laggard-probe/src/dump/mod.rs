@@ -8,6 +8,7 @@
 mod find;
 mod layout;
 mod memory;
+mod names;
 mod stacks;
 
 use crate::error::Error;

@@ -3,6 +3,7 @@
 use super::find::Python;
 use super::layout::Gil;
 use super::memory::Remote;
+use super::names;
 use crate::sample::code::{CodeObject, text};
 use laggard_agent::python::Memory;
 use laggard_agent::wire::{PythonFrame, sample_flags};
@@ -45,6 +46,7 @@ fn thread(
 ) {
     let tid = tid(python, memory, state);
     let (frames, is_torn) = frames(python, memory, state);
+    let name = names::of_thread(python, memory, &chain(python, memory, state).0);
     let has_gil = has_gil(python, memory, interpreter, state);
     let found = threads.iter().position(|thread| Some(thread.tid) == tid);
     let thread = match found {
@@ -56,6 +58,9 @@ fn thread(
         }
     };
     thread.is_python = true;
+    if let Some(name) = name {
+        thread.name = name;
+    }
     thread.is_torn = is_torn;
     thread.has_gil = has_gil;
     thread.frames = frames;
@@ -106,16 +111,23 @@ fn place(frame: &Frame) -> (&str, &str) {
 
 /// One reading; `None` if it is inconsistent.
 fn read(python: &Python, memory: &Remote, state: u64) -> Option<Vec<Frame>> {
+    let (chain, flags) = chain(python, memory, state);
+    if flags & sample_flags::CHAIN_BAD != 0 {
+        return None;
+    }
+    let real = chain.iter().filter(|frame| frame.code != 0);
+    real.map(|frame| describe(python, memory, frame)).collect()
+}
+
+/// The frame chain of a thread, and [`sample_flags`].
+fn chain(python: &Python, memory: &Remote, state: u64) -> (Vec<PythonFrame>, u32) {
     let nothing = PythonFrame { code: 0, border: 0, lasti: 0, position: 0 };
     let mut chain = vec![nothing; LONGEST_CHAIN];
     let interpreter = &python.interpreter;
     let is_code = |code| interpreter.code(code, memory).is_some();
     let (count, flags) = interpreter.chain(state, memory, &mut chain, is_code);
-    if flags & sample_flags::CHAIN_BAD != 0 {
-        return None;
-    }
-    let real = chain[..count].iter().filter(|frame| frame.code != 0);
-    real.map(|frame| describe(python, memory, frame)).collect()
+    chain.truncate(count);
+    (chain, flags)
 }
 
 fn describe(python: &Python, memory: &Remote, frame: &PythonFrame) -> Option<Frame> {

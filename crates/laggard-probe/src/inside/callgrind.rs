@@ -149,7 +149,8 @@ fn reason(log: &str, ended: &Ended) -> String {
         .rfind(|line| !line.is_empty());
     match said {
         Some(line) if line.starts_with("For interactive control") => {
-            "the program executed another program; trace it with --children".into()
+            "the program executed another program, which was not traced because of --no-children"
+                .into()
         }
         Some(line) => line.to_owned(),
         None => format!("valgrind exited with status {}", ended.code()),

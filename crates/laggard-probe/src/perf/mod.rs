@@ -62,11 +62,19 @@ pub enum CallGraph {
     BranchRecords,
 }
 
-/// Records into a file. The output of the command is passed through. Returns its exit status, as
-/// forwarded by perf.
+/// The end of a recording.
+#[derive(Clone, Copy, Debug)]
+pub struct Recorded {
+    /// The exit status of the program, as forwarded by perf.
+    pub ended: Ended,
+    /// The process that was recorded; `None` if it ended too early.
+    pub pid: Option<u32>,
+}
+
+/// Records into a file. The output of the command is passed through.
 ///
 /// Ctrl-C ends a recording and keeps the samples so far.
-pub fn record(options: &Options, data: &Path) -> Result<Ended, Error> {
+pub fn record(options: &Options, data: &Path) -> Result<Recorded, Error> {
     let perf = find().ok_or(Error::NoPerf)?;
     if let Target::Pid(pid) = options.target {
         check_process(pid)?;
@@ -97,6 +105,19 @@ pub fn record(options: &Options, data: &Path) -> Result<Ended, Error> {
     .map_err(|source| Error::Start { program: perf.clone(), source })?;
     // perf prints at most a few lines, which fit into the pipe buffer until they are read.
     let stderr = child.take_stderr();
+    let pid = match options.target {
+        Target::Pid(pid) => Some(pid),
+        // perf forks the program's process before it opens the events, and starts the program later.
+        Target::Command(_) => loop {
+            let children = children_of(child.pid()).unwrap_or_default();
+            if let Some(&first) = children.first() {
+                break u32::try_from(first).ok();
+            }
+            if ended.recv_timeout(LOOK).is_ok() {
+                break None;
+            }
+        },
+    };
     if let Some(most) = options.duration
         && !is_attached
     {
@@ -122,7 +143,7 @@ pub fn record(options: &Options, data: &Path) -> Result<Ended, Error> {
         }
         return Err(Said(text).failure(options));
     }
-    Ok(ended)
+    Ok(Recorded { ended, pid })
 }
 
 /// Whether perf's child already executes the program, or is gone.

@@ -2,16 +2,18 @@
 
 use super::code::CodeObject;
 use super::merge::{Fit, Native, Piece, merge};
-use super::python::{self, Interpreter};
-use laggard_agent::wire::{self, PythonFrame, kind, sample_flags};
+use super::python::{self, Found, Interpreter, Version};
+use laggard_agent::wire::{self, PythonFrame, exclusion, kind, options, sample_flags};
 use laggard_core::model::NONE;
 use laggard_core::model::profile::{
-    Event, Frame, FrameKind, Interner, Module, Profile, Sample, Thread, state,
+    Children, Event, Frame, FrameKind, Interner, Module, Profile, Sample, Thread, state,
 };
 use laggard_symbols::{
     AddressSpace, Ending, ModuleIndex, Modules, NativeFrame, Registers, StackCopy, Unwinder,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Collects records into a profile.
 pub(crate) struct Collector {
@@ -21,6 +23,8 @@ pub(crate) struct Collector {
     unwinder: Unwinder,
     processes: FxHashMap<u32, Process>,
     threads: FxHashMap<(u32, u32), u32>,
+    /// Names that interpreters gave to live threads.
+    python_names: FxHashMap<(u32, u32), String>,
     /// Indices of modules in the profile.
     module_numbers: FxHashMap<ModuleIndex, u32>,
     /// Frames by address, and whether they are evaluation loops.
@@ -29,7 +33,11 @@ pub(crate) struct Collector {
     /// Threads that shared the event of the thread that created them.
     inherited: FxHashSet<u32>,
     /// Interpreters by module.
-    interpreters: FxHashMap<ModuleIndex, Option<Interpreter>>,
+    interpreters: FxHashMap<ModuleIndex, Option<Found>>,
+    /// Versions of interpreters of which frames cannot be read.
+    unreadable: BTreeSet<Version>,
+    /// Programs that could not be sampled, by path and reason.
+    excluded: FxHashMap<(String, u32), u64>,
     /// Frames of the current sample.
     frames: Vec<NativeFrame>,
     origin_ns: u64,
@@ -49,6 +57,10 @@ struct Process {
     /// Code pages that the last reading of the mappings did not cover.
     unexplained: FxHashSet<u64>,
     name: u32,
+    /// Name of its program, as the system knows it.
+    comm: String,
+    /// Whether it reported its end.
+    has_ended: bool,
 }
 
 impl Collector {
@@ -62,11 +74,14 @@ impl Collector {
             unwinder: Unwinder::default(),
             processes: FxHashMap::default(),
             threads: FxHashMap::default(),
+            python_names: FxHashMap::default(),
             module_numbers: FxHashMap::default(),
             places: FxHashMap::default(),
             cut: FxHashMap::default(),
             inherited: FxHashSet::default(),
             interpreters: FxHashMap::default(),
+            unreadable: BTreeSet::new(),
+            excluded: FxHashMap::default(),
             frames: vec![],
             origin_ns,
             weight,
@@ -86,6 +101,8 @@ impl Collector {
             kind::CODE => self.code(payload),
             kind::MAPS => self.maps(payload),
             kind::THREAD_END => self.thread_end(payload),
+            kind::EXCLUDED => self.exclude(payload),
+            kind::THREAD_NAME => self.thread_name(payload),
             kind::PAD => Some(()),
             _ => None,
         };
@@ -94,8 +111,44 @@ impl Collector {
         }
     }
 
+    /// The processes that the program started, and the CPU time of those that could be sampled.
+    pub(crate) fn children(&mut self, header: &wire::Header) -> Children {
+        // Processes that were killed did not report their CPU time, but some have samples.
+        let killed = |sample: &&Sample| {
+            let pid = self.profile.threads[sample.thread as usize].pid;
+            self.processes.get(&pid).is_none_or(|process| !process.has_ended)
+        };
+        let of_killed: u64 =
+            self.profile.samples.iter().filter(killed).map(|sample| sample.weight).sum();
+        let root = header.root_pid.load(Relaxed);
+        let has_reported = self.processes.get(&root).is_some_and(|process| process.has_ended);
+        let times = [
+            header.ended_user_ns.load(Relaxed).saturating_add(of_killed),
+            header.ended_system_ns.load(Relaxed),
+        ];
+        let [user_ns, system_ns] = if has_reported { times } else { [0, 0] };
+        let texts = &mut self.profile.texts;
+        let mut excluded: Vec<_> = self.excluded.iter().collect();
+        excluded.sort_unstable();
+        Children {
+            are_followed: header.options.load(Relaxed) & options::CHILDREN != 0,
+            followed: header.processes.load(Relaxed),
+            excluded: excluded
+                .into_iter()
+                .map(|((path, reason), &count)| {
+                    (texts.add(path), texts.add(reason_of(*reason)), count)
+                })
+                .collect(),
+            user_ns,
+            system_ns,
+        }
+    }
+
     /// Moves the counts into the profile.
     pub(crate) fn finish(mut self) -> (Profile, Interner) {
+        // Short programs end before their mappings are searched for interpreters.
+        self.new_interpreters();
+        self.profile.quality.warnings.extend(self.unreadable.iter().map(|one| one.notice()));
         let mut cut: Vec<_> = self.cut.into_iter().collect();
         cut.sort_by_key(|&((module, reason), count)| (std::cmp::Reverse(count), module, reason));
         let texts = &mut self.profile.texts;
@@ -139,11 +192,15 @@ impl Collector {
                     let module = self.modules.get(index)?;
                     python::find(module.elf.as_ref()?, &module.path)
                 });
-                if let Some(interpreter) = interpreter {
-                    process.has_python = true;
-                    found.push((pid, process.born_ns, interpreter.moved(mapping.bias)));
-                    break;
+                match interpreter {
+                    Some(Found::Readable(interpreter)) => {
+                        found.push((pid, process.born_ns, interpreter.moved(mapping.bias)));
+                    }
+                    Some(Found::Unreadable(version)) => drop(self.unreadable.insert(version)),
+                    None => continue,
                 }
+                process.has_python = true;
+                break;
             }
         }
         found
@@ -162,6 +219,19 @@ impl Collector {
             };
         }
         process.space.refresh(text, &mut self.modules);
+        process.has_ended = record.moment == 2;
+        if record.moment == 1 {
+            let words = rest.get(record.text as usize..)?.get(..record.command as usize)?;
+            process.comm = until_zero(&record.name);
+            process.name = self.profile.texts.add(&program_name(&process.comm, words));
+        }
+        Some(())
+    }
+
+    fn exclude(&mut self, payload: &[u8]) -> Option<()> {
+        let (record, rest) = part::<wire::Excluded>(payload)?;
+        let path = String::from_utf8_lossy(rest.get(..record.path as usize)?).into_owned();
+        *self.excluded.entry((path, record.reason)).or_default() += 1;
         Some(())
     }
 
@@ -176,6 +246,27 @@ impl Collector {
         Some(())
     }
 
+    fn thread_name(&mut self, payload: &[u8]) -> Option<()> {
+        let (record, rest) = part::<wire::ThreadName>(payload)?;
+        let name = String::from_utf8_lossy(rest.get(..record.text as usize)?);
+        // A name that was shortened may end with half a character.
+        let name = name.trim_end_matches(char::REPLACEMENT_CHARACTER);
+        self.python_names.insert((record.pid, record.tid), name.to_owned());
+        Some(())
+    }
+
+    /// Reads the names of threads again, because threads name themselves after their start.
+    pub(crate) fn refresh_names(&mut self) {
+        for (&(pid, tid), &number) in &self.threads {
+            if let Some(own) = name_in(&format!("/proc/{pid}/task/{tid}/comm")) {
+                let comm = self.processes.get(&pid).map_or("", |process| &process.comm);
+                let name = thread_label(self.python_names.get(&(pid, tid)), &own, comm);
+                let thread = &mut self.profile.threads[number as usize];
+                thread.name = self.profile.texts.add(name);
+            }
+        }
+    }
+
     fn thread_end(&mut self, payload: &[u8]) -> Option<()> {
         let (record, _) = part::<wire::Thread>(payload)?;
         let number = self.thread(record.pid, record.tid);
@@ -185,9 +276,12 @@ impl Collector {
         if record.has_inherited != 0 {
             self.inherited.insert(number);
         }
-        thread.name = self.profile.texts.add(&String::from_utf8_lossy(name));
         // Thread IDs are reused.
         self.threads.remove(&(record.pid, record.tid));
+        let python_name = self.python_names.remove(&(record.pid, record.tid));
+        let own = String::from_utf8_lossy(name);
+        let comm = self.processes.get(&record.pid).map_or("", |process| &process.comm);
+        thread.name = self.profile.texts.add(thread_label(python_name.as_ref(), &own, comm));
         Some(())
     }
 
@@ -344,20 +438,90 @@ impl Collector {
             return number;
         }
         let texts = &mut self.profile.texts;
-        let mut name_of = |path: String| {
-            let name = std::fs::read(path).unwrap_or_default();
-            texts.add(String::from_utf8_lossy(&name).trim_end_matches('\n'))
-        };
         let process = self.processes.entry(pid).or_default();
         if process.name == 0 || process.name == NONE {
-            process.name = name_of(format!("/proc/{pid}/comm"));
+            process.comm = name_in(&format!("/proc/{pid}/comm")).unwrap_or_default();
+            process.name = texts.add(&process.comm);
         }
-        let name = name_of(format!("/proc/{pid}/task/{tid}/comm"));
+        // A process that has ended no longer has names of threads.
+        let own = name_in(&format!("/proc/{pid}/task/{tid}/comm"));
+        let own = own.as_deref().unwrap_or(&process.comm);
+        let name = thread_label(self.python_names.get(&(pid, tid)), own, &process.comm);
+        let name = texts.add(name);
         let number = self.profile.threads.len() as u32;
         self.profile.threads.push(Thread { pid, tid, name, process: process.name, cpu_ns: 0 });
         self.threads.insert((pid, tid), number);
         number
     }
+}
+
+/// The content of a file below `/proc` that contains a name.
+fn name_in(path: &str) -> Option<String> {
+    let name = std::fs::read(path).ok()?;
+    Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned())
+}
+
+/// The text about a program that could not be sampled ([`exclusion`]).
+fn reason_of(number: u32) -> &'static str {
+    match number {
+        exclusion::STATIC => "statically linked",
+        exclusion::MACHINE => "built for another architecture",
+        exclusion::PRIVILEGED => "runs with elevated privileges",
+        exclusion::GO => "Go program",
+        exclusion::ENVIRONMENT => "started without the environment of its parent",
+        exclusion::VALGRIND => "runs under valgrind",
+        _ => "unknown reason",
+    }
+}
+
+/// The text of a padded field.
+fn until_zero(field: &[u8]) -> String {
+    let end = |byte: &u8| matches!(byte, 0 | b'\n');
+    String::from_utf8_lossy(field.split(end).next().unwrap_or_default()).into_owned()
+}
+
+/// The name of a thread: the one from Python, or `own`, the one of the system. A name that the
+/// program set itself has precedence over one that Python generated.
+fn thread_label<'a>(python: Option<&'a String>, own: &'a str, process: &str) -> &'a str {
+    match python {
+        Some(python)
+            if python.starts_with("Thread-") && own != process && !python.starts_with(own) =>
+        {
+            own
+        }
+        Some(python) => python,
+        None => own,
+    }
+}
+
+/// The name of a process: that of its program and, for an interpreter, that of its script.
+fn program_name(name: &str, command: &[u8]) -> String {
+    match script_of(name, command) {
+        Some(script) if !script.starts_with(name) => format!("{name} {script}"),
+        _ => name.to_owned(),
+    }
+}
+
+/// The script, module or code that an interpreter runs; `None` for other programs.
+fn script_of(name: &str, command: &[u8]) -> Option<String> {
+    const INTERPRETERS: [&str; 10] =
+        ["python", "pypy", "sh", "bash", "dash", "zsh", "perl", "ruby", "node", "Rscript"];
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    if !INTERPRETERS.contains(&bare) {
+        return None;
+    }
+    let mut words = command.split(|&byte| byte == 0).skip(1).map(String::from_utf8_lossy);
+    while let Some(word) = words.next() {
+        match &*word {
+            "-m" => return Some(format!("-m {}", words.next()?)),
+            "-c" | "-e" => return None,
+            // These options of Python have a value.
+            "-X" | "-W" => drop(words.next()),
+            option if option.starts_with('-') => {}
+            path => return Some(path.rsplit('/').next().unwrap_or(path).to_owned()),
+        }
+    }
+    None
 }
 
 /// Index of the stack pointer among the DWARF registers.
@@ -369,6 +533,8 @@ impl Record for wire::Sample {}
 impl Record for wire::Code {}
 impl Record for wire::Process {}
 impl Record for wire::Thread {}
+impl Record for wire::Excluded {}
+impl Record for wire::ThreadName {}
 impl Record for PythonFrame {}
 
 fn part<T: Record>(bytes: &[u8]) -> Option<(T, &[u8])> {
@@ -386,4 +552,38 @@ fn parts<T: Record>(mut bytes: &[u8], count: usize) -> Option<(Vec<T>, &[u8])> {
         bytes = rest;
     }
     Some((all, bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_are_named_by_program_and_script() {
+        let check = |name: &str, words: &[&str], expected: &str| {
+            let command: Vec<u8> = words.iter().flat_map(|word| word.bytes().chain([0])).collect();
+            assert_eq!(program_name(name, &command), expected, "{words:?}");
+        };
+        check("python3", &["python3", "-X", "dev", "/tmp/train.py", "--fast"], "python3 train.py");
+        check("python3.12", &["python3.12", "-m", "http.server"], "python3.12 -m http.server");
+        check("python3", &["python3", "-c", "pass"], "python3");
+        check("sh", &["sh", "-e", "./run.sh"], "sh run.sh");
+        check("run.sh", &["/bin/sh", "./run.sh"], "run.sh");
+        check("true", &["/bin/true", "x"], "true");
+        check("sh", &[], "sh");
+    }
+
+    #[test]
+    fn names_that_the_program_set_have_precedence_over_generated_names() {
+        let check = |python: Option<&str>, own: &str, expected: &str| {
+            let python = python.map(str::to_owned);
+            assert_eq!(thread_label(python.as_ref(), own, "python3"), expected);
+        };
+        check(None, "worker", "worker");
+        check(Some("loader of images"), "python3", "loader of images");
+        check(Some("loader of images"), "loader of image", "loader of images");
+        check(Some("Thread-1 (work)"), "python3", "Thread-1 (work)");
+        check(Some("Thread-1 (works_long)"), "Thread-1 (works", "Thread-1 (works_long)");
+        check(Some("Thread-1 (work)"), "set-by-prctl", "set-by-prctl");
+    }
 }

@@ -172,7 +172,10 @@ pub fn record(
     }
     let about = started.about(&ended, started.elapsed(), "agent");
     let spent = (ended.user_ns + ended.system_ns).max(1);
-    Ok((sampling.finish(about, ended.user_ns as f64 / spent as f64), ended))
+    let children = sampling.collector.children(sampling.shared.header());
+    let mut profile = sampling.finish(about, ended.user_ns as f64 / spent as f64);
+    profile.quality.children = Some(children);
+    Ok((profile, ended))
 }
 
 /// Samples of all programs that are started with its environment.
@@ -235,6 +238,7 @@ impl Sampling {
                 return ended;
             }
             if last_batch.elapsed() >= BATCH {
+                self.collector.refresh_names();
                 batch(&self.collector.profile);
                 last_batch = Instant::now();
             }

@@ -15,23 +15,71 @@ pub(crate) struct Interpreter {
     runtime: u64,
 }
 
+/// A version of the interpreter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Version {
+    minor: u32,
+    is_free_threaded: bool,
+}
+
+/// Minor versions of which frames can be read.
+const READABLE: std::ops::RangeInclusive<u32> = 9..=14;
+
+impl Version {
+    /// Whether the frames of this version can be read.
+    fn is_readable(self) -> bool {
+        READABLE.contains(&self.minor) && !self.is_free_threaded
+    }
+
+    /// A sentence about a version of which frames cannot be read.
+    pub(crate) fn notice(self) -> String {
+        let build = if self.is_free_threaded { "free-threaded " } else { "" };
+        format!(
+            "frames of {build}Python 3.{} are not supported: its stacks have native frames only \
+             (supported: 3.{} to 3.{} with the GIL)",
+            self.minor,
+            READABLE.start(),
+            READABLE.end()
+        )
+    }
+}
+
+/// An interpreter in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Its frames can be read.
+    Readable(Interpreter),
+    /// Its frames cannot be read.
+    Unreadable(Version),
+}
+
 /// The interpreter in a file, from the addresses of its exported symbols.
-pub(crate) fn find(elf: &Elf, path: &Path) -> Option<Interpreter> {
-    let [gil_state, newer, older, code_type, runtime, version] = elf.exported([
-        "PyGILState_GetThisThreadState",
-        "PyThreadState_GetUnchecked",
-        "_PyThreadState_UncheckedGet",
-        "PyCode_Type",
-        "_PyRuntime",
-        "Py_Version",
-    ]);
-    Some(Interpreter {
-        minor: version.and_then(|at| minor_of(elf, at)).or_else(|| minor_in(path))?,
+pub(crate) fn find(elf: &Elf, path: &Path) -> Option<Found> {
+    let [gil_state, newer, older, code_type, runtime, version, get_version, free_threaded] = elf
+        .exported([
+            "PyGILState_GetThisThreadState",
+            "PyThreadState_GetUnchecked",
+            "_PyThreadState_UncheckedGet",
+            "PyCode_Type",
+            "_PyRuntime",
+            "Py_Version",
+            "Py_GetVersion",
+            // Exported only by builds without the GIL.
+            "_Py_DecRefShared",
+        ]);
+    get_version.filter(|_| code_type.is_some())?;
+    let minor = version.and_then(|at| minor_of(elf, at)).or_else(|| minor_in(path))?;
+    let version = Version { minor, is_free_threaded: free_threaded.is_some() };
+    if !version.is_readable() {
+        return Some(Found::Unreadable(version));
+    }
+    Some(Found::Readable(Interpreter {
+        minor,
         gil_state: gil_state?,
         current: newer.or(older)?,
         code_type: code_type?,
         runtime: runtime?,
-    })
+    }))
 }
 
 impl Interpreter {
@@ -76,4 +124,35 @@ fn minor_in(path: &Path) -> Option<u32> {
     let name = path.file_name()?.to_str()?;
     let rest = name.split_once("python3.")?.1;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_without_readable_frames_are_named() {
+        let version = |minor, is_free_threaded| Version { minor, is_free_threaded };
+        for minor in 9..=14 {
+            assert!(version(minor, false).is_readable(), "3.{minor}");
+            assert!(!version(minor, true).is_readable(), "3.{minor}, free-threaded");
+        }
+        for minor in [6, 8, 15, 16] {
+            assert!(!version(minor, false).is_readable(), "3.{minor}");
+        }
+        assert_eq!(
+            version(15, false).notice(),
+            "frames of Python 3.15 are not supported: its stacks have native frames only \
+             (supported: 3.9 to 3.14 with the GIL)"
+        );
+        assert!(version(13, true).notice().starts_with("frames of free-threaded Python 3.13 are"));
+    }
+
+    #[test]
+    fn versions_are_parsed_from_file_names() {
+        let minor = |name: &str| minor_in(Path::new(name));
+        assert_eq!(minor("/usr/lib/libpython3.15.so.1.0"), Some(15));
+        assert_eq!(minor("/usr/bin/python3.8"), Some(8));
+        assert_eq!(minor("/usr/bin/python3"), None);
+    }
 }

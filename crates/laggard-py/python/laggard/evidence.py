@@ -461,8 +461,8 @@ def load(
 ) -> Any:
     """Loads a trace, profile, call trace, benchmark, perf stat counters, FFI result or verdict.
 
-    The kind is detected from the content. The first load of a trace writes an index for fast
-    loading, unless `index=False`. `rules` is a file of kernel classification rules, which are tried
+    The kind is detected from the content. A trace that takes longer than 0.3 s to load gets an
+    index for fast loading, unless `index=False`. `rules` is a file of kernel classification rules, which are tried
     before the built-in rules.
     """
     return of(_laggard.load(os.fspath(path), index, threads, os.fspath(rules) if rules is not None else None))

@@ -4,7 +4,7 @@ use super::data::short_names;
 use super::{Timeline, Track};
 use crate::number::count;
 use laggard_core::model::profile::Thread;
-use laggard_core::profile::View;
+use laggard_core::profile::{ProcessLabels, View};
 use rustc_hash::FxHashMap;
 
 /// Maximum number of samples in a page.
@@ -17,6 +17,16 @@ pub fn of_samples(view: &View, nodes: &[u32]) -> Option<Timeline> {
     let every = view.samples.len().div_ceil(MOST).max(1);
     let mut strings = Numbers::default();
     let mut classes = Numbers::default();
+    let labels = ProcessLabels::new(view.profile);
+    // Threads of processes that share a label also share a track.
+    let mut numbers_by_label: FxHashMap<(String, String), u32> = FxHashMap::default();
+    let shared: Vec<u32> = (0u32..)
+        .zip(&view.profile.threads)
+        .map(|(number, thread)| {
+            let label = (labels.process(thread), labels.thread(thread));
+            *numbers_by_label.entry(label).or_insert(number)
+        })
+        .collect();
     let mut tracks: FxHashMap<u32, Track> = FxHashMap::default();
     let mut samples: Vec<_> = view.samples.iter().step_by(every).collect();
     samples.sort_by_key(|sample| sample.time_ns);
@@ -26,7 +36,8 @@ pub fn of_samples(view: &View, nodes: &[u32]) -> Option<Timeline> {
             let (name, library) = innermost(view, sample.stack);
             (strings.of(name), classes.of(library))
         });
-        let track = tracks.entry(sample.thread).or_default();
+        let Some(&number) = shared.get(sample.thread as usize) else { continue };
+        let track = tracks.entry(number).or_default();
         track.start.push(sample.time_ns);
         track.duration.push(if view.is_time() { sample.weight } else { 0 });
         track.label.push(label);
@@ -34,7 +45,6 @@ pub fn of_samples(view: &View, nodes: &[u32]) -> Option<Timeline> {
         track.node.push(nodes.get(sample.stack as usize).copied().unwrap_or(0));
         track.weight.push(sample.weight.saturating_mul(every as u64));
     }
-    let texts = &view.profile.texts;
     let threads = &view.profile.threads;
     // Threads of a process are adjacent, and processes are in the order of their first thread.
     let mut first: FxHashMap<(u32, Option<u32>), u32> = FxHashMap::default();
@@ -50,8 +60,8 @@ pub fn of_samples(view: &View, nodes: &[u32]) -> Option<Timeline> {
         let thread = threads.get(number as usize)?;
         let of_process = threads.get(process(number)? as usize)?;
         Some(Track {
-            name: format!("{} {}", texts.get(thread.name), thread.tid),
-            group: format!("{} {}", texts.get(of_process.process), thread.pid),
+            name: labels.thread(thread),
+            group: labels.process(of_process),
             ..tracks.remove(&number)?
         })
     });

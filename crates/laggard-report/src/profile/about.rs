@@ -4,13 +4,15 @@ use super::{ProfileReport, whole};
 use crate::document::Document;
 use crate::escape;
 use crate::number::{count, duration, percent, plural, share, significant};
-use laggard_core::profile::{QualitySummary, View, kernel_families};
+use laggard_core::profile::{ChildrenSummary, Excluded, QualitySummary, View, kernel_families};
 use std::collections::BTreeSet;
 
 /// Maximum width of a command line.
 pub(crate) const LONGEST_COMMAND: usize = 300;
 /// Maximum number of libraries listed for truncated stacks.
 const MOST_CUTS: usize = 5;
+/// Maximum number of programs listed that could not be sampled.
+const MOST_EXCLUDED: usize = 5;
 
 pub(super) fn about(report: &ProfileReport, document: &mut Document) {
     let about = &report.view.profile.about;
@@ -166,7 +168,15 @@ fn filter(report: &ProfileReport) -> Option<String> {
 
 pub(super) fn quality(report: &ProfileReport, document: &mut Document) {
     let q = report.quality;
+    // Without samples, it only matters where the CPU time was spent.
     if q.samples == 0 {
+        if q.children.is_some() {
+            document.heading("Quality");
+            document.facts([
+                ("children", children(report)),
+                ("not sampled", unsampled(q).unwrap_or_default()),
+            ]);
+        }
         return;
     }
     document.heading("Quality");
@@ -176,7 +186,8 @@ pub(super) fn quality(report: &ProfileReport, document: &mut Document) {
         ("Python", python(q)),
         ("workers", workers(q)),
         ("lost", if q.is_unknown { String::new() } else { lost(q) }),
-        ("kernel", kernel(q)),
+        ("children", children(report)),
+        ("not sampled", unsampled(q).unwrap_or_default()),
         ("overhead", overhead(report)),
     ]);
     for warning in &q.warnings {
@@ -248,16 +259,96 @@ fn lost(q: &QualitySummary) -> String {
     if parts.is_empty() { "none".to_owned() } else { parts.join("; ") }
 }
 
-fn kernel(q: &QualitySummary) -> String {
-    let (Some(kernel), Some(cpu), Some(sampled)) = (q.kernel_share, q.cpu_ns, q.sampled_ns) else {
-        return String::new();
+/// `followed 2,000 processes, 17 of them with samples; not followed: 3 of busybox (statically linked)`.
+fn children(report: &ProfileReport) -> String {
+    let Some(children) = &report.quality.children else { return String::new() };
+    let mut parts = vec![];
+    if children.followed > 0 {
+        let pids: BTreeSet<u32> = report.view.profile.threads.iter().map(|t| t.pid).collect();
+        parts.push(format!(
+            "{} followed, {} with samples",
+            match children.followed {
+                1 => "1 child process".to_owned(),
+                n => format!("{} child processes", count(n)),
+            },
+            count((pids.len() as u64).saturating_sub(1).min(children.followed))
+        ));
+    }
+    if !children.excluded.is_empty() {
+        parts.push(format!("not followed: {}", excluded(children)));
+    }
+    if children.excluded.is_empty()
+        && !children.are_followed
+        && has_unsampled_children(report.quality)
+    {
+        parts.push("not followed: --no-children".into());
+    }
+    parts.join("; ")
+}
+
+/// Programs that could not be sampled, with their number and reason.
+fn excluded(children: &ChildrenSummary) -> String {
+    let one = |one: &Excluded| {
+        format!("{} of {} ({})", count(one.count), escape::fit(&one.program, 40), one.reason)
     };
-    format!(
-        "{} % of {} CPU time was not sampled ({} was): time in the kernel, or lost samples",
-        percent(kernel),
+    let mut parts: Vec<String> = children.excluded.iter().take(MOST_EXCLUDED).map(one).collect();
+    if children.excluded.len() > MOST_EXCLUDED {
+        parts.push(format!("{} more programs", children.excluded.len() - MOST_EXCLUDED));
+    }
+    parts.join(", ")
+}
+
+/// Whether processes that were not sampled used CPU time. Smaller amounts are rounding errors of
+/// the accounting.
+fn has_unsampled_children(q: &QualitySummary) -> bool {
+    let (Some(unsampled), Some(cpu)) = (q.unsampled, q.cpu_ns) else { return false };
+    is_relevant(unsampled.children_ns, cpu)
+}
+
+/// Whether a time is at least 1 % of the CPU time of the run, and more than a clock tick.
+fn is_relevant(ns: u64, cpu_ns: u64) -> bool {
+    const TICK_NS: u64 = 10_000_000;
+    ns > TICK_NS && ns >= cpu_ns / 100
+}
+
+/// CPU time without samples, with its places and the option that samples them.
+pub fn unsampled(q: &QualitySummary) -> Option<String> {
+    let (share, cpu, sampled) = (q.kernel_share?, q.cpu_ns?, q.sampled_ns?);
+    let whole = format!(
+        "{} % of {} CPU time was not sampled ({} was)",
+        percent(share),
         time(cpu),
         time(sampled)
-    )
+    );
+    let Some(parts) = q.unsampled else {
+        return Some(format!("{whole}: time in the kernel, or lost samples"));
+    };
+    let mut places = vec![];
+    if has_unsampled_children(q) {
+        let are_followed = q.children.as_ref().is_some_and(|children| children.are_followed);
+        let how = if are_followed {
+            "in processes that could not be followed (--backend perf samples them)"
+        } else {
+            "in child processes (not followed because of --no-children)"
+        };
+        places.push((parts.children_ns, how));
+    }
+    if is_relevant(parts.kernel_ns, cpu) {
+        places.push((parts.kernel_ns, "in the kernel (--backend perf samples it)"));
+    }
+    if is_relevant(parts.other_ns, cpu) {
+        let has_children = q.children.as_ref().is_some_and(|children| children.followed > 0);
+        let how = match (q.lost > 0, has_children) {
+            (true, _) => "in lost samples",
+            (false, true) => "at the start and the end of processes (--backend perf samples them)",
+            (false, false) => "between samples, or at the start and the end of the program",
+        };
+        places.push((parts.other_ns, how));
+    }
+    places.sort_by_key(|&(ns, _)| std::cmp::Reverse(ns));
+    let places: Vec<String> =
+        places.into_iter().map(|(ns, how)| format!("{} {how}", time(ns))).collect();
+    Some(if places.is_empty() { whole } else { format!("{whole}: {}", places.join(", ")) })
 }
 
 fn overhead(report: &ProfileReport) -> String {

@@ -7,7 +7,7 @@ use super::{ProfileReport, Shown, ShownTree, TreeKind};
 use crate::rows::kept;
 use crate::shape;
 use laggard_core::model::profile;
-use laggard_core::profile::{Cost, Filter, Totals, kernel_families};
+use laggard_core::profile::{ChildrenSummary, Cost, Excluded, Filter, Totals, kernel_families};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -174,9 +174,48 @@ struct Quality<'a> {
     sampled_ns: Option<u64>,
     /// Share of `cpu_ns` without samples.
     kernel_share: Option<f64>,
+    /// CPU time without samples by place.
+    unsampled: Option<UnsampledShape>,
+    children: Option<ChildrenShape<'a>>,
     handler_ns: u64,
     overhead: Option<[f64; 3]>,
     warnings: &'a [String],
+}
+
+#[derive(Serialize)]
+struct UnsampledShape {
+    kernel_ns: u64,
+    children_ns: u64,
+    other_ns: u64,
+}
+
+#[derive(Serialize)]
+struct ChildrenShape<'a> {
+    are_followed: bool,
+    followed: u64,
+    excluded: Vec<ExcludedShape<'a>>,
+}
+
+#[derive(Serialize)]
+struct ExcludedShape<'a> {
+    program: &'a str,
+    reason: &'a str,
+    count: u64,
+}
+
+impl<'a> From<&'a ChildrenSummary> for ChildrenShape<'a> {
+    fn from(children: &'a ChildrenSummary) -> ChildrenShape<'a> {
+        let excluded = |one: &'a Excluded| ExcludedShape {
+            program: &one.program,
+            reason: &one.reason,
+            count: one.count,
+        };
+        ChildrenShape {
+            are_followed: children.are_followed,
+            followed: children.followed,
+            excluded: children.excluded.iter().map(excluded).collect(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -209,6 +248,12 @@ impl<'a> Quality<'a> {
             cpu_ns: q.cpu_ns,
             sampled_ns: q.sampled_ns,
             kernel_share: q.kernel_share,
+            unsampled: q.unsampled.map(|unsampled| UnsampledShape {
+                kernel_ns: unsampled.kernel_ns,
+                children_ns: unsampled.children_ns,
+                other_ns: unsampled.other_ns,
+            }),
+            children: q.children.as_ref().map(ChildrenShape::from),
             handler_ns: q.handler_ns,
             overhead: q.overhead,
             warnings: &q.warnings,

@@ -6,6 +6,8 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+pub use about::unsampled;
+
 use crate::document::Document;
 use crate::number::{Quantity, count, plural};
 use crate::table::Style;

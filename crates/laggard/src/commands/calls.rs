@@ -27,8 +27,8 @@ pub(crate) fn run(args: CallsArgs, printer: &Printer) -> anyhow::Result<ExitCode
         return calls(&args, None, printer);
     };
     // The side may be started through `env`, so valgrind must follow children.
-    let children = args.children || args.inside.is_some();
-    let args = CallsArgs { command: side.words.clone(), children, ..args };
+    let no_children = args.no_children && args.inside.is_none();
+    let args = CallsArgs { command: side.words.clone(), no_children, ..args };
     calls(&args, Some(&side), printer)
 }
 
@@ -69,7 +69,7 @@ fn calls(args: &CallsArgs, side: Option<&Alone>, printer: &Printer) -> anyhow::R
 fn traced(args: &CallsArgs) -> Result<(Calls, Ended), Error> {
     let cpus = args.cpus.clone().map_or(vec![], |cpus| cpus.0);
     let (libraries, from, functions) = (args.lib.clone(), args.from.clone(), args.function.clone());
-    let children = args.children;
+    let children = !args.no_children;
     if args.syscalls {
         let options =
             syscalls::Options { functions, from, children, cpus, ..syscalls::Options::default() };
@@ -129,7 +129,7 @@ fn complete(calls: &mut Calls, args: &CallsArgs, side: Option<&Alone>) {
     flags.extend(named("--from", &args.from));
     flags.extend(named("--fn", &args.function));
     flags.extend((args.args > 0).then(|| format!("--args {}", args.args)));
-    flags.extend(args.children.then(|| "--children".to_owned()));
+    flags.extend(args.no_children.then(|| "--no-children".to_owned()));
     flags.extend(args.cpus.as_ref().map(|cpus| format!("--cpus {:?}", cpus.0)));
     if !flags.is_empty() {
         profile.about.facts.push(("flags".into(), flags.join(" ")));

@@ -18,6 +18,7 @@ use laggard_probe::bench::{Repeat, drop_preparation};
 use laggard_probe::host;
 use laggard_probe::sample::{self, Clock, Options, PerfEvent};
 use laggard_report::number::{count, duration, percent, plural};
+use laggard_report::profile::unsampled;
 use laggard_symbols::FileSystem;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,9 @@ use way::Way;
 
 /// Default duration for recording a side of a case.
 const TIME_FOR_SIDE: Duration = Duration::from_secs(3);
+
+/// Share of CPU time without samples from which the summary tells where it was spent.
+const MUCH_UNSAMPLED: f64 = 0.1;
 
 /// Runs the verb.
 pub(crate) fn run(args: RecordArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
@@ -114,7 +118,7 @@ fn options(args: &RecordArgs) -> anyhow::Result<Options> {
             ClockArg::Wall => Clock::Wall,
         },
         stack_size: args.stack_size,
-        children: args.children,
+        children: !args.no_children,
         cpus: args.cpus.clone().map_or(vec![], |cpus| cpus.0),
         duration: args.duration,
         event,
@@ -210,7 +214,7 @@ pub(super) fn complete(profile: &mut Profile) {
 /// Adds the options to the facts.
 fn tell_flags(profile: &mut Profile, args: &RecordArgs, side: Option<&Alone>) {
     let flags: Vec<String> = [
-        args.children.then(|| "--children".to_owned()),
+        args.no_children.then(|| "--no-children".to_owned()),
         args.gil.then(|| "--gil".to_owned()),
         (!args.event.is_empty()).then(|| format!("--event {}", args.event.join(" --event "))),
         args.cpus.as_ref().map(|cpus| format!("--cpus {:?}", cpus.0)),
@@ -288,6 +292,12 @@ fn say(profile: &Profile, output: &Path, form: ProfileForm, printer: &Printer) {
         parts.push(format!("{} lost", plural(sum.lost, "sample")));
         printer.note(&format!("stacks: {}", parts.join(", ")));
     }
+    // Smaller shares are usual: reports show them.
+    if sum.kernel_share.is_some_and(|share| share >= MUCH_UNSAMPLED)
+        && let Some(text) = unsampled(&sum)
+    {
+        printer.note(&text);
+    }
     if let Some([middle, low, high]) = sum.overhead {
         printer.note(&format!(
             "recording overhead: {:+.1} % CPU time (95 % CI {:+.1} to {:+.1} %)",
@@ -300,7 +310,9 @@ fn say(profile: &Profile, output: &Path, form: ProfileForm, printer: &Printer) {
         printer.warning(warning);
     }
     if sum.samples == 0 {
-        printer.warning("no samples were taken: the program may have exited too early");
+        let is_elsewhere = sum.unsampled.is_some_and(|places| places.children_ns > 0);
+        let why = if is_elsewhere { "" } else { ": the program may have exited too early" };
+        printer.warning(&format!("no samples were taken{why}"));
     }
     let seen = if form == ProfileForm::Lag {
         format!("; show it with `laggard report {}`", output.display())

@@ -1,6 +1,6 @@
 //! `laggard view`: writes an HTML page of any file and opens it in a browser.
 
-use crate::cli::{ProfileForm, ViewArgs};
+use crate::cli::{ProfileForm, TraceArgs, ViewArgs};
 use crate::commands::{compare, why};
 use crate::evidence::{Evidence, TraceFrom};
 use crate::failure;
@@ -8,15 +8,12 @@ use crate::output::put;
 use crate::page::{self, ROWS};
 use crate::printer::Printer;
 use crate::profile::{Loaded, ensure_replaceable, ensure_some, form_of, missing, name_of};
-use crate::trace::{Loader, Need};
+use crate::trace::{Need, Reading};
 use crate::{bench, calls, compare_profile, compare_trace, counters, ffi};
 use anyhow::{Context, bail};
-use laggard_core::classify::Rules;
 use laggard_core::profile::View;
 use laggard_core::trace::Analysis;
-use laggard_core::trace::phase::Phases;
 use laggard_formats::lag::user_cache;
-use laggard_formats::read::kineto::Options;
 use laggard_report::page::{MOST_FRAMES, Page, html, of_trace};
 use laggard_report::trace::{self, TraceReport};
 use std::ffi::OsStr;
@@ -179,10 +176,8 @@ fn of_profiles(
 
 /// The page of a trace: the tables of the report and a timeline of streams.
 fn of_trace_file(file: &Path, from: TraceFrom, printer: &Printer) -> anyhow::Result<String> {
-    let phases = Phases::default();
-    let rules = Rules::builtin();
-    let options = Options::default();
-    let loader = Loader { index: true, options, rules, phases: &phases, printer: *printer };
+    let reading = Reading::new(&TraceArgs::default())?;
+    let loader = reading.loader(printer);
     let loaded = loader.take(file, from, Need::Tables)?;
     let summary = loader.summary(&loaded);
     let title = file.display().to_string();
@@ -198,7 +193,7 @@ fn of_trace_file(file: &Path, from: TraceFrom, printer: &Printer) -> anyhow::Res
     let timeline = loaded
         .timeline
         .as_ref()
-        .and_then(|timeline| of_trace(&Analysis::new(timeline, rules, &phases, None)));
+        .and_then(|timeline| of_trace(&Analysis::new(timeline, loader.rules, loader.phases, None)));
     let page =
         html(&Page { title: &title, report: trace::html(&report), timeline, ..Page::default() });
     loaded.ensure_whole()?;

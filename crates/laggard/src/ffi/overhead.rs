@@ -215,7 +215,7 @@ fn record(program: &Program, method: Method, wanted: &Wanted) -> Result<Recorded
         duration: None,
     };
     let data = program.room.path().join("perf.data");
-    let ended = perf::record(&options, &data)?;
+    let ended = perf::record(&options, &data)?.ended;
     let profile = read(&data).map_err(|error| failed(&error))?;
     let bytes = data.metadata().ok().map(|file| file.len());
     Ok(recorded(&profile, program.took(&ended)?, bytes))

@@ -70,6 +70,8 @@ impl Place {
             .current_dir(self.path(""))
             .env("HOME", self.root.path())
             .env("XDG_CACHE_HOME", self.root.path().join("cache"))
+            // An index after each load, because the fixtures load fast.
+            .env("LAGGARD_INDEX_AFTER", "0")
             .env_remove("NO_COLOR")
             .env_remove("CLICOLOR_FORCE")
             .stdin(std::process::Stdio::null());

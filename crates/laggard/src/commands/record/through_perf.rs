@@ -34,9 +34,11 @@ pub(super) fn run(
     if args.pid.is_some() && args.duration.is_none() {
         printer.note("recording until Ctrl-C or until the process exits");
     }
+    // Read now, because the process may end during the recording.
+    let target = args.pid.map(|pid| (pid, command_line(pid), name_in_brackets(pid)));
     let recorded = perf::record(&options, &data);
-    let ended = match recorded {
-        Ok(ended) => ended,
+    let perf::Recorded { ended, pid } = match recorded {
+        Ok(recorded) => recorded,
         Err(error) => {
             let _ = std::fs::remove_file(&data);
             return Err(explain(error));
@@ -46,7 +48,12 @@ pub(super) fn run(
     let source = Source::open(&data).with_context(kept)?;
     let mut profile = reader::read(source, &|_| ()).with_context(kept)?;
     profile.about.started_unix = started_unix;
-    narrow(&mut profile, args);
+    if let Some((pid, command, name)) = target {
+        profile.about.command = command.or_else(|| command_line(pid)).unwrap_or(name);
+    }
+    if let Some(pid) = pid.filter(|_| args.no_children) {
+        narrow(&mut profile, pid);
+    }
     tell_apart(&mut profile, args);
     let code = exit_code(args, &ended);
     profile.about.exit_code = args.pid.is_none().then_some(ended.code());
@@ -83,19 +90,29 @@ fn options(args: &RecordArgs) -> Options {
     }
 }
 
+/// The command line of a running process; `None` if it has none, like a kernel thread or a process
+/// that is just being started.
+fn command_line(pid: u32) -> Option<Vec<String>> {
+    let words = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words = words.strip_suffix(b"\0").filter(|words| !words.is_empty())?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Some(words.split(|&byte| byte == 0).map(text).collect())
+}
+
+/// The name of a process without a command line, in brackets as in `ps`.
+fn name_in_brackets(pid: u32) -> Vec<String> {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    vec![format!("[{}]", name.trim_end())]
+}
+
 /// The path of perf.data, in the directory of the output, because both files have a similar size.
 fn temporary(output: &Path) -> PathBuf {
     let name = output.file_name().unwrap_or_default().to_string_lossy();
     output.with_file_name(format!(".{name}.{}.perf.data", std::process::id()))
 }
 
-/// Removes samples of child processes unless requested. perf cannot follow threads without children.
-fn narrow(profile: &mut Profile, args: &RecordArgs) {
-    if args.children {
-        return;
-    }
-    let first = profile.samples.first().and_then(|s| profile.threads.get(s.thread as usize));
-    let Some(pid) = args.pid.or(first.map(|thread| thread.pid)) else { return };
+/// Removes samples of other processes. perf's `--no-inherit` would also exclude new threads.
+fn narrow(profile: &mut Profile, pid: u32) {
     let mut numbers = vec![None; profile.threads.len()];
     let mut own = vec![];
     for (old, thread) in profile.threads.drain(..).enumerate() {

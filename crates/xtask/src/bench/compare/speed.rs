@@ -138,7 +138,7 @@ pub(super) fn section(lab: &Lab, rounds: u32, megabytes: u64) -> Result<String> 
         for file in &pair.files {
             std::fs::remove_file(file)?;
             // An index in the cache directory stays; `laggard index --clear` deletes it.
-            _ = std::fs::remove_file(file.with_extension("json.lag"));
+            _ = std::fs::remove_file(file.with_extension("json.lagi"));
         }
     }
     Ok(text)
