@@ -36,6 +36,24 @@ fn measures_sides_and_writes_a_benchmark() {
 }
 
 #[test]
+fn prints_a_few_lines_unless_details_are_requested() {
+    let place = Place::with(&[]);
+    let sides = ["sum(range(100))", "sum(range(100))"];
+    let short = bench(&place, &sides).stdout;
+    assert!(short.lines().count() <= 12, "{short}");
+    assert!(short.contains("use -v") && !short.contains("Measurement"), "{short}");
+    assert_eq!(short.matches(sides[0]).count(), 2, "{short}");
+    let long = bench(&place, &[&["-v"], &sides[..]].concat()).stdout;
+    assert!(long.contains("\nSides\n") && long.contains("\nMeasurement\n"), "{long}");
+    // A file is complete, and may be overwritten by the next result.
+    for _ in 0..2 {
+        let ran = bench(&place, &[&["-o", "b.txt"], &sides[..]].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    }
+    assert!(std::fs::read_to_string(place.path("b.txt")).unwrap().contains("\nMeasurement\n"));
+}
+
+#[test]
 fn compares_with_a_baseline() {
     let place = Place::with(&[]);
     let quick = bench(&place, &["-o", "b.json", "sum(range(10))"]);
@@ -65,7 +83,7 @@ fn bench_commands(place: &Place) -> Ran {
 fn reports_failing_sides_by_name() {
     let place = Place::with(&[]);
     for (args, expected) in [
-        (&["1 + 1", "1 + 2"][..], "sides A and B give different results"),
+        (&["1 + 1", "'2'"][..], "sides A and B give different results"),
         (&["1", "import no_such_module_at_all"], "side B failed in"),
         (&["1", "1 +"], "side B contains invalid Python code"),
         (&["1", "import os; os.kill(os.getpid(), 11)"], "side B was killed by signal 11"),

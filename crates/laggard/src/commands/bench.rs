@@ -1,6 +1,6 @@
 //! `laggard bench`: times sides in alternation and compares them.
 
-use crate::bench::{SEED, USUAL_ROWS, compare_with_baseline, load, show};
+use crate::bench::{Extent, SEED, USUAL_ROWS, compare_with_baseline, load, show};
 use crate::cli::BenchArgs;
 use crate::failure;
 use crate::printer::Printer;
@@ -24,7 +24,8 @@ pub(crate) fn run(args: &BenchArgs, printer: &Printer) -> anyhow::Result<ExitCod
     }
     let timings = timed(&plan, printer)?;
     let rows = (!args.all).then_some(args.top.unwrap_or(USUAL_ROWS));
-    show(&timings, rows, &places, printer)?;
+    let extent = if printer.is_verbose() { Extent::Complete } else { Extent::Brief };
+    show(&timings, rows, extent, &places, printer)?;
     let failed = timings.unmeasured.iter().filter(|case| !case.is_skipped).count();
     let all = timings.cases.len() + timings.unmeasured.len();
     ensure!(failed == 0, "{failed} of {} could not be measured", plural(all as u64, "case"));
