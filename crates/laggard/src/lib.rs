@@ -21,6 +21,7 @@ mod printer;
 pub mod profile;
 mod ranks;
 mod script;
+mod shell;
 mod sides;
 mod source_text;
 mod suite;

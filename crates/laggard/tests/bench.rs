@@ -54,6 +54,65 @@ fn prints_a_few_lines_unless_details_are_requested() {
 }
 
 #[test]
+fn sides_have_the_given_names() {
+    let place = Place::with(&[]);
+    let names = ["--name", "A=old", "--name", "b=new one"];
+    let sides = ["sum(range(10))", "sum(range(10))"];
+    let text = bench(&place, &[&names[..], &sides].concat()).stdout;
+    assert!(
+        text.contains("  old ") && text.contains("  new one ") && !text.contains("  A  "),
+        "{text}"
+    );
+    let json: Value =
+        serde_json::from_str(&bench(&place, &[&["--json"], &names[..], &sides].concat()).stdout)
+            .unwrap();
+    assert_eq!(json["sides"][0]["name"], "old");
+    assert_eq!(json["sides"][1]["name"], "new one");
+    let fast = ["why", "--time", "2s", "--name", "A=slow", "--name", "B=fast"];
+    let why = place.data(&[&fast[..], &["sum(range(20000))", "sum(range(10))"]].concat());
+    assert!(why.starts_with("slow lags fast: "), "{why}");
+    assert!(why.contains("below, A is fast and B is slow"), "{why}");
+    for (name, expected) in [
+        ("C=x", "cannot name side C: side C is missing"),
+        ("A=", "expected SIDE=NAME"),
+        ("A= ", "expected SIDE=NAME"),
+        ("AB=x", "expected SIDE=NAME"),
+        ("A=a\u{1b}b", "control characters"),
+        ("A=B", "two sides are named B"),
+    ] {
+        for verb in ["bench", "why"] {
+            let ran = Ran::from(place.command(&[verb, "--name", name, "1", "1"]).output().unwrap());
+            assert_eq!(ran.code, Some(2), "{name}: {}", ran.stdout);
+            assert!(ran.stderr.contains(expected), "{name}: {}", ran.stderr);
+        }
+    }
+    let twice = bench(&place, &["--name", "A=x", "--name", "A=y", "1"]);
+    assert!(twice.stderr.contains("side A has two names"), "{}", twice.stderr);
+}
+
+#[test]
+fn commands_with_shell_syntax_need_the_option() {
+    let place = Place::with(&[]);
+    for verb in ["bench", "why"] {
+        let args = [verb, "--commands", "echo 'a|b'", "echo a | cat"];
+        let ran = Ran::from(place.command(&args).output().unwrap());
+        assert_eq!(ran.code, Some(2), "{}", ran.stdout);
+        assert!(ran.stderr.contains("contains shell syntax (|)"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("hint: add --shell"), "{}", ran.stderr);
+    }
+    // The file exists only if a shell interprets the redirection.
+    let args = ["--commands", "--shell", "--param", "n=1,2", "echo {n} > out", "true && : $HOME"];
+    let ran = bench(&place, &args);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(std::fs::read_to_string(place.path("out")).unwrap(), "2\n");
+    assert!(ran.stdout.contains("sh -c 'echo {n} > out'"), "{}", ran.stdout);
+    let ran = bench(&place, &["-v", "--commands", "--shell", "true", "false"]);
+    assert!(ran.stderr.contains("side B exited with status 1"), "{}", ran.stderr);
+    let ran = bench(&place, &["--json", "--commands", "--shell", "true"]);
+    assert!(ran.stdout.contains("\"empty shell start\""), "{}", ran.stdout);
+}
+
+#[test]
 fn compares_with_a_baseline() {
     let place = Place::with(&[]);
     let quick = bench(&place, &["-o", "b.json", "sum(range(10))"]);
@@ -94,7 +153,7 @@ fn reports_failing_sides_by_name() {
         (&["--b-python", "no-such-python", "1", "1"], "side B cannot start"),
         (&["--b-env", "X=1", "1"], "cannot set options of side B: side B is missing"),
         (&["--commands", "true 'x", "true"], "unbalanced quotes"),
-        (&["--setup", "x = 1", "--prepare", "true", "x"], "--prepare runs before commands"),
+        (&["--setup", "x = 1", "--prepare", "true", "x"], "side A failed in its preparation"),
     ] {
         let all: Vec<&str> = [&["bench", "--rounds", "6", "--warmup", "1"], args].concat();
         let ran = Ran::from(place.command(&all).output().unwrap());

@@ -219,13 +219,17 @@ fn check_plan(plan: &Plan) -> Result<(), Error> {
 fn begin(plan: &Plan) -> Timings {
     let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let mut facts = host::facts();
+    let mut has = |what: &str, is_needed: fn(&SidePlan) -> bool, words: &[&str]| {
+        if plan.fields().flatten().any(is_needed)
+            && let Some(cost) = command::cost_of_start(plan, words)
+        {
+            let ms = cost.as_secs_f64() * 1e3;
+            facts.push((what.into(), format!("at least {ms:.2} ms")));
+        }
+    };
     let is_command = |side: &SidePlan| matches!(side.runs, Runs::Command { .. });
-    if plan.fields().flatten().any(is_command)
-        && let Some(cost) = command::cost_of_start(plan)
-    {
-        let ms = cost.as_secs_f64() * 1e3;
-        facts.push(("empty process start".into(), format!("at least {ms:.2} ms")));
-    }
+    has("empty process start", is_command, &["true"]);
+    has("empty shell start", |side| side.runs.shell_line().is_some(), &["sh", "-c", ":"]);
     Timings {
         tool: concat!("laggard ", env!("CARGO_PKG_VERSION")).into(),
         started_unix: unix.as_secs_f64(),

@@ -2,7 +2,7 @@
 //! B.
 
 use crate::bench::SEED;
-use crate::cli::{Format, Output, WhyArgs};
+use crate::cli::{Format, Output, SideName, WhyArgs};
 use crate::commands::bench::{explain, timed};
 use crate::commands::inspect::{hot_modules, list_hottest, look_at};
 use crate::compare_profile::pair;
@@ -11,7 +11,7 @@ use crate::output::Destination;
 use crate::page::distributions;
 use crate::printer::Printer;
 use crate::profile::{is_run, load_run};
-use crate::sides::{scans, sides};
+use crate::sides::{name_sides, scans, sides};
 use crate::source_text::SourceText::{self, Included, Omitted};
 use crate::source_text::{add_source, now_unix};
 use crate::suite;
@@ -91,13 +91,15 @@ pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
 
 /// Collects the evidence: measures it, or loads it from files.
 pub(crate) fn found(args: &WhyArgs, printer: &Printer) -> anyhow::Result<Found> {
+    let names = &args.shared.each.name[..];
     match &args.from[..] {
         [] => measured(planned(args)?, args.time, args.timeout, printer),
         [verdict] => {
             ensure_no_recording(verdict)?;
+            ensure!(names.is_empty(), "--name applies to sides, not to a saved verdict");
             kept(Source::open(verdict)?)
         }
-        recordings => recorded(recordings, printer),
+        recordings => recorded(recordings, names, printer),
     }
 }
 
@@ -380,12 +382,14 @@ pub(crate) fn sampled(
 }
 
 /// Evidence from one recording per side. The whole run counts as one call.
-fn recorded(paths: &[PathBuf], printer: &Printer) -> anyhow::Result<Found> {
+fn recorded(paths: &[PathBuf], names: &[SideName], printer: &Printer) -> anyhow::Result<Found> {
+    let mut given = ["A", "B"].map(String::from);
+    name_sides(names, given.iter_mut().collect())?;
     let mut notes = vec![];
     let mut sides = vec![];
     let mut looks = vec![];
     let mut seen = vec![];
-    for (letter, path) in ["A", "B"].into_iter().zip(paths) {
+    for (given, path) in given.iter().zip(paths) {
         let (run, losses) = load_run(path)?;
         notes.extend(losses.into_iter().map(|loss| format!("{}: {loss}", path.display())));
         let Run::Profile(mut profile) = run else {
@@ -395,14 +399,14 @@ fn recorded(paths: &[PathBuf], printer: &Printer) -> anyhow::Result<Found> {
             ));
         };
         sides.push(Side {
-            name: letter.into(),
+            name: given.clone(),
             runs: profile.about.command.join(" "),
             facts: vec![("recording".into(), path.display().to_string())],
         });
         let mut side = of_run(&profile);
         let name = path.display().to_string();
         let code = seen_in(&mut side, &mut profile, &name, &mut notes, printer);
-        looks.push(Look { name: letter.into(), profile, calls: 1, code });
+        looks.push(Look { name: given.clone(), profile, calls: 1, code });
         seen.push(side);
     }
     let mut seen = <[Seen; 2]>::try_from(seen).ok().context("two recordings are required")?;
