@@ -70,7 +70,7 @@ fn sides_have_the_given_names() {
     assert_eq!(json["sides"][1]["name"], "new one");
     let fast = ["why", "--time", "2s", "--name", "A=slow", "--name", "B=fast"];
     let why = place.data(&[&fast[..], &["sum(range(20000))", "sum(range(10))"]].concat());
-    assert!(why.starts_with("slow lags fast: "), "{why}");
+    assert!(why.contains("\nslow lags fast: "), "{why}");
     assert!(why.contains("below, A is fast and B is slow"), "{why}");
     for (name, expected) in [
         ("C=x", "cannot name side C: side C is missing"),
@@ -110,6 +110,102 @@ fn commands_with_shell_syntax_need_the_option() {
     assert!(ran.stderr.contains("side B exited with status 1"), "{}", ran.stderr);
     let ran = bench(&place, &["--json", "--commands", "--shell", "true"]);
     assert!(ran.stdout.contains("\"empty shell start\""), "{}", ran.stdout);
+}
+
+/// A statement that writes the number of its calls to a file, and then waits for ever once the file
+/// `stop` exists. `hold` is called from the given call on.
+const COUNTING: &str = "
+import os, time
+class Count:
+    calls = 0
+def call(name, hold):
+    Count.calls += 1
+    if Count.calls >= hold:
+        open(name, 'w').close()
+        time.sleep(600)
+    time.sleep(0.002)
+";
+
+/// Starts a command, sends SIGINT when the file exists, and returns how the command ended.
+fn interrupted_at(place: &Place, file: &str, args: &[&str]) -> Ran {
+    let mut command = place.command(args);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    while !place.path(file).exists() {
+        assert!(child.try_wait().unwrap().is_none(), "{args:?} ended before its call");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let status =
+        std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(status.unwrap().success());
+    Ran::from(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn an_interrupt_keeps_the_rounds_so_far() {
+    let place = Place::with(&[]);
+    let common = ["--timeout", "10m", "--no-check", "--rounds", "1000", "--warmup", "1"];
+    let sides = ["call('x', 10**9)", "call('held', 60)"];
+    let args = [
+        &["bench", "-o", "b.json", "--format", "text"],
+        &common[..],
+        &["--setup", COUNTING],
+        &sides,
+    ]
+    .concat();
+    let ran = interrupted_at(&place, "held", &args);
+    assert_eq!(ran.code, Some(130), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("warning: interrupted after "), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains(sides[1]), "{}", ran.stdout);
+    let file = std::fs::read_to_string(place.path("b.json")).unwrap();
+    let json: Value = serde_json::from_str(&file).unwrap();
+    let rounds =
+        [0, 1].map(|side| json["cases"][0]["series"][side]["batches"].as_array().unwrap().len());
+    assert!(rounds[0] > 0 && rounds[0] == rounds[1], "{rounds:?}");
+    // Nothing to report before the first round.
+    let early = ["call('x', 10**9)", "call('early', 1)"];
+    let args = [&["bench"], &common[..], &["--setup", COUNTING], &early].concat();
+    let ran = interrupted_at(&place, "early", &args);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(130), "error: interrupted\n"));
+}
+
+#[test]
+fn an_interrupt_keeps_complete_cases() {
+    let place = Place::with(&[]);
+    let common = ["bench", "--timeout", "10m", "--rounds", "6", "--warmup", "1"];
+    let args = [
+        &common[..],
+        &["--param", "hold=1000000000,1,2", "--setup", COUNTING, "call('held', hold)"],
+    ];
+    let ran = interrupted_at(&place, "held", &args.concat());
+    assert_eq!(ran.code, Some(130), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("warning: interrupted: 2 cases not measured"), "{}", ran.stdout);
+}
+
+#[test]
+fn an_interrupt_of_why_keeps_the_verdict() {
+    let place = Place::with(&[]);
+    // Every step starts a process of its own: the first two time the sides, the next ones sample them.
+    let setup = "
+import os, time
+def starts(name):
+    open(name, 'a').write('x')
+    return os.path.getsize(name)
+number = starts('starts')
+def call(fast):
+    end = time.perf_counter() + (0.001 if fast else 0.003)
+    while time.perf_counter() < end: pass
+    if not fast and number >= 3:
+        open('held', 'w').close()
+        time.sleep(600)
+";
+    let args = ["why", "--time", "4s", "--timeout", "10m", "--no-check", "--setup", setup];
+    let ran =
+        interrupted_at(&place, "held", &[&args[..], &["call(True)", "call(False)"]].concat());
+    assert_eq!(ran.code, Some(130), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.starts_with("B lags A: "), "{}", ran.stdout);
+    let note = "interrupted before both sides were sampled: only times were judged";
+    assert!(ran.stdout.contains(note), "{}", ran.stdout);
 }
 
 #[test]

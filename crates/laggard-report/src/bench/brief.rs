@@ -16,6 +16,11 @@ const MOST_PROBLEMS: usize = 3;
 pub fn brief(report: &BenchReport, style: &Style) -> String {
     let mut document = Document::default();
     let timings = report.timings;
+    // First, because the sides may answer different questions.
+    let differences = timings.differences().map(|difference| format!("warning: {difference}"));
+    for difference in kept(&differences.collect::<Vec<_>>(), Some(MOST_PROBLEMS)) {
+        document.lead(difference);
+    }
     document.lead(lead(report));
     match &timings.cases[..] {
         [] => {}
@@ -119,7 +124,7 @@ fn sides(timings: &Timings, document: &mut Document) {
 /// Warnings, and anomalies that affect the result. Outliers do not change medians.
 fn problems(timings: &Timings, document: &mut Document) {
     let warnings: Vec<String> =
-        timings.warnings.iter().map(|warning| format!("warning: {warning}")).collect();
+        timings.notices().map(|warning| format!("warning: {warning}")).collect();
     let is_problem = |notice: &Notice| !matches!(notice, Notice::Outliers { .. });
     let notices = noticed_in(timings, is_problem);
     for (what, all) in [("notice", notices), ("warning", warnings)] {

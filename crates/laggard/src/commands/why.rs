@@ -1,6 +1,7 @@
 //! `laggard why`: times and samples two sides, inspects their code, and names the causes of the lag of
 //! B.
 
+use crate::INTERRUPTED;
 use crate::bench::SEED;
 use crate::cli::{Format, Output, SideName, WhyArgs};
 use crate::commands::bench::{explain, timed};
@@ -31,7 +32,8 @@ use laggard_core::stats::growth::Growth;
 use laggard_formats::Source;
 use laggard_formats::lag::Run;
 use laggard_probe::bench::{
-    CasePlan, Limits, Period, Plan, ResultCheck, count_calls, count_side, record_side, trace_side,
+    CasePlan, Interrupts, Limits, Period, Plan, ResultCheck, count_calls, count_side, record_side,
+    trace_side, was_interrupted,
 };
 use laggard_probe::sample::{Clock, PerfEvent};
 use laggard_probe::{calls, sample};
@@ -43,6 +45,7 @@ use laggard_report::page::MOST_FRAMES;
 use laggard_report::why::{self as show, Beyond, Lag, WhyReport};
 use laggard_symbols::FileSystem;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// Shares of the total time: for timing both sides, and for sampling and tracing each side.
@@ -76,9 +79,12 @@ const SELDOM: f64 = 0.01;
 const RATE: f64 = 1999.0;
 
 /// Runs the verb.
-pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
     let destination = Destination::of(&args.output)?;
-    let mut found = found(args, printer)?;
+    let interrupts = Interrupts::keep();
+    let found = found(args, printer);
+    let was_interrupted = interrupts.end();
+    let mut found = found?;
     // A file may be sent to others, so it holds source text only on request.
     if args.output.output.is_none() || args.keep_source {
         found.json_source = Included;
@@ -86,7 +92,8 @@ pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
     if args.no_source {
         (found.source, found.json_source) = (Omitted, Omitted);
     }
-    show_verdict(&found, &destination, printer)
+    show_verdict(&found, &destination, printer)?;
+    Ok(if was_interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 
 /// Collects the evidence: measures it, or loads it from files.
@@ -253,7 +260,7 @@ fn measured(
         plan.cases.drain(..plan.cases.len() - 1);
         let measured = timings.cases.last().map(|case| &case.parameters);
         let asked = plan.cases.last().map(|case| &case.parameters);
-        ensure!(measured == asked, "the largest value could not be measured");
+        ensure!(measured == asked || was_interrupted(), "the largest value could not be measured");
     }
     let (lag, is_exchanged) = slower_last(&mut timings)?;
     if is_exchanged {
@@ -269,6 +276,8 @@ fn measured(
     if !lag.is_there() {
         let grown = timings.sides.iter().zip(growth.iter().flatten());
         notes.extend(grown.map(|(side, growth)| grows_as(&side.name, growth)));
+    } else if was_interrupted() {
+        notes.push("interrupted: the causes of the lag were not examined".to_owned());
     } else {
         let lone = CasePlan::default();
         let case = plan.cases.first().unwrap_or(&lone);
@@ -463,7 +472,11 @@ impl Looker<'_> {
     /// Collects evidence of both sides, the most important first: a step that does not fit into the time
     /// is skipped. Instructions are counted only if a judge needs them, because counting is slow.
     fn both(&mut self) -> anyhow::Result<[Seen; 2]> {
-        let (mut a, mut b) = (self.sample(0)?, self.sample(1)?);
+        let sampled = self.sample(0).and_then(|a| Ok((a, self.sample(1)?)));
+        let (mut a, mut b) = match sampled {
+            Err(_) if was_interrupted() => return self.without_samples(),
+            sampled => sampled?,
+        };
         settle(&mut a, &mut b);
         self.locate(1, &a, &mut b);
         for (side, seen) in [&mut a, &mut b].into_iter().enumerate() {
@@ -477,18 +490,38 @@ impl Looker<'_> {
             self.trace_calls(side, seen);
         }
         let missing = judge(&Pair { a: &a, b: &b }).missing;
-        if missing.contains(&Missing::Counts) {
+        if missing.contains(&Missing::Counts) && !was_interrupted() {
             self.count([&mut a, &mut b]);
+        }
+        if was_interrupted() {
+            self.notes
+                .push("interrupted: the verdict uses the evidence collected so far".to_owned());
         }
         Ok([a, b])
     }
 
+    /// Evidence from the times alone, after an interrupt. Samples of a single side cannot be
+    /// compared.
+    fn without_samples(&mut self) -> anyhow::Result<[Seen; 2]> {
+        self.looks.clear();
+        self.notes
+            .push("interrupted before both sides were sampled: only times were judged".into());
+        Ok([self.timed(0)?, self.timed(1)?])
+    }
+
+    /// The times of a side.
+    fn timed(&self, side: usize) -> anyhow::Result<Seen> {
+        let case = self.timings.cases.first().context("nothing was measured")?;
+        Ok(Seen {
+            runs: self.plan.sides[side].runs.text(),
+            measured_unix: now_unix(),
+            ..times(&case.series[side])
+        })
+    }
+
     /// Collects the times, samples and code of a side.
     fn sample(&mut self, side: usize) -> anyhow::Result<Seen> {
-        let case = self.timings.cases.first().context("nothing was measured")?;
-        let mut seen = times(&case.series[side]);
-        seen.runs = self.plan.sides[side].runs.text();
-        seen.measured_unix = now_unix();
+        let mut seen = self.timed(side)?;
         let name = &self.timings.sides[side].name;
         let queued = seen.queued_ns / (seen.queued_ns + seen.wall_ns).max(1.0);
         if queued >= QUEUED_THAT_MATTERS {
@@ -554,6 +587,9 @@ impl Looker<'_> {
         [what, failure]: [&str; 2],
         period: Period,
     ) -> Option<ProgressBar> {
+        if was_interrupted() {
+            return None;
+        }
         let call = Duration::from_nanos(period.call_ns as u64);
         if self.left() < self.start_up[side] + period.time.max(call) {
             self.note(side, &format!("{failure}: no time left; increase --time"));
@@ -565,6 +601,10 @@ impl Looker<'_> {
     }
 
     fn note(&mut self, side: usize, what: &str) {
+        // The processes of an interrupted step were killed, which says nothing about the side.
+        if was_interrupted() {
+            return;
+        }
         self.notes.push(format!("{}: {what}", self.timings.sides[side].name));
     }
 
@@ -640,6 +680,7 @@ impl Looker<'_> {
             }
             match count_side(self.plan, side, self.case, seen.wall_ns, limit) {
                 Ok(counts) => counted.push(counts),
+                Err(_) if was_interrupted() => break,
                 Err(error) => {
                     self.notes.push(format!("instructions not counted: {error}"));
                     break;
