@@ -7,7 +7,7 @@
 #![allow(unsafe_code, reason = "signals have no safe interface")]
 
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, Ordering::*};
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU8, Ordering::*};
 use std::sync::{Mutex, PoisonError};
 
 /// More than can run at once. A group that finds no free slot is still killed by the kernel when
@@ -31,6 +31,11 @@ const END: u8 = 0;
 const CONTINUE: u8 = 1;
 /// It did so; the next one has its previous effect.
 const INTERRUPTED: u8 = 2;
+/// Time of the first interrupt, in milliseconds.
+static INTERRUPTED_MS: AtomicI64 = AtomicI64::new(0);
+/// A program such as `timeout` signals the process and its group at once. Interrupts this close to
+/// the first one are the same request.
+const SAME_REQUEST_MS: i64 = 300;
 
 /// While this value exists, the first Ctrl-C ends the measurement instead of this process:
 /// measurements return what they have.
@@ -145,8 +150,16 @@ fn restore(signal: i32, kept: &AtomicPtr<libc::sigaction>) {
 /// Kills all groups. Then the signal has its previous effect: a program ends, and Python raises
 /// `KeyboardInterrupt`. The first Ctrl-C has no other effect if there are [`Interrupts`].
 extern "C" fn end_all(signal: i32) {
-    let is_first = signal == libc::SIGINT
-        && ON_INTERRUPT.compare_exchange(CONTINUE, INTERRUPTED, SeqCst, SeqCst).is_ok();
+    let now = now_ms();
+    let is_kept = signal == libc::SIGINT
+        && match ON_INTERRUPT.compare_exchange(CONTINUE, INTERRUPTED, SeqCst, SeqCst) {
+            Ok(_) => {
+                INTERRUPTED_MS.store(now, SeqCst);
+                true
+            }
+            Err(INTERRUPTED) => now - INTERRUPTED_MS.load(SeqCst) < SAME_REQUEST_MS,
+            Err(_) => false,
+        };
     for place in &GROUPS {
         let leader = place.load(SeqCst);
         if leader > 1 {
@@ -155,7 +168,7 @@ extern "C" fn end_all(signal: i32) {
             unsafe { libc::kill(-leader, libc::SIGKILL) };
         }
     }
-    if is_first {
+    if is_kept {
         return;
     }
     if let Some(before) = REQUESTS.iter().position(|request| *request == signal) {
@@ -163,4 +176,12 @@ extern "C" fn end_all(signal: i32) {
     }
     // SAFETY: `raise` is async-signal-safe. The signal is delivered when the handler returns.
     unsafe { libc::raise(signal) };
+}
+
+/// Monotonic time. Async-signal-safe.
+fn now_ms() -> i64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is valid for writes, and the call is async-signal-safe.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec * 1000 + now.tv_nsec / 1_000_000
 }

@@ -66,7 +66,9 @@ pub(crate) fn planned(args: &BenchArgs) -> anyhow::Result<Plan> {
             args.param.is_empty(),
             "--param applies to sides given on the command line, not to a suite"
         );
-        plan.cases = suite::cases(&args.suite, &args.sides, &args.shared)?;
+        // One side is enough for a list, or if the result is compared with an earlier one.
+        let fewest = if args.baseline.is_some() || args.suite.list { 1 } else { 2 };
+        plan.cases = suite::cases(&args.suite, &args.sides, &args.shared, fewest)?;
     } else {
         plan.cases = scans(&args.param)?;
         plan.sides = sides(&args.sides, &args.shared)?;

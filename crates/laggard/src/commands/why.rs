@@ -78,6 +78,9 @@ const SELDOM: f64 = 0.01;
 /// Sampling rate, high because each side is sampled for a few seconds only.
 const RATE: f64 = 1999.0;
 
+/// Notice if the user interrupts the measurement before both sides were sampled.
+const NOT_EXAMINED: &str = "interrupted: the causes of the lag were not examined";
+
 /// Runs the verb.
 pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
     let destination = Destination::of(&args.output)?;
@@ -277,7 +280,7 @@ fn measured(
         let grown = timings.sides.iter().zip(growth.iter().flatten());
         notes.extend(grown.map(|(side, growth)| grows_as(&side.name, growth)));
     } else if was_interrupted() {
-        notes.push("interrupted: the causes of the lag were not examined".to_owned());
+        notes.push(NOT_EXAMINED.to_owned());
     } else {
         let lone = CasePlan::default();
         let case = plan.cases.first().unwrap_or(&lone);
@@ -293,11 +296,10 @@ fn measured(
             looks,
             printer,
         };
-        let mut both = looker.both()?;
-        for (seen, growth) in both.iter_mut().zip(growth) {
+        seen = looker.both()?;
+        for (seen, growth) in seen.iter_mut().flatten().zip(growth) {
             seen.growth = growth;
         }
-        seen = Some(both);
     }
     Ok(Found { is_exchanged, seen, notes, looks, ..Found::new(timings, lag) })
 }
@@ -446,7 +448,7 @@ fn planned(args: &WhyArgs) -> anyhow::Result<Plan> {
             ..Plan::default()
         });
     }
-    let mut plan = suite::one(&args.of.suite(), &given, &args.shared)?;
+    let mut plan = suite::one(&args.of.suite(), &given, &args.shared, 2)?;
     ensure!(plan.sides.len() > 1, "the case has one side; laggard why compares two");
     plan.sides.truncate(2);
     Ok(plan)
@@ -471,10 +473,16 @@ struct Looker<'a> {
 impl Looker<'_> {
     /// Collects evidence of both sides, the most important first: a step that does not fit into the time
     /// is skipped. Instructions are counted only if a judge needs them, because counting is slow.
-    fn both(&mut self) -> anyhow::Result<[Seen; 2]> {
+    /// `None` if the user interrupts the sampling.
+    fn both(&mut self) -> anyhow::Result<Option<[Seen; 2]>> {
         let sampled = self.sample(0).and_then(|a| Ok((a, self.sample(1)?)));
         let (mut a, mut b) = match sampled {
-            Err(_) if was_interrupted() => return self.without_samples(),
+            Err(_) if was_interrupted() => {
+                // Samples of a single side cannot be compared.
+                self.looks.clear();
+                self.notes.push(NOT_EXAMINED.to_owned());
+                return Ok(None);
+            }
             sampled => sampled?,
         };
         settle(&mut a, &mut b);
@@ -497,16 +505,7 @@ impl Looker<'_> {
             self.notes
                 .push("interrupted: the verdict uses the evidence collected so far".to_owned());
         }
-        Ok([a, b])
-    }
-
-    /// Evidence from the times alone, after an interrupt. Samples of a single side cannot be
-    /// compared.
-    fn without_samples(&mut self) -> anyhow::Result<[Seen; 2]> {
-        self.looks.clear();
-        self.notes
-            .push("interrupted before both sides were sampled: only times were judged".into());
-        Ok([self.timed(0)?, self.timed(1)?])
+        Ok(Some([a, b]))
     }
 
     /// The times of a side.
