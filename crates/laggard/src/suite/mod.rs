@@ -40,6 +40,8 @@ pub(crate) fn cases(
     );
     let mut cases = match source(args)? {
         Source::Arrays(suite) if chosen.is_empty() => {
+            // Reports wrong options before it starts an interpreter.
+            arrays::cases(suite, args, &["numpy".to_owned()])?;
             arrays::cases(suite, args, &installed::libraries(&shared.each, fewest)?)?
         }
         Source::Arrays(suite) => arrays::cases(suite, args, chosen)?,
