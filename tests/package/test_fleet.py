@@ -578,3 +578,10 @@ def test_statistics_match_textbook_values():
     assert judge.interval([])["median"] is None
     wide = judge.interval([float(n) for n in range(4096)])
     assert wide["low"] == pytest.approx(2048 - 63, abs=3)
+
+
+def test_reports_of_raw_traces_name_the_command_to_use(command, tmp_path):
+    (tmp_path / "rank0.json").write_text('{"traceEvents": []}')
+    stderr = command("fleet", "report", str(tmp_path), code=2).stderr
+    assert "contains traces, not a fleet" in stderr and "laggard report" in stderr, stderr
+    assert "laggard fleet ingest" in stderr, stderr

@@ -17,9 +17,9 @@ pub enum Error {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// The file is not a PyTorch trace.
-    #[error("{} is not a PyTorch trace: it looks like {looks_like}", path.display())]
-    NotATrace {
+    /// No reader exists for the file.
+    #[error("{} is not a format laggard reads: it looks like {looks_like}", path.display())]
+    UnknownFormat {
         /// The file.
         path: PathBuf,
         /// What the file looks like.

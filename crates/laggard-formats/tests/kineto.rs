@@ -221,7 +221,7 @@ fn rejects_other_files_by_name() {
         let error = read_mapped(&sample.bytes, &Options::default())
             .map(|t| t.events)
             .or_else(|_| read_stream(&sample.bytes, &Options::default()).map(|t| t.events));
-        assert!(matches!(error, Err(Error::NotATrace { .. })), "{}: {error:?}", sample.name);
+        assert!(matches!(error, Err(Error::UnknownFormat { .. })), "{}: {error:?}", sample.name);
     }
 }
 

@@ -7,7 +7,9 @@ use laggard_core::model::calls::{
 };
 use laggard_core::model::profile::{Children, Frame, FrameKind, Node, Profile, Sample, Texts};
 use laggard_core::profile::{By, View, join_workers, quality, top_down, totals};
+use laggard_formats::Source;
 use laggard_formats::lag::{self, Loss, Recorder, Run, read_run};
+use laggard_formats::read::speedscope;
 use laggard_formats::{Error, write};
 use laggard_samples::profile::{Sketch, matrix_product};
 use proptest::prelude::*;
@@ -347,4 +349,19 @@ fn counts_of_child_processes_survive_a_round_trip() {
     let (read, written) = (quality(&profile_of(&path).0), quality(&profile));
     assert!(written.children.is_some() && written.unsampled.is_some());
     assert_eq!((read.children, read.unsampled), (written.children, written.unsampled));
+}
+
+/// A program that waits takes longer than the sum of its samples.
+#[test]
+fn speedscope_keeps_the_duration() {
+    let (directory, _) = place();
+    let mut sketch = Sketch::default();
+    let mut profile = sketch.thread(1, 1, "app", "app").samples(3, "main;work").done();
+    profile.about.duration_ns = 5_000_000_000;
+    let path = directory.path().join("a.speedscope.json");
+    let mut out = vec![];
+    write::speedscope(&View::whole(&profile), "", &mut out).unwrap();
+    std::fs::write(&path, out).unwrap();
+    let read = speedscope::read(Source::open(&path).unwrap(), &|_| ()).unwrap();
+    assert_eq!(read.about.duration_ns, 5_000_000_000);
 }

@@ -33,22 +33,36 @@ pub(crate) fn read(source: Source) -> anyhow::Result<Timings> {
     Ok(bench::read(source)?)
 }
 
+/// How much of a benchmark to print on the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// The verdict, one line per side and the problems.
+    Brief,
+    /// Everything that was measured.
+    Complete,
+}
+
 /// Writes a report in all requested formats.
 pub(crate) fn show(
     timings: &Timings,
     rows: Option<usize>,
+    extent: Extent,
     places: &Places,
     printer: &Printer,
 ) -> anyhow::Result<()> {
     let comparisons = compare(timings, SEED);
     let report = BenchReport { timings, comparisons: &comparisons, top: rows };
-    places.write(printer, |form, style| match form {
+    let render = |form, style: &Style| match form {
         Format::Text => show::text(&report, style),
         Format::Json => show::json(&report),
         Format::Csv => show::csv(&report),
         Format::Md => show::markdown(&report),
         Format::Html => show::html(&report),
-    })
+    };
+    match extent {
+        Extent::Brief => places.write_brief(printer, render, |style| show::brief(&report, style)),
+        Extent::Complete => places.write(printer, render),
+    }
 }
 
 /// Reports on benchmark results.
@@ -65,7 +79,7 @@ pub(crate) fn report(
         anyhow::bail!("{flag} applies to profiles and traces; {} is a benchmark", path.display());
     }
     let rows = if args.top.is_some() || args.all { top(args) } else { Some(USUAL_ROWS) };
-    show(timings, rows, places, printer)
+    show(timings, rows, Extent::Complete, places, printer)
 }
 
 /// Compares two benchmarks. The exit status is that of `--fail-above`.

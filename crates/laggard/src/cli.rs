@@ -17,7 +17,7 @@ pub use package::{
     Engine, FleetArgs, FleetCompareArgs, FleetFormat, FleetIngestArgs, FleetOutput,
     FleetReportArgs, FleetVerb, QueryArgs, QueryFormat,
 };
-pub use sides::{EachSideArgs, EffortArgs, Parameter, Set, Setting, SidesArgs};
+pub use sides::{EachSideArgs, EffortArgs, Parameter, Set, Setting, SideName, SidesArgs};
 pub use suites::{CaseArgs, CaseSideArgs, LayoutArg, SimdArg, SuiteArgs};
 pub use traces::TraceArgs;
 

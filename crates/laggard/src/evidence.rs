@@ -9,11 +9,13 @@ use crate::trace::Trace;
 use laggard_core::model::counters::Counters;
 use laggard_core::model::ffi::Ffi;
 use laggard_core::model::timings::Timings;
-use laggard_formats::Source;
 use laggard_formats::lag::{self, Run};
-use laggard_formats::read::{Kind, ProfileKind, kind_of, read_profile};
+use laggard_formats::read::{Kind, ProfileKind, describe_unknown, kind_of, read_profile};
 use laggard_formats::read::{dtruss, ffi, perf_stat};
+use laggard_formats::{Error, Source};
 use laggard_symbols::FileSystem;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 /// A loaded file, by kind.
@@ -30,7 +32,7 @@ pub(crate) enum Evidence {
     Ffi(Box<Ffi>),
     /// A verdict of `laggard why`, not parsed yet.
     Why(Box<Source>),
-    /// A trace, or a file of unknown format, which the trace reader rejects.
+    /// A trace, or JSON of unknown format, which the trace reader rejects.
     Trace(TraceFrom),
 }
 
@@ -48,6 +50,13 @@ impl Evidence {
     /// Loads a file. Traces are only detected; `trace::Loader` loads them.
     pub(crate) fn load(path: &Path, printer: &Printer) -> anyhow::Result<Evidence> {
         let is_stream = path == Path::new("-");
+        if path.is_dir() {
+            let path = path.display();
+            return Err(failure::with_hint(
+                format!("{path} is a directory, not a file"),
+                format!("report on the traces of all ranks in it: laggard report {path}"),
+            ));
+        }
         if !is_stream && path.is_file() && profile::is_run(path)? {
             return Evidence::of_run(path);
         }
@@ -75,6 +84,10 @@ impl Evidence {
             }
             Kind::Ffi => Evidence::Ffi(Box::new(ffi::read(source)?)),
             Kind::Why => Evidence::Why(Box::new(source)),
+            Kind::Trace if describe_unknown(&head).is_some() => {
+                let looks_like = describe_unknown(&head).unwrap_or_default() + outside(path);
+                return Err(Error::UnknownFormat { path: path.to_owned(), looks_like }.into());
+            }
             Kind::Lag | Kind::Trace if path.is_file() => Evidence::Trace(TraceFrom::File),
             Kind::Lag | Kind::Trace => Evidence::Trace(TraceFrom::Stream(source)),
         })
@@ -98,8 +111,20 @@ impl Evidence {
             Evidence::Counters(_) => "a file of perf stat counters",
             Evidence::Ffi(_) => "a result of laggard ffi",
             Evidence::Why(_) => "a result of laggard why",
-            Evidence::Trace(_) => "a trace or a file of unknown format",
+            Evidence::Trace(_) => "a PyTorch trace",
         }
+    }
+}
+
+/// What the name and the compression of a file add to the description of its content.
+fn outside(path: &Path) -> &'static str {
+    let mut magic = [0; 2];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+    match path.extension().and_then(|suffix| suffix.to_str()) {
+        Some("nsys-rep" | "qdrep") => ", named like a report of Nsight Systems",
+        Some("ncu-rep") => ", named like a report of Nsight Compute",
+        _ if read.is_ok() && magic == [0x1f, 0x8b] => ", compressed with gzip",
+        _ => "",
     }
 }
 

@@ -66,7 +66,7 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
     }
     let formats = error.chain().find_map(|cause| cause.downcast_ref::<Error>())?;
     match formats {
-        Error::NotATrace { .. } => Some("laggard reads recordings and call traces (.lag), perf.data, profiles of other tools, benchmark results, perf stat counters and torch.profiler traces".into()),
+        Error::UnknownFormat { .. } => Some("laggard reads recordings and call traces (.lag), perf.data, profiles of other tools, benchmark results, perf stat counters and torch.profiler traces".into()),
         Error::Shrank { .. } => Some("wait until the program that writes the file has finished, then run the command again".into()),
         // An index can be recreated from its trace; a recording cannot.
         Error::BadRunFile { path, .. } if path.with_extension("").is_file() => Some(format!("delete the index: laggard index {} --clear", path.display())),

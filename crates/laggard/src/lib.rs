@@ -21,6 +21,7 @@ mod printer;
 pub mod profile;
 mod ranks;
 mod script;
+mod shell;
 mod sides;
 mod source_text;
 mod suite;
@@ -65,7 +66,7 @@ pub fn main_in(package: Option<Package>, args: impl Iterator<Item = OsString>) -
     let printer = Printer::new(cli.talk);
     let fine = |()| ExitCode::SUCCESS;
     let (done, failed) = match cli.verb {
-        Verb::Why(args) => (commands::why::run(&args, &printer).map(fine), 2),
+        Verb::Why(args) => (commands::why::run(&args, &printer), 2),
         Verb::Bench(args) => (commands::bench::run(&args, &printer), 2),
         Verb::Record(args) => (commands::record::run(args, &printer), TOOL_FAILED),
         Verb::Calls(args) => (commands::calls::run(args, &printer), TOOL_FAILED),

@@ -108,6 +108,16 @@ impl Places<'_> {
         printer: &Printer,
         render: impl Fn(Format, &Style) -> String,
     ) -> anyhow::Result<()> {
+        self.write_brief(printer, &render, |style| render(Format::Text, style))
+    }
+
+    /// Like `write`, but prints the text of `brief` on standard output. Files are complete.
+    pub(crate) fn write_brief(
+        &self,
+        printer: &Printer,
+        render: impl Fn(Format, &Style) -> String,
+        brief: impl Fn(&Style) -> String,
+    ) -> anyhow::Result<()> {
         if let Some((path, form)) = self.file {
             anyhow::ensure!(!path.is_dir(), "cannot write {}: it is a directory", path.display());
             if !self.force && is_of_another_kind(path, form) {
@@ -126,7 +136,8 @@ impl Places<'_> {
                 return Ok(());
             }
             let style = Style { color: printer.colors_stdout(), width: printer.width() };
-            printer.data(&render(form, &style))?;
+            let text = if form == Format::Text { brief(&style) } else { render(form, &style) };
+            printer.data(&text)?;
         }
         Ok(())
     }

@@ -3,7 +3,8 @@
 use crate::cli::{Color, Talk};
 use anstyle::{AnsiColor, Style};
 use anyhow::Context;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
 /// Writes results, messages and progress according to the global flags.
@@ -130,16 +131,29 @@ impl Printer {
                 ProgressDrawTarget::hidden()
             },
         );
-        let template = if bytes.is_some() {
-            "{msg} {wide_bar} {bytes}/{total_bytes}"
-        } else {
-            "{msg} {spinner} {bytes}"
-        };
+        let template =
+            if bytes.is_some() { "{msg} {wide_bar} {amount}" } else { "{msg} {spinner} {amount}" };
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
+            bar.set_style(style.with_key(
+                "amount",
+                |state: &ProgressState, out: &mut dyn fmt::Write| {
+                    let _ = out.write_str(&amount(state.pos(), state.len()));
+                },
+            ));
         }
         bar.set_message(what.to_owned());
         bar
+    }
+}
+
+/// How much was read: `1.00 MiB of 5.00 MiB`. Nothing before the first byte, because readers that
+/// work on the whole file report it at the end.
+fn amount(read: u64, all: Option<u64>) -> String {
+    match (read, all) {
+        (0, None) => String::new(),
+        (0, Some(all)) => HumanBytes(all).to_string(),
+        (read, None) => HumanBytes(read).to_string(),
+        (read, Some(all)) => format!("{} of {}", HumanBytes(read), HumanBytes(all)),
     }
 }
 
@@ -147,4 +161,18 @@ impl Printer {
 /// panic.
 fn say(line: std::fmt::Arguments) {
     let _ = io::stderr().lock().write_fmt(format_args!("{line}\n"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// "0 B" looks like a program that hangs.
+    #[test]
+    fn progress_does_not_start_with_zero_bytes() {
+        assert_eq!(amount(0, None), "");
+        assert_eq!(amount(0, Some(5 << 20)), "5.00 MiB");
+        assert_eq!(amount(1 << 20, None), "1.00 MiB");
+        assert_eq!(amount(1 << 20, Some(5 << 20)), "1.00 MiB of 5.00 MiB");
+    }
 }

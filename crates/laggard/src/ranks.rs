@@ -148,7 +148,7 @@ pub(crate) fn load_each<T: Send>(
 }
 
 fn is_no_trace(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(laggard_formats::Error::NotATrace { .. }))
+    matches!(error.downcast_ref(), Some(laggard_formats::Error::UnknownFormat { .. }))
 }
 
 fn rank(file: &Path, loader: &Loader) -> anyhow::Result<Rank> {

@@ -1,6 +1,7 @@
 //! Converts command-line arguments to sides, cases and limits of a measurement.
 
-use crate::cli::{EachSideArgs, EffortArgs, Parameter, Set, SidesArgs};
+use crate::cli::{EachSideArgs, EffortArgs, Parameter, Set, SideName, SidesArgs};
+use crate::shell::{shell_words, words};
 use anyhow::{Context, bail, ensure};
 use laggard_probe::bench::{CasePlan, Limits, Rounds, Runs, SidePlan, WarmUp};
 use std::ffi::OsString;
@@ -14,7 +15,7 @@ const MOST_CASES: usize = 1000;
 pub(crate) fn preparation_command(shared: &SidesArgs) -> anyhow::Result<Option<Vec<OsString>>> {
     match &shared.prepare[..] {
         [] => Ok(None),
-        [one] => Ok(Some(words(one)?)),
+        [one] => Ok(Some(command(one, shared)?)),
         _ => bail!("--prepare accepts one command; it is repeatable only for Python statements"),
     }
 }
@@ -25,7 +26,7 @@ pub(crate) fn sides(texts: &[String], shared: &SidesArgs) -> anyhow::Result<Vec<
     let mut sides = vec![];
     for (letter, text) in ('A'..='Z').zip(texts) {
         let runs = if shared.commands {
-            Runs::Command { words: words(text)?, prepare: preparation_command(shared)? }
+            Runs::Command { words: command(text, shared)?, prepare: preparation_command(shared)? }
         } else {
             Runs::Statement {
                 code: text.clone(),
@@ -37,6 +38,14 @@ pub(crate) fn sides(texts: &[String], shared: &SidesArgs) -> anyhow::Result<Vec<
     }
     set(&mut sides, &shared.each)?;
     Ok(sides)
+}
+
+/// The words of a command line.
+fn command(line: &str, shared: &SidesArgs) -> anyhow::Result<Vec<OsString>> {
+    match shared.shell {
+        true => shell_words(line),
+        false => words(line, "add --shell to run commands in a shell"),
+    }
 }
 
 /// Applies the options of individual sides.
@@ -75,18 +84,27 @@ pub(crate) fn set(sides: &mut [SidePlan], each: &EachSideArgs) -> anyhow::Result
             Set::Threads(threads) => side.threads = Some(u32::from(threads)),
         }
     }
+    name_sides(&each.name, sides.iter_mut().map(|side| &mut side.name).collect())
+}
+
+/// Sets the names given with `--name`.
+pub(crate) fn name_sides(given: &[SideName], mut sides: Vec<&mut String>) -> anyhow::Result<()> {
+    for (number, SideName { side, name }) in given.iter().enumerate() {
+        let is_again = given[..number].iter().any(|other| other.side == *side);
+        ensure!(!is_again, "side {} has two names", letter(*side));
+        let place = sides
+            .get_mut(*side)
+            .with_context(|| format!("cannot name side {0}: side {0} is missing", letter(*side)))?;
+        (**place).clone_from(name);
+    }
+    for (number, name) in sides.iter().enumerate() {
+        ensure!(!sides[..number].contains(name), "two sides are named {name}");
+    }
     Ok(())
 }
 
 fn letter(side: usize) -> char {
     char::from(b'A' + side as u8)
-}
-
-/// Splits a command line. Only the quoting rules of a shell apply.
-pub(crate) fn words(line: &str) -> anyhow::Result<Vec<OsString>> {
-    let words = shlex::split(line).with_context(|| format!("unbalanced quotes in {line:?}"))?;
-    ensure!(!words.is_empty(), "the command of a side is empty");
-    Ok(words.into_iter().map(OsString::from).collect())
 }
 
 /// Creates a case for each combination of parameter values.

@@ -167,6 +167,57 @@ fn reports_unreadable_files() {
     assert!(place.names().is_empty());
 }
 
+/// A wrong file is reported for what it is, whichever verb reads it.
+#[test]
+fn names_the_kind_of_unknown_files() {
+    let place = Place::with(&["decode.json", "bench/pyperf.json"]);
+    let gzip = [&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3][..], b"\x4b\xcc\x4d\x05\x00"].concat();
+    let files: [(&str, &[u8], &str); 10] = [
+        ("empty", b"", "it looks like an empty file"),
+        ("text", b"Dear diary\n", "it looks like plain text"),
+        ("image", b"\x89PNG\r\n\x1a\n", "it looks like a PNG image"),
+        (
+            "keys",
+            b"{\"when\": 1, \"where\": [{\"who\": 2}]}",
+            "JSON with the keys \"when\", \"where\"",
+        ),
+        ("array", b"[1, 2]", "it looks like a JSON array without trace events"),
+        ("database", b"SQLite format 3\0", "it looks like an SQLite database"),
+        ("a.nsys-rep", b"\x01\x00\x02", "named like a report of Nsight Systems"),
+        ("packed", &gzip, ", compressed with gzip"),
+        ("zip", b"PK\x03\x04", "it looks like a zip archive"),
+        ("bytes", b"\x01\x00\xfe", "it looks like a binary file"),
+    ];
+    for (name, content, expected) in files {
+        fs::write(place.path(name), content).unwrap();
+        for args in [
+            &["report", name][..],
+            &["compare", name, name],
+            &["compare", "decode.json", name],
+            &["view", "-o", "page.html", name],
+            &["flame", "-o", "flame.svg", name],
+            &["convert", name, "out.folded"],
+        ] {
+            let ran = place.run(args);
+            assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.stdout);
+            let error = &ran.stderr;
+            assert!(error.contains(" is not a format laggard reads: "), "{args:?}: {error}");
+            assert!(error.contains(expected), "{args:?}: {error}");
+        }
+    }
+    // A valid file of another kind is named, too.
+    for (file, kind) in [("decode.json", "a PyTorch trace"), ("pyperf.json", "a benchmark")] {
+        for args in [&["flame", "-o", "flame.svg", file][..], &["convert", file, "out.folded"]] {
+            let ran = place.run(args);
+            assert!(ran.stderr.contains(&format!("it is {kind}, not a profile")), "{}", ran.stderr);
+            assert!(ran.stderr.contains(&format!("laggard view {file}")), "{}", ran.stderr);
+        }
+    }
+    let ran = place.run(&["view", "-o", "page.html", "."]);
+    assert!(ran.stderr.contains(". is a directory, not a file"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("laggard report ."), "{}", ran.stderr);
+}
+
 #[test]
 fn reports_unwritable_outputs() {
     let place = Place::with(&["decode.json"]);

@@ -71,6 +71,38 @@ fn json(ran: &Ran) -> Value {
     serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}{}", ran.stdout, ran.stderr))
 }
 
+/// Without sides, a suite compares the libraries that are installed, not one that few people have.
+#[test]
+fn built_in_suites_use_the_installed_libraries() {
+    let place = Place::with(&[]);
+    let list = |modules: &[&str], args: &[&str]| {
+        let room = place.path("modules");
+        std::fs::create_dir_all(&room).unwrap();
+        for module in modules {
+            std::fs::write(room.join(module).with_extension("py"), "").unwrap();
+        }
+        // Without site packages, so that only these modules exist.
+        let wrapper = "#!/bin/sh\nPYTHONPATH=$PWD/modules exec python3 -S \"$@\"\n";
+        std::fs::write(place.path("python"), wrapper).unwrap();
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(place.path("python"), mode).unwrap();
+        place.run(&[&["bench", "--suite", "2d", "--python", "./python"], args].concat())
+    };
+    let nothing = list(&[], &["--list"]);
+    assert_eq!(nothing.code, Some(2), "{}", nothing.stdout);
+    assert!(nothing.stderr.contains("./python -m pip install numpy"), "{}", nothing.stderr);
+    let alone = list(&["numpy"], &[]);
+    assert_eq!(alone.code, Some(2), "{}", alone.stdout);
+    assert!(alone.stderr.contains("./python has only NumPy"), "{}", alone.stderr);
+    assert!(alone.stderr.contains("--baseline FILE"), "{}", alone.stderr);
+    let listed = list(&["numpy"], &["--list"]);
+    assert!(listed.stdout.contains("numpy: a.sum()"), "{}{}", listed.stdout, listed.stderr);
+    let both = list(&["numpy", "torch"], &["--list"]);
+    assert!(both.stdout.contains("numpy: a.sum()  torch: a.sum()"), "{}", both.stdout);
+    assert!(!both.stdout.contains("raptors"), "{}", both.stdout);
+}
+
 #[test]
 fn measures_the_suite_file_by_default() {
     let place = place(FILE);

@@ -145,8 +145,7 @@ fn change(
         after: now,
         compared,
         n,
-        change: estimate
-            .map(|estimate| estimate.ratio.widened(estimate.ratio.middle * BETWEEN_PROCESSES)),
+        change: estimate.map(|estimate| estimate.ratio.widened_by_share(BETWEEN_PROCESSES)),
         gap: estimate.map(|estimate| estimate.gap),
         from: estimate.map_or(TakenFrom::Medians, |estimate| estimate.from),
         p: estimate.map_or(1.0, |estimate| estimate.p),

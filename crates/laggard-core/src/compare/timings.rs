@@ -127,8 +127,10 @@ fn compare_series(a: &Series, b: &Series, seed: u64) -> CaseComparison {
     let wall = Sampled::of(a, b, Series::wall);
     let cpu = Sampled::of(a, b, Series::cpu).estimate(seed);
     let estimate = wall.estimate(seed);
-    let widened = |ratio: Interval| ratio.widened(ratio.middle * BETWEEN_PROCESSES);
-    let between_ns = Summary::of(&wall.a).median * BETWEEN_PROCESSES;
+    let widened = |ratio: Interval| ratio.widened_by_share(BETWEEN_PROCESSES);
+    // The larger one, so that the difference does not depend on the order of the sides.
+    let median = |samples: &[f64]| Summary::of(samples).median;
+    let between_ns = median(&wall.a).max(median(&wall.b)) * BETWEEN_PROCESSES;
     CaseComparison {
         case: 0,
         side: 0,

@@ -44,8 +44,10 @@ impl Timings {
     pub fn exchange(&mut self) {
         if let [first, second, ..] = &mut self.sides[..] {
             std::mem::swap(first, second);
-            if (first.name.as_str(), second.name.as_str()) == ("B", "A") {
-                std::mem::swap(&mut first.name, &mut second.name);
+            for (side, was, is) in [(first, "B", "A"), (second, "A", "B")] {
+                if side.name == was {
+                    side.name = is.to_owned();
+                }
             }
         }
         for case in &mut self.cases {

@@ -33,6 +33,11 @@ impl Interval {
         Interval { low: self.low - by, high: self.high + by, ..self }
     }
 
+    /// Widens the interval of a ratio by this share at both ends. Swapped sides give the inverse.
+    pub fn widened_by_share(self, by: f64) -> Interval {
+        Interval { low: self.low / (1.0 + by), high: self.high * (1.0 + by), ..self }
+    }
+
     /// Whether the interval contains a value.
     pub fn holds(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
@@ -65,6 +70,18 @@ pub struct Estimate {
     pub p: f64,
     /// Statistic that the comparison is based on.
     pub from: TakenFrom,
+}
+
+impl Estimate {
+    /// The same comparison with the sides swapped.
+    pub fn mirrored(self) -> Estimate {
+        let Interval { middle, low, high } = self.ratio;
+        Estimate {
+            ratio: Interval { middle: 1.0 / middle, low: 1.0 / high, high: 1.0 / low },
+            gap: Interval { middle: -self.gap.middle, low: -self.gap.high, high: -self.gap.low },
+            ..self
+        }
+    }
 }
 
 /// Median of `b` divided by median of `a`. Both have one sample per round, in the same order.
@@ -116,6 +133,10 @@ pub fn estimate_unpaired(a: &[f64], b: &[f64], resamples: usize, seed: u64) -> O
     if a.len().min(b.len()) < FEWEST_ROUNDS {
         return None;
     }
+    // The sides draw different random numbers, so that the result would depend on their order.
+    if a > b {
+        return estimate_unpaired(&b, &a, resamples, seed).map(Estimate::mirrored);
+    }
     let mut random = SplitMix(seed);
     let a = Resampled::median_of(&a, &Dependence::of_series(&a), resamples, &mut random);
     let b = Resampled::median_of(&b, &Dependence::of_series(&b), resamples, &mut random);
@@ -131,6 +152,10 @@ pub fn estimate_change(
     resamples: usize,
     seed: u64,
 ) -> Option<Estimate> {
+    // As in `estimate_unpaired`.
+    if before > after {
+        return estimate_change(after, before, resamples, seed).map(Estimate::mirrored);
+    }
     let (was, is) = (Rounds::of(before.0, before.1)?, Rounds::of(after.0, after.1)?);
     let by_medians =
         |rounds: &Rounds, seed| rounds.log_of_medians(&rounds.medians(resamples, seed));

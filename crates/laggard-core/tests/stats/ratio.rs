@@ -109,8 +109,16 @@ proptest! {
             let there = estimate(&a, &b, 60, seed).unwrap();
             let back = estimate(&b, &a, 60, seed).unwrap();
             prop_assert!(is_close(there.ratio.middle, 1.0 / back.ratio.middle));
-            prop_assert!(is_close(there.gap.middle, -back.gap.middle));
+            let back = back.mirrored();
+            prop_assert!(are_close(there.ratio, back.ratio), "{there:?} {back:?}");
+            prop_assert!(are_close(there.gap, back.gap), "{there:?} {back:?}");
         }
+        let change = |before: &[f64], after: &[f64]| {
+            estimate_change((&a, before), (&a, after), 60, seed).unwrap()
+        };
+        let same: Vec<f64> = b.iter().rev().copied().collect();
+        let (there, back) = (change(&b, &same), change(&same, &b).mirrored());
+        prop_assert!(are_close(there.ratio, back.ratio), "{there:?} {back:?}");
         let there = ratio_of_medians(&a, &b, 60, seed).unwrap();
         let back = ratio_of_medians(&b, &a, 60, seed).unwrap();
         let inverted = Interval { middle: 1.0 / back.middle, low: 1.0 / back.high, high: 1.0 / back.low };

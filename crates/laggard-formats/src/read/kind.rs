@@ -22,7 +22,8 @@ pub enum Kind {
     Why,
     /// A result of `laggard ffi`.
     Ffi,
-    /// A PyTorch trace, or an unknown format, which the trace reader rejects by name.
+    /// A PyTorch trace, or an unknown format, which [`super::describe_unknown`] or the trace reader
+    /// rejects by name.
     Trace,
 }
 

@@ -23,6 +23,9 @@ struct File {
     exporter: Option<String>,
     shared: Shared,
     profiles: Vec<OneThread>,
+    /// Wall time of the recording, in files that laggard wrote.
+    #[serde(default, rename = "laggardDurationNs")]
+    duration_ns: u64,
 }
 
 #[derive(Deserialize)]
@@ -101,6 +104,9 @@ pub fn read(source: Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Profile, 
     if profile.samples.is_empty() {
         let what = "no samples found".to_owned();
         return Err(Error::NotARecording { path, what });
+    }
+    if file.duration_ns > 0 {
+        profile.about.duration_ns = file.duration_ns;
     }
     profile.about.tool = exporter;
     profile.about.method = "speedscope profile".to_owned();

@@ -16,6 +16,10 @@ struct File<'a> {
     active: usize,
     shared: Shared,
     profiles: Vec<Sampled>,
+    /// Wall time of the recording. The format has no place for it: the end of a profile is the sum of
+    /// its weights. Other programs ignore the key.
+    #[serde(rename = "laggardDurationNs")]
+    duration_ns: u64,
 }
 
 #[derive(Serialize)]
@@ -106,6 +110,7 @@ pub fn speedscope(view: &View, name: &str, out: &mut dyn Write) -> io::Result<()
         active: 0,
         shared: Shared { frames },
         profiles: threads,
+        duration_ns: profile.about.duration_ns,
     };
     Ok(serde_json::to_writer(out, &file)?)
 }

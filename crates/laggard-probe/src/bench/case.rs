@@ -2,6 +2,7 @@
 //! time is up.
 
 use super::counters::Counters;
+use super::groups::was_interrupted;
 use super::order::Order;
 use super::pin::{Aside, Cpus};
 use super::plan::{CasePlan, Plan, Rounds, WarmUp};
@@ -64,13 +65,45 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Measures for at most `budget`. Returns the case, the facts of the sides, and warnings.
+    /// Measures for at most `budget`. Returns the case, the facts of the sides, and warnings. If the
+    /// measurement is interrupted, the case contains the rounds so far.
     pub(super) fn measure(
         mut self,
         budget: Duration,
         order: &mut Order,
         teller: &mut Teller,
     ) -> Result<(Case, Vec<About>, Vec<String>), Error> {
+        let measured = self.complete(budget, order, teller);
+        let abouts = match measured {
+            Err(_) if was_interrupted() => self.interrupted()?,
+            measured => measured?,
+        };
+        let case = Case {
+            name: self.case.name.clone(),
+            parameters: self.case.parameters.clone(),
+            series: self.series,
+        };
+        Ok((case, abouts, self.warnings))
+    }
+
+    /// Warns that the user ended the measurement. The facts of killed processes are unknown.
+    fn interrupted(&mut self) -> Result<Vec<About>, Error> {
+        let rounds = self.series[0].batches.len();
+        if rounds == 0 {
+            return Err(Error::Interrupted);
+        }
+        let many = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
+        self.warn(&format!("interrupted after {many}"));
+        Ok(self.runners.iter().map(|_| About::default()).collect())
+    }
+
+    /// Warms up and measures all rounds. Returns the facts of the sides.
+    fn complete(
+        &mut self,
+        budget: Duration,
+        order: &mut Order,
+        teller: &mut Teller,
+    ) -> Result<Vec<About>, Error> {
         let started = Instant::now();
         teller.stage(Stage::WarmUp);
         let mut sizes = self.find_sizes(budget)?;
@@ -81,13 +114,7 @@ impl<'a> Field<'a> {
         self.calibrate_counters()?;
         teller.stage(Stage::Sampling);
         self.sample(started, budget, &sizes, order, teller)?;
-        let abouts = self.abouts()?;
-        let case = Case {
-            name: self.case.name.clone(),
-            parameters: self.case.parameters.clone(),
-            series: self.series,
-        };
-        Ok((case, abouts, self.warnings))
+        self.abouts()
     }
 
     fn find_sizes(&mut self, budget: Duration) -> Result<Vec<Size>, Error> {
@@ -134,6 +161,10 @@ impl<'a> Field<'a> {
 
     /// Runs one batch of every side, in the given order.
     fn round(&mut self, round: u32, sizes: &[Size], order: &[usize]) -> Result<Vec<Batch>, Error> {
+        // A command runs no process between its calls that could be killed.
+        if was_interrupted() {
+            return Err(Error::Interrupted);
+        }
         let mut batches = vec![Batch::default(); self.runners.len()];
         for (place, &side) in (0..).zip(order) {
             let Size { calls, lead } = sizes[side];

@@ -186,11 +186,11 @@ impl Runner for Command {
     }
 }
 
-/// Time to start and end an empty process: the minimum of several runs.
-pub(super) fn cost_of_start(plan: &Plan) -> Option<Duration> {
+/// Time to start and end an empty command: the minimum of several runs.
+pub(super) fn cost_of_start(plan: &Plan, words: &[&str]) -> Option<Duration> {
     let side = SidePlan::new("", super::Runs::Command { words: vec![], prepare: None });
-    let step = (&["true".into()][..], None);
-    let mut nothing = Command::new(plan, &side, &CasePlan::default(), step, None).ok()?;
+    let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+    let mut nothing = Command::new(plan, &side, &CasePlan::default(), (&words, None), None).ok()?;
     let until = Instant::now() + Duration::from_millis(100);
     let mut least: Option<Duration> = None;
     while Instant::now() < until {

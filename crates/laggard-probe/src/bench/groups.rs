@@ -2,11 +2,12 @@
 //!
 //! Workers run in their own process groups, so that each can be killed as a whole; Ctrl-C therefore
 //! reaches only the driver. While groups exist, a signal that asks for termination first kills them
-//! and then has its previous effect.
+//! and then has its previous effect. With [`Interrupts`], the first Ctrl-C only kills them, so that
+//! what was measured so far can be reported.
 #![allow(unsafe_code, reason = "signals have no safe interface")]
 
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering::*};
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU8, Ordering::*};
 use std::sync::{Mutex, PoisonError};
 
 /// More than can run at once. A group that finds no free slot is still killed by the kernel when
@@ -21,6 +22,52 @@ static COUNT: Mutex<usize> = Mutex::new(0);
 /// The previous signal actions; null for ignored signals. A signal handler reads them, so they are
 /// never freed.
 static BEFORE: [AtomicPtr<libc::sigaction>; 4] = [const { AtomicPtr::new(null_mut()) }; 4];
+
+/// What Ctrl-C does: one of the three following values.
+static ON_INTERRUPT: AtomicU8 = AtomicU8::new(END);
+/// It has its previous effect.
+const END: u8 = 0;
+/// It kills the groups, and this process continues.
+const CONTINUE: u8 = 1;
+/// It did so; the next one has its previous effect.
+const INTERRUPTED: u8 = 2;
+/// Time of the first interrupt, in milliseconds.
+static INTERRUPTED_MS: AtomicI64 = AtomicI64::new(0);
+/// A program such as `timeout` signals the process and its group at once. Interrupts this close to
+/// the first one are the same request.
+const SAME_REQUEST_MS: i64 = 300;
+
+/// While this value exists, the first Ctrl-C ends the measurement instead of this process:
+/// measurements return what they have.
+pub struct Interrupts {
+    /// Keeps the signal handler between measurements.
+    _group: Group,
+}
+
+impl Interrupts {
+    /// Handles Ctrl-C from now on.
+    pub fn keep() -> Interrupts {
+        let interrupts = Interrupts { _group: Group::reserve() };
+        ON_INTERRUPT.store(CONTINUE, SeqCst);
+        interrupts
+    }
+
+    /// Stops handling Ctrl-C. Returns whether the measurement was interrupted.
+    pub fn end(self) -> bool {
+        was_interrupted()
+    }
+}
+
+impl Drop for Interrupts {
+    fn drop(&mut self) {
+        ON_INTERRUPT.store(END, SeqCst);
+    }
+}
+
+/// Whether the user interrupted the measurement, while [`Interrupts`] exists.
+pub fn was_interrupted() -> bool {
+    ON_INTERRUPT.load(SeqCst) == INTERRUPTED
+}
 
 /// A group that is killed on a termination signal for as long as this value exists.
 pub(super) struct Group(Option<&'static AtomicI32>);
@@ -44,6 +91,11 @@ impl Group {
     pub(super) fn set(&self, leader: i32) {
         if let Some(place) = self.0 {
             place.store(leader, SeqCst);
+        }
+        // The signal may have arrived before the group was known.
+        if was_interrupted() && leader > 1 {
+            // SAFETY: the leader has not been waited for, so its ID is still valid.
+            unsafe { libc::kill(-leader, libc::SIGKILL) };
         }
     }
 }
@@ -96,8 +148,18 @@ fn restore(signal: i32, kept: &AtomicPtr<libc::sigaction>) {
 }
 
 /// Kills all groups. Then the signal has its previous effect: a program ends, and Python raises
-/// `KeyboardInterrupt`.
+/// `KeyboardInterrupt`. The first Ctrl-C has no other effect if there are [`Interrupts`].
 extern "C" fn end_all(signal: i32) {
+    let now = now_ms();
+    let is_kept = signal == libc::SIGINT
+        && match ON_INTERRUPT.compare_exchange(CONTINUE, INTERRUPTED, SeqCst, SeqCst) {
+            Ok(_) => {
+                INTERRUPTED_MS.store(now, SeqCst);
+                true
+            }
+            Err(INTERRUPTED) => now - INTERRUPTED_MS.load(SeqCst) < SAME_REQUEST_MS,
+            Err(_) => false,
+        };
     for place in &GROUPS {
         let leader = place.load(SeqCst);
         if leader > 1 {
@@ -106,9 +168,20 @@ extern "C" fn end_all(signal: i32) {
             unsafe { libc::kill(-leader, libc::SIGKILL) };
         }
     }
+    if is_kept {
+        return;
+    }
     if let Some(before) = REQUESTS.iter().position(|request| *request == signal) {
         restore(signal, &BEFORE[before]);
     }
     // SAFETY: `raise` is async-signal-safe. The signal is delivered when the handler returns.
     unsafe { libc::raise(signal) };
+}
+
+/// Monotonic time. Async-signal-safe.
+fn now_ms() -> i64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is valid for writes, and the call is async-signal-safe.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec * 1000 + now.tv_nsec / 1_000_000
 }

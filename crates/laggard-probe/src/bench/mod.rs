@@ -40,6 +40,7 @@ pub use call_counts::count_calls;
 pub use command::prepare_once;
 pub use counters::counts_instructions;
 pub use counts::count_side;
+pub use groups::{Interrupts, was_interrupted};
 pub use here::{Here, measure_here};
 pub use plan::{CasePlan, Limits, Own, Plan, ResultCheck, Rounds, Runs, SidePlan, WarmUp};
 pub use progress::{Progress, Stage};
@@ -72,7 +73,8 @@ use worker::{Statement, Worker};
 /// `progress` is called between rounds, at most a few times per second. An error names the side,
 /// and the case if it has a name. If only some cases fail, they are listed in the result; an error
 /// is returned only if every case fails. No started process is left behind when this function
-/// returns or is interrupted.
+/// returns or is interrupted. With [`Interrupts`], an interrupted measurement returns the rounds so
+/// far.
 pub fn measure(plan: &Plan, progress: &mut dyn FnMut(&Progress)) -> Result<Timings, Error> {
     measure_with(plan, &HARDWARE, progress)
 }
@@ -108,7 +110,14 @@ fn measure_with(
         };
         match run.measure(budget, &mut origin, &mut timings, &mut teller) {
             Ok(took) => left = left.saturating_sub(took),
+            // Its processes were killed.
+            Err(_) if was_interrupted() => {}
             Err(error) => failed.push((&labels[number], error)),
+        }
+        if was_interrupted() {
+            let rest = cases.len() - timings.cases.len() - failed.len();
+            note_interrupt(rest, &mut timings)?;
+            break;
         }
     }
     if timings.cases.is_empty() {
@@ -131,6 +140,18 @@ fn measure_with(
     };
     timings.unmeasured = failed.into_iter().map(unmeasured).collect();
     Ok(timings)
+}
+
+/// Adds a warning about the cases that were not measured. Fails if there is no result to report.
+fn note_interrupt(rest: usize, timings: &mut Timings) -> Result<(), Error> {
+    if timings.cases.is_empty() {
+        return Err(Error::Interrupted);
+    }
+    if rest > 0 {
+        let cases = if rest == 1 { "1 case".into() } else { format!("{rest} cases") };
+        timings.warnings.push(format!("interrupted: {cases} not measured"));
+    }
+    Ok(())
 }
 
 /// The reason why a side does not support a case, if that is the error.
@@ -172,12 +193,12 @@ impl Run<'_> {
         let (mut measured, abouts, warnings) = field.measure(budget, &mut self.order, teller)?;
         let took = began.elapsed();
         timings.warnings.extend(warnings);
-        if plan.allocations && allocations::are_cheap(set_up, took) {
+        if plan.allocations && allocations::are_cheap(set_up, took) && !was_interrupted() {
             teller.stage(Stage::Allocations);
             let plan = allocations::limited(plan, set_up);
             count_allocations(&plan, case, aside, &mut measured, &mut timings.facts);
         }
-        if plan.instructions {
+        if plan.instructions && !was_interrupted() {
             teller.stage(Stage::Instructions);
             count_instructions(plan, case, aside, &mut measured, &mut timings.warnings);
         }
@@ -219,13 +240,17 @@ fn check_plan(plan: &Plan) -> Result<(), Error> {
 fn begin(plan: &Plan) -> Timings {
     let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let mut facts = host::facts();
+    let mut has = |what: &str, is_needed: fn(&SidePlan) -> bool, words: &[&str]| {
+        if plan.fields().flatten().any(is_needed)
+            && let Some(cost) = command::cost_of_start(plan, words)
+        {
+            let ms = cost.as_secs_f64() * 1e3;
+            facts.push((what.into(), format!("at least {ms:.2} ms")));
+        }
+    };
     let is_command = |side: &SidePlan| matches!(side.runs, Runs::Command { .. });
-    if plan.fields().flatten().any(is_command)
-        && let Some(cost) = command::cost_of_start(plan)
-    {
-        let ms = cost.as_secs_f64() * 1e3;
-        facts.push(("empty process start".into(), format!("at least {ms:.2} ms")));
-    }
+    has("empty process start", is_command, &["true"]);
+    has("empty shell start", |side| side.runs.shell_line().is_some(), &["sh", "-c", ":"]);
     Timings {
         tool: concat!("laggard ", env!("CARGO_PKG_VERSION")).into(),
         started_unix: unix.as_secs_f64(),
@@ -405,6 +430,7 @@ fn count_allocations(
             .and_then(|cpus| allocations::count(plan, number, case, cpus, call_ns));
         match counted {
             Ok(counter) => series.counters.extend(counter),
+            Err(_) if was_interrupted() => return,
             Err(error) if facts.iter().all(|(name, _)| name != NAME) => {
                 facts.push((NAME.into(), format!("not counted: {error}")));
             }
@@ -427,6 +453,7 @@ fn count_instructions(
             .and_then(|cpus| counts::instructions(plan, side, case, cpus, call_ns));
         match counted {
             Ok(counter) => series.counters.push(counter),
+            Err(_) if was_interrupted() => return,
             Err(trouble) => warnings.push(format!(
                 "instructions were not counted: side {} {trouble} (under callgrind)",
                 side.name

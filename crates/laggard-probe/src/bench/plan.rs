@@ -1,7 +1,7 @@
 //! What to measure, and for how long.
 
 use std::borrow::Cow;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -155,15 +155,37 @@ impl Runs {
         Runs::Statement { code: code.into(), setup: String::new(), prepare: String::new() }
     }
 
-    /// The text as the user wrote it.
+    /// The statement, or the command line with quotes where they are needed.
     pub fn text(&self) -> String {
         match self {
             Runs::Statement { code, .. } => code.clone(),
             Runs::Command { words, .. } => {
-                let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+                let words: Vec<String> =
+                    words.iter().map(|word| quoted(&word.to_string_lossy())).collect();
                 words.join(" ")
             }
         }
+    }
+
+    /// The line that a shell runs, if the side is a command of the form `sh -c LINE`.
+    pub(super) fn shell_line(&self) -> Option<&OsStr> {
+        match self {
+            Runs::Command { words, .. } => match &words[..] {
+                [sh, flag, line] if sh == "sh" && flag == "-c" => Some(line),
+                _ => None,
+            },
+            Runs::Statement { .. } => None,
+        }
+    }
+}
+
+/// A word of a command line, in quotes if it would otherwise be several words or shell syntax.
+fn quoted(word: &str) -> String {
+    let is_special = |c: char| c.is_whitespace() || "|&;<>*$`'\"\\".contains(c);
+    if word.is_empty() || word.contains(is_special) {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    } else {
+        word.to_owned()
     }
 }
 

@@ -3,6 +3,7 @@
 //! Input is timings and the comparisons of [`laggard_core::compare::timings`]. The JSON is the
 //! benchmark file that `laggard-formats` reads.
 
+mod brief;
 pub(crate) mod csv;
 pub(crate) mod json;
 mod plot;
@@ -12,6 +13,7 @@ mod tables;
 mod tests;
 pub(crate) mod words;
 
+pub use brief::brief;
 pub use csv::csv;
 pub use json::json;
 pub(crate) use words::{difference, sentence_of};
@@ -23,7 +25,7 @@ use crate::number::plural;
 use crate::profile::about::{LONGEST_COMMAND, command};
 use crate::rows::more;
 use crate::table::Style;
-use laggard_core::compare::notice::notices as noticed;
+use laggard_core::compare::notice::{Notice, notices as noticed};
 use laggard_core::compare::timings::CaseComparison;
 use laggard_core::model::timings::{Batch, Series, Timings};
 use laggard_core::stats::summary::Summary;
@@ -145,7 +147,18 @@ fn unmeasured(report: &BenchReport, document: &mut Document) {
 }
 
 fn notices(report: &BenchReport, document: &mut Document) {
-    let timings = report.timings;
+    let all = noticed_in(report.timings, |_| true);
+    if !all.is_empty() {
+        document.heading("Quality");
+        for notice in crate::rows::kept(&all, report.top.map(|top| 2 * top)) {
+            document.line(notice);
+        }
+        more(&all, report.top.map(|top| 2 * top), document);
+    }
+}
+
+/// The selected notices about all series, as sentences.
+fn noticed_in(timings: &Timings, is_selected: impl Fn(&Notice) -> bool) -> Vec<String> {
     let labels = words::Labels::of(&timings.cases);
     let mut all: Vec<String> = vec![];
     for case in &timings.cases {
@@ -155,16 +168,11 @@ fn notices(report: &BenchReport, document: &mut Document) {
                 "" => side.name.clone(),
                 label => format!("{label}, {}", side.name),
             };
-            all.extend(noticed(series).into_iter().map(|notice| words::notice(&of, notice)));
+            let selected = noticed(series).into_iter().filter(&is_selected);
+            all.extend(selected.map(|notice| words::notice(&of, notice)));
         }
     }
-    if !all.is_empty() {
-        document.heading("Quality");
-        for notice in crate::rows::kept(&all, report.top.map(|top| 2 * top)) {
-            document.line(notice);
-        }
-        more(&all, report.top.map(|top| 2 * top), document);
-    }
+    all
 }
 
 fn sides(timings: &Timings, document: &mut Document) {

@@ -38,9 +38,20 @@ pub(super) fn plots(timings: &Timings, document: &mut Document) {
         let of = if scan.rest.is_empty() { String::new() } else { format!(" ({})", scan.rest) };
         document.heading(format!("Time per call by {}{of}", scan.parameter));
         document.verbatim(lines);
-        for (side, growth) in growths(&scan, timings.sides.len()) {
-            document.line(grows_as(&timings.sides[side].name, &growth));
-        }
+        growth_of(&scan, timings, document);
+    }
+}
+
+/// Adds how each side grows in every scan, without plots.
+pub(super) fn growth(timings: &Timings, document: &mut Document) {
+    for scan in scans(&timings.cases) {
+        growth_of(&scan, timings, document);
+    }
+}
+
+fn growth_of(scan: &Scan, timings: &Timings, document: &mut Document) {
+    for (side, growth) in growths(scan, timings.sides.len()) {
+        document.line(grows_as(&timings.sides[side].name, &growth));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reports of results with known medians, in every format.
 
-use super::{BenchReport, csv, json, markdown, text, words};
+use super::{BenchReport, brief, csv, json, markdown, text, words};
 use crate::table::Style;
 use insta::assert_snapshot;
 use laggard_core::compare::timings::{Verdict, compare};
@@ -41,6 +41,31 @@ fn allocations_have_a_column() {
     let rows = with(&timings, csv);
     assert!(rows.contains(",99000,,2.5,50000000,"), "{rows}");
     assert!(rows.contains(",156420,3,2.5,62500000,"), "{rows}");
+}
+
+/// The default output of `bench` fits on a screen and starts with the verdict. The details of sides
+/// and the machine are in the complete report.
+#[test]
+fn the_short_report_has_a_line_per_side() {
+    let brief = |timings: &Timings| with(timings, |report| brief(report, &Style::default()));
+    assert_snapshot!("two_sides_brief", brief(&bench::two_sides()));
+    assert_snapshot!("scan_brief", brief(&bench::scan()));
+    assert_snapshot!("one_side_brief", brief(&bench::one_side()));
+    assert_snapshot!("three_cases_brief", brief(&bench::three_cases()));
+    let mut three = bench::two_sides();
+    three.sides.push(three.sides[1].clone());
+    three.sides[2].name = "C".into();
+    let series = three.cases[0].series[0].clone();
+    three.cases[0].series.push(series);
+    assert_snapshot!("three_sides_brief", brief(&three));
+    assert_eq!(brief(&Timings::default()), "nothing was measured\n");
+    let hostile = brief(&bench::hostile());
+    assert!(!hostile.contains(['\u{1b}', '\u{7}', '\u{202e}', '\r']), "{hostile}");
+    // Many warnings do not hide the verdict.
+    let mut loud = bench::two_sides();
+    loud.warnings = (0..9).map(|number| format!("warning {number}")).collect();
+    assert!(brief(&loud).contains("(6 more warnings; use -v)\n"), "{}", brief(&loud));
+    assert!(brief(&loud).lines().count() < 12, "{}", brief(&loud));
 }
 
 #[test]

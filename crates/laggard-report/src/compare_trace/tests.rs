@@ -1,6 +1,6 @@
 //! Reports of a handwritten comparison with data for every section and hostile names.
 
-use super::{CompareTrace, Shown, csv, html, json, markdown, text};
+use super::{CompareTrace, Shown, csv, html, json, markdown, text, words};
 use crate::table::Style;
 use insta::assert_snapshot;
 use laggard_core::compare::trace::found::{
@@ -11,7 +11,7 @@ use laggard_core::compare::trace::found::{
 use laggard_core::culprit::{self, Culprit, Fact, Judgement, Kind, Unit};
 use laggard_core::stats::ratio::Interval;
 use laggard_core::trace::By;
-use laggard_core::trace::summary::{About, CountTime, Summary, Totals};
+use laggard_core::trace::summary::{About, CountTime, Device, Summary, Totals};
 
 const LAPS: [u64; 2] = [10, 12];
 const HOSTILE: &str = "<script>alert(1)</script>|`x`,\"q\"\n\u{1b}[31mred\u{202e}";
@@ -391,4 +391,16 @@ fn hostile_names_are_escaped() {
             assert!(crate::escape::columns(line) <= 80, "{line}");
         }
     }
+}
+
+/// A trace lists all devices of its host, also those that other ranks use.
+#[test]
+fn only_devices_with_operations_are_counted() {
+    let mut side = side("a", "V100", 9);
+    for facts in &mut side.traces {
+        facts.summary.about.gpus = vec![("V100".into(), 8)];
+        facts.summary.devices = vec![Device::default()];
+    }
+    let text = words::side(&side);
+    assert!(text.contains("V100 ×2;"), "{text}");
 }

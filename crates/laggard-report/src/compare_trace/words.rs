@@ -10,6 +10,7 @@ use laggard_core::compare::trace::found::{
     Architecture, Finding, Marker, Side, Spread, TraceComparison, TraceFacts, Verdict,
 };
 use laggard_core::stats::ratio::Interval;
+use laggard_core::trace::summary::Summary;
 
 /// Maximum width of a side's name inside the verdict, in columns.
 const LONGEST_LABEL: usize = 24;
@@ -207,16 +208,31 @@ pub(super) fn side(side: &Side) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
-/// Devices of all traces, by name.
+/// Devices with operations in all traces, by name. A trace also lists the other devices of its host,
+/// which other ranks use.
 fn all_gpus(traces: &[TraceFacts]) -> Vec<(String, u64)> {
     let mut all: Vec<(String, u64)> = vec![];
-    for (name, n) in traces.iter().flat_map(|trace| &trace.summary.about.gpus) {
+    for (name, n) in traces.iter().flat_map(|trace| recorded_gpus(&trace.summary)) {
         match all.iter_mut().find(|(known, _)| known == name) {
             Some((_, known)) => *known += n,
-            None => all.push((name.clone(), *n)),
+            None => all.push((name.clone(), n)),
         }
     }
     all
+}
+
+/// Devices with operations in a trace. If the host has devices of one kind only, the operations ran
+/// on those.
+fn recorded_gpus(summary: &Summary) -> Vec<(&String, u64)> {
+    match &summary.about.gpus[..] {
+        [(name, n)] if !summary.devices.is_empty() => {
+            vec![(name, (summary.devices.len() as u64).min(*n))]
+        }
+        _ if summary.devices.iter().any(|device| !device.name.is_empty()) => {
+            summary.devices.iter().map(|device| (&device.name, 1)).collect()
+        }
+        all => all.iter().map(|(name, n)| (name, *n)).collect(),
+    }
 }
 
 /// `rank 3 of 8`, `ranks 0 to 7`.
@@ -285,13 +301,13 @@ pub(super) fn legend(comparison: &TraceComparison) -> String {
     let lap = Lap::common(comparison);
     let spread = match comparison.whole.spread {
         Spread::Laps => format!(
-            "±: half-width of the 95 % CI of diff. over {}, plus 1 % of A for run-to-run variation; \
-             verdicts are corrected for multiple comparisons",
+            "±: half-width of the 95 % CI of diff. over {}, plus 1 % of the slower side for \
+             run-to-run variation; verdicts are corrected for multiple comparisons",
             lap.many
         ),
         Spread::WithinOneLap => format!(
             "±: half-width of the 95 % CI of diff. over operations repeated within one {}, plus 1 % \
-             of A; run-to-run variation may be larger",
+             of the slower side; run-to-run variation may be larger",
             lap.one
         ),
         Spread::None => {

@@ -88,10 +88,11 @@ fn load(site: &Site, findings: &mut Findings) {
         duration((*for_ns).min(i64::MAX as u64) as i64),
         if busy.is_empty() { String::new() } else { format!("; {}", busy.join(", ")) }
     );
-    let threads = site.host.cpu.threads.get().copied().unwrap_or(1).max(1) as f64;
-    let was_busy = noise.load.get().is_some_and(|load| load / threads > LOADED);
-    if *busiest < BUSY && busy.is_empty() && !was_busy {
-        return findings.fine(id, title, found);
+    if *busiest < BUSY && busy.is_empty() {
+        let threads = site.host.cpu.threads.get().copied().unwrap_or(1).max(1) as f64;
+        let was_busy = noise.load.get().is_some_and(|load| load / threads > LOADED);
+        let earlier = if was_busy { "; busy during the last minute" } else { "" };
+        return findings.fine(id, title, found + earlier);
     }
     let cost = "bench and why measure more spread: confidence intervals are wider, small lags go undetected";
     let fix = site.advice("wait for these processes to finish, or stop them");
@@ -230,7 +231,7 @@ fn memory(site: &Site, findings: &mut Findings) {
     if let Some(&level) = findings.value("aslr", "ASLR", &noise.aslr) {
         let found = match level {
             0 => "off: every run has the same memory layout, which may favor one side",
-            _ => "on: memory layout varies between runs, and bench averages over it",
+            _ => "on; bench and why turn it off for the sides, if the system permits it",
         };
         findings.fine("aslr", "ASLR", found);
     }

@@ -39,6 +39,13 @@ pub struct WhyReport<'a> {
     pub notes: &'a [String],
 }
 
+impl WhyReport<'_> {
+    /// The name of a side.
+    fn name(&self, side: usize) -> &str {
+        self.timings.sides.get(side).map_or("?", |side| &side.name)
+    }
+}
+
 /// How much slower B is than A.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Lag {
@@ -139,8 +146,8 @@ fn document(report: &WhyReport) -> Document {
         culprits::section(judgement, "call", &mut document);
     }
     if let Some(pair) = &report.pair {
-        functions(pair, &mut document);
-        calls(pair, &mut document);
+        functions(report, pair, &mut document);
+        calls(report, pair, &mut document);
         paths(report, pair, &mut document);
     }
     for remark in remarks(report) {
@@ -157,13 +164,20 @@ fn headlines(report: &WhyReport) -> Vec<String> {
         Some(format!("the first side is slower, so the sides are exchanged: {sides}"))
     };
     let exchanged = report.is_exchanged.then(exchanged).flatten();
-    exchanged.into_iter().chain(growth(report)).collect()
+    exchanged.into_iter().chain(letters(report)).chain(growth(report)).collect()
+}
+
+/// What the letters of the causes stand for, if the sides have names.
+fn letters(report: &WhyReport) -> Option<String> {
+    let names = [report.name(0), report.name(1)];
+    let is_needed = report.judgement.is_some() && names != ["A", "B"];
+    is_needed.then(|| format!("below, A is {} and B is {}", names[0], names[1]))
 }
 
 /// How both sides grow with a parameter, and the value to which the verdict applies.
 fn growth(report: &WhyReport) -> Option<String> {
     let pair = report.pair.as_ref()?;
-    let name = |side: usize| report.timings.sides.get(side).map_or("?", |side| &side.name);
+    let name = |side| report.name(side);
     let (a, b) = (pair.a.growth.as_ref()?, pair.b.growth.as_ref()?);
     let largest = b.points.last()?.0;
     let [a, b] = [grows_as(name(0), a), grows_as(name(1), b)];
@@ -189,8 +203,7 @@ fn largest(pair: &Pair, least: f64) -> Vec<TimeRow> {
 /// `B lags A: 1.58x slower per call (95 % CI 1.55 to 1.61, n = 400 rounds)`, or a sentence that starts
 /// with `no lag detected`.
 pub(crate) fn verdict(report: &WhyReport) -> String {
-    let name = |side: usize| report.timings.sides.get(side).map_or("?", |side| &side.name);
-    let [a, b] = [name(0), name(1)];
+    let [a, b] = [report.name(0), report.name(1)];
     match report.lag {
         Lag::Measured { ratio: Some(ratio), verdict: Verdict::Slower, n } => {
             let (size, word, range) = difference(ratio);
@@ -213,7 +226,7 @@ pub(crate) fn verdict(report: &WhyReport) -> String {
 }
 
 /// Time per call of both sides by slice, by decreasing difference.
-fn functions(pair: &Pair, document: &mut Document) {
+fn functions(report: &WhyReport, pair: &Pair, document: &mut Document) {
     let rows = largest(pair, 0.005);
     let left = rows.len().saturating_sub(MOST_FUNCTIONS);
     document.heading("Time per call");
@@ -222,8 +235,8 @@ fn functions(pair: &Pair, document: &mut Document) {
     let mut table = Table::new([
         Column::names("function"),
         Column::text("library"),
-        Column::number("A", unit.name),
-        Column::number("B", unit.name),
+        Column::number(report.name(0), unit.name),
+        Column::number(report.name(1), unit.name),
         Column::number("difference", unit.name),
     ]);
     for row in shown() {
@@ -240,7 +253,7 @@ fn functions(pair: &Pair, document: &mut Document) {
 }
 
 /// Functions that one side calls much more often than the other.
-fn calls(pair: &Pair, document: &mut Document) {
+fn calls(report: &WhyReport, pair: &Pair, document: &mut Document) {
     let calls = calls_that_differ(pair).unwrap_or_default();
     if calls.is_empty() {
         return;
@@ -251,10 +264,10 @@ fn calls(pair: &Pair, document: &mut Document) {
     let mut table = Table::new([
         Column::names("function"),
         Column::text("library"),
-        Column::number("A", "calls"),
-        Column::number("B", "calls"),
-        Column::number("time A", unit.name),
-        Column::number("time B", unit.name),
+        Column::number(report.name(0), "calls"),
+        Column::number(report.name(1), "calls"),
+        Column::number(&format!("time {}", report.name(0)), unit.name),
+        Column::number(&format!("time {}", report.name(1)), unit.name),
     ]);
     for call in shown() {
         let count = call.count.map(|n| if n == 0.0 { String::new() } else { significant(n) });

@@ -59,9 +59,9 @@ fn body(report: &WhyReport, loops: &[(String, String)]) -> String {
     }
     if let Some(pair) = &report.pair {
         body += &document_of(|document| {
-            functions(pair, document);
-            calls(pair, document);
-            mixes(pair, document);
+            functions(report, pair, document);
+            calls(report, pair, document);
+            mixes(report, pair, document);
         });
     }
     let loops = loops.iter().filter(|(_, table)| !table.is_empty());
@@ -88,7 +88,7 @@ fn body(report: &WhyReport, loops: &[(String, String)]) -> String {
 }
 
 /// Instruction mix of the hottest functions of each side.
-fn mixes(pair: &Pair, document: &mut Document) {
+fn mixes(report: &WhyReport, pair: &Pair, document: &mut Document) {
     let mut table = Table::new([
         Column::text("side"),
         Column::names("function"),
@@ -102,7 +102,7 @@ fn mixes(pair: &Pair, document: &mut Document) {
         Column::number("divide", "%"),
         Column::number("samples", "n"),
     ]);
-    for (name, side) in [("A", pair.a), ("B", pair.b)] {
+    for (name, side) in [(report.name(0), pair.a), (report.name(1), pair.b)] {
         let mut work: Vec<&Work> = side.work.iter().filter(|work| work.mix.is_some()).collect();
         work.sort_by(|x, y| y.ns.total_cmp(&x.ns));
         for work in work.into_iter().take(MOST_MIXES) {

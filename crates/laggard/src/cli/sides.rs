@@ -15,6 +15,9 @@ pub struct SidesArgs {
     /// Treat sides as command lines, run without a shell
     #[arg(long, conflicts_with_all = ["setup", "python", "a_python", "b_python", "no_check", "tolerance"])]
     pub commands: bool,
+    /// Run each command with `sh -c`; starting the shell is part of the time
+    #[arg(long, requires = "commands")]
+    pub shell: bool,
     /// Statement to run before every call, untimed; repeatable. With --commands, one command
     #[arg(long, value_name = "STATEMENT")]
     pub prepare: Vec<String>,
@@ -33,6 +36,9 @@ pub struct SidesArgs {
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Options for sides")]
 pub struct EachSideArgs {
+    /// Name of a side in all output, such as A=old; repeatable
+    #[arg(long, value_name = "SIDE=NAME", value_parser = side_name)]
+    pub name: Vec<SideName>,
     /// Python interpreter of all sides [default: python3]
     #[arg(long, value_name = "PYTHON")]
     pub python: Option<PathBuf>,
@@ -96,6 +102,15 @@ pub struct Parameter {
     pub values: Vec<String>,
 }
 
+/// Name of one side, given with `--name`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SideName {
+    /// Index of the side: 0 is A.
+    pub side: usize,
+    /// The name.
+    pub name: String,
+}
+
 /// Setting of one side, given with `--set`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
@@ -157,23 +172,44 @@ fn variable(text: &str) -> Result<(String, String), String> {
     }
 }
 
+fn side_name(text: &str) -> Result<SideName, String> {
+    const HOW: &str = "expected SIDE=NAME, such as A=old";
+    let (letter, name) = text.split_once('=').ok_or(HOW)?;
+    Ok(SideName { side: side_of(letter).ok_or(HOW)?, name: valid_name(name)?.ok_or(HOW)? })
+}
+
+/// The name without surrounding spaces; `None` if it is empty.
+fn valid_name(name: &str) -> Result<Option<String>, String> {
+    let name = name.trim();
+    if name.contains(char::is_control) {
+        return Err("the name contains control characters".into());
+    }
+    Ok(Some(name.to_owned()).filter(|name| !name.is_empty()))
+}
+
+/// Index of the side with this letter.
+fn side_of(letter: &str) -> Option<usize> {
+    match letter.to_ascii_uppercase().as_bytes() {
+        &[letter @ b'A'..=b'Z'] => Some(usize::from(letter - b'A')),
+        _ => None,
+    }
+}
+
 fn setting(text: &str) -> Result<Setting, String> {
     const HOW: &str = "expected C.python=…, C.env=NAME=VALUE, C.dir=…, C.threads=N or C.name=…";
     let (place, value) = text.split_once('=').ok_or(HOW)?;
     let (side, what) = place.split_once('.').ok_or(HOW)?;
-    let &[letter @ b'A'..=b'Z'] = side.to_ascii_uppercase().as_bytes() else {
-        return Err(HOW.into());
-    };
+    let side = side_of(side).ok_or(HOW)?;
     let what = match what {
         _ if value.is_empty() => return Err(HOW.into()),
-        "name" => Set::Name(value.to_owned()),
+        "name" => Set::Name(valid_name(value)?.ok_or(HOW)?),
         "python" => Set::Python(value.into()),
         "dir" => Set::Dir(value.into()),
         "env" => variable(value).map(|(name, value)| Set::Env(name, value))?,
         "threads" => Set::Threads(value.parse().map_err(|_| "expected a number of threads")?),
         _ => return Err(HOW.into()),
     };
-    Ok(Setting { side: usize::from(letter - b'A'), what })
+    Ok(Setting { side, what })
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {

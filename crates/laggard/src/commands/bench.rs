@@ -1,6 +1,7 @@
 //! `laggard bench`: times sides in alternation and compares them.
 
-use crate::bench::{SEED, USUAL_ROWS, compare_with_baseline, load, show};
+use crate::INTERRUPTED;
+use crate::bench::{Extent, SEED, USUAL_ROWS, compare_with_baseline, load, show};
 use crate::cli::BenchArgs;
 use crate::failure;
 use crate::printer::Printer;
@@ -8,7 +9,7 @@ use crate::sides::{limits, scans, sides};
 use crate::suite;
 use anyhow::ensure;
 use laggard_core::model::timings::Timings;
-use laggard_probe::bench::{Plan, Progress, ResultCheck, Stage, Trouble, measure};
+use laggard_probe::bench::{Interrupts, Plan, Progress, ResultCheck, Stage, Trouble, measure};
 use laggard_probe::{Error, Refusal};
 use laggard_report::number::plural;
 use std::process::ExitCode;
@@ -22,9 +23,16 @@ pub(crate) fn run(args: &BenchArgs, printer: &Printer) -> anyhow::Result<ExitCod
     if args.suite.list {
         return printer.data(&suite::list(&plan.cases)).map(|()| ExitCode::SUCCESS);
     }
-    let timings = timed(&plan, printer)?;
+    let interrupts = Interrupts::keep();
+    let timings = timed(&plan, printer);
+    let was_interrupted = interrupts.end();
+    let timings = timings?;
     let rows = (!args.all).then_some(args.top.unwrap_or(USUAL_ROWS));
-    show(&timings, rows, &places, printer)?;
+    let extent = if printer.is_verbose() { Extent::Complete } else { Extent::Brief };
+    show(&timings, rows, extent, &places, printer)?;
+    if was_interrupted {
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
     let failed = timings.unmeasured.iter().filter(|case| !case.is_skipped).count();
     let all = timings.cases.len() + timings.unmeasured.len();
     ensure!(failed == 0, "{failed} of {} could not be measured", plural(all as u64, "case"));
@@ -58,7 +66,9 @@ pub(crate) fn planned(args: &BenchArgs) -> anyhow::Result<Plan> {
             args.param.is_empty(),
             "--param applies to sides given on the command line, not to a suite"
         );
-        plan.cases = suite::cases(&args.suite, &args.sides, &args.shared)?;
+        // One side is enough for a list, or if the result is compared with an earlier one.
+        let fewest = if args.baseline.is_some() || args.suite.list { 1 } else { 2 };
+        plan.cases = suite::cases(&args.suite, &args.sides, &args.shared, fewest)?;
     } else {
         plan.cases = scans(&args.param)?;
         plan.sides = sides(&args.sides, &args.shared)?;
@@ -124,6 +134,7 @@ pub(crate) fn explain(error: Error) -> anyhow::Error {
         Error::Side { trouble: Trouble::Syntax(_), .. } => {
             "sides are Python statements; use --commands to run command lines"
         }
+        Error::Interrupted => return failure::interrupted(),
         Error::Differ { .. } => "if this is expected, use --tolerance 1e-3 or --no-check",
         _ => return error.into(),
     };

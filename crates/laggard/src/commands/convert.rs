@@ -47,11 +47,16 @@ pub(crate) fn run(args: &ConvertArgs, printer: &Printer) -> anyhow::Result<()> {
             };
             return calls(args, printer, form, found);
         }
-        other => bail!(
-            "cannot convert {}: it is {}, not a profile or a call trace",
-            args.input.display(),
-            other.words()
-        ),
+        other => {
+            return Err(failure::with_hint(
+                format!(
+                    "cannot convert {}: it is {}, not a profile or a call trace",
+                    args.input.display(),
+                    other.words()
+                ),
+                format!("show it in a browser: laggard view {}", args.input.display()),
+            ));
+        }
     };
     for loss in loaded.losses.iter().chain(&loaded.profile.quality.warnings) {
         printer.warning(loss);

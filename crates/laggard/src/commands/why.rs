@@ -1,8 +1,9 @@
 //! `laggard why`: times and samples two sides, inspects their code, and names the causes of the lag of
 //! B.
 
+use crate::INTERRUPTED;
 use crate::bench::SEED;
-use crate::cli::{Format, Output, WhyArgs};
+use crate::cli::{Format, Output, SideName, WhyArgs};
 use crate::commands::bench::{explain, timed};
 use crate::commands::inspect::{hot_modules, list_hottest, look_at};
 use crate::compare_profile::pair;
@@ -11,7 +12,7 @@ use crate::output::Destination;
 use crate::page::distributions;
 use crate::printer::Printer;
 use crate::profile::{is_run, load_run};
-use crate::sides::{scans, sides};
+use crate::sides::{name_sides, scans, sides};
 use crate::source_text::SourceText::{self, Included, Omitted};
 use crate::source_text::{add_source, now_unix};
 use crate::suite;
@@ -31,7 +32,8 @@ use laggard_core::stats::growth::Growth;
 use laggard_formats::Source;
 use laggard_formats::lag::Run;
 use laggard_probe::bench::{
-    CasePlan, Limits, Period, Plan, ResultCheck, count_calls, count_side, record_side, trace_side,
+    CasePlan, Interrupts, Limits, Period, Plan, ResultCheck, count_calls, count_side, record_side,
+    trace_side, was_interrupted,
 };
 use laggard_probe::sample::{Clock, PerfEvent};
 use laggard_probe::{calls, sample};
@@ -43,6 +45,7 @@ use laggard_report::page::MOST_FRAMES;
 use laggard_report::why::{self as show, Beyond, Lag, WhyReport};
 use laggard_symbols::FileSystem;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// Shares of the total time: for timing both sides, and for sampling and tracing each side.
@@ -75,10 +78,16 @@ const SELDOM: f64 = 0.01;
 /// Sampling rate, high because each side is sampled for a few seconds only.
 const RATE: f64 = 1999.0;
 
+/// Notice if the user interrupts the measurement before both sides were sampled.
+const NOT_EXAMINED: &str = "interrupted: the causes of the lag were not examined";
+
 /// Runs the verb.
-pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<ExitCode> {
     let destination = Destination::of(&args.output)?;
-    let mut found = found(args, printer)?;
+    let interrupts = Interrupts::keep();
+    let found = found(args, printer);
+    let was_interrupted = interrupts.end();
+    let mut found = found?;
     // A file may be sent to others, so it holds source text only on request.
     if args.output.output.is_none() || args.keep_source {
         found.json_source = Included;
@@ -86,18 +95,21 @@ pub(crate) fn run(args: &WhyArgs, printer: &Printer) -> anyhow::Result<()> {
     if args.no_source {
         (found.source, found.json_source) = (Omitted, Omitted);
     }
-    show_verdict(&found, &destination, printer)
+    show_verdict(&found, &destination, printer)?;
+    Ok(if was_interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 
 /// Collects the evidence: measures it, or loads it from files.
 pub(crate) fn found(args: &WhyArgs, printer: &Printer) -> anyhow::Result<Found> {
+    let names = &args.shared.each.name[..];
     match &args.from[..] {
         [] => measured(planned(args)?, args.time, args.timeout, printer),
         [verdict] => {
             ensure_no_recording(verdict)?;
+            ensure!(names.is_empty(), "--name applies to sides, not to a saved verdict");
             kept(Source::open(verdict)?)
         }
-        recordings => recorded(recordings, printer),
+        recordings => recorded(recordings, names, printer),
     }
 }
 
@@ -251,7 +263,7 @@ fn measured(
         plan.cases.drain(..plan.cases.len() - 1);
         let measured = timings.cases.last().map(|case| &case.parameters);
         let asked = plan.cases.last().map(|case| &case.parameters);
-        ensure!(measured == asked, "the largest value could not be measured");
+        ensure!(measured == asked || was_interrupted(), "the largest value could not be measured");
     }
     let (lag, is_exchanged) = slower_last(&mut timings)?;
     if is_exchanged {
@@ -267,6 +279,8 @@ fn measured(
     if !lag.is_there() {
         let grown = timings.sides.iter().zip(growth.iter().flatten());
         notes.extend(grown.map(|(side, growth)| grows_as(&side.name, growth)));
+    } else if was_interrupted() {
+        notes.push(NOT_EXAMINED.to_owned());
     } else {
         let lone = CasePlan::default();
         let case = plan.cases.first().unwrap_or(&lone);
@@ -282,11 +296,10 @@ fn measured(
             looks,
             printer,
         };
-        let mut both = looker.both()?;
-        for (seen, growth) in both.iter_mut().zip(growth) {
+        seen = looker.both()?;
+        for (seen, growth) in seen.iter_mut().flatten().zip(growth) {
             seen.growth = growth;
         }
-        seen = Some(both);
     }
     Ok(Found { is_exchanged, seen, notes, looks, ..Found::new(timings, lag) })
 }
@@ -380,12 +393,14 @@ pub(crate) fn sampled(
 }
 
 /// Evidence from one recording per side. The whole run counts as one call.
-fn recorded(paths: &[PathBuf], printer: &Printer) -> anyhow::Result<Found> {
+fn recorded(paths: &[PathBuf], names: &[SideName], printer: &Printer) -> anyhow::Result<Found> {
+    let mut given = ["A", "B"].map(String::from);
+    name_sides(names, given.iter_mut().collect())?;
     let mut notes = vec![];
     let mut sides = vec![];
     let mut looks = vec![];
     let mut seen = vec![];
-    for (letter, path) in ["A", "B"].into_iter().zip(paths) {
+    for (given, path) in given.iter().zip(paths) {
         let (run, losses) = load_run(path)?;
         notes.extend(losses.into_iter().map(|loss| format!("{}: {loss}", path.display())));
         let Run::Profile(mut profile) = run else {
@@ -395,14 +410,14 @@ fn recorded(paths: &[PathBuf], printer: &Printer) -> anyhow::Result<Found> {
             ));
         };
         sides.push(Side {
-            name: letter.into(),
+            name: given.clone(),
             runs: profile.about.command.join(" "),
             facts: vec![("recording".into(), path.display().to_string())],
         });
         let mut side = of_run(&profile);
         let name = path.display().to_string();
         let code = seen_in(&mut side, &mut profile, &name, &mut notes, printer);
-        looks.push(Look { name: letter.into(), profile, calls: 1, code });
+        looks.push(Look { name: given.clone(), profile, calls: 1, code });
         seen.push(side);
     }
     let mut seen = <[Seen; 2]>::try_from(seen).ok().context("two recordings are required")?;
@@ -433,7 +448,7 @@ fn planned(args: &WhyArgs) -> anyhow::Result<Plan> {
             ..Plan::default()
         });
     }
-    let mut plan = suite::one(&args.of.suite(), &given, &args.shared)?;
+    let mut plan = suite::one(&args.of.suite(), &given, &args.shared, 2)?;
     ensure!(plan.sides.len() > 1, "the case has one side; laggard why compares two");
     plan.sides.truncate(2);
     Ok(plan)
@@ -458,8 +473,18 @@ struct Looker<'a> {
 impl Looker<'_> {
     /// Collects evidence of both sides, the most important first: a step that does not fit into the time
     /// is skipped. Instructions are counted only if a judge needs them, because counting is slow.
-    fn both(&mut self) -> anyhow::Result<[Seen; 2]> {
-        let (mut a, mut b) = (self.sample(0)?, self.sample(1)?);
+    /// `None` if the user interrupts the sampling.
+    fn both(&mut self) -> anyhow::Result<Option<[Seen; 2]>> {
+        let sampled = self.sample(0).and_then(|a| Ok((a, self.sample(1)?)));
+        let (mut a, mut b) = match sampled {
+            Err(_) if was_interrupted() => {
+                // Samples of a single side cannot be compared.
+                self.looks.clear();
+                self.notes.push(NOT_EXAMINED.to_owned());
+                return Ok(None);
+            }
+            sampled => sampled?,
+        };
         settle(&mut a, &mut b);
         self.locate(1, &a, &mut b);
         for (side, seen) in [&mut a, &mut b].into_iter().enumerate() {
@@ -473,18 +498,29 @@ impl Looker<'_> {
             self.trace_calls(side, seen);
         }
         let missing = judge(&Pair { a: &a, b: &b }).missing;
-        if missing.contains(&Missing::Counts) {
+        if missing.contains(&Missing::Counts) && !was_interrupted() {
             self.count([&mut a, &mut b]);
         }
-        Ok([a, b])
+        if was_interrupted() {
+            self.notes
+                .push("interrupted: the verdict uses the evidence collected so far".to_owned());
+        }
+        Ok(Some([a, b]))
+    }
+
+    /// The times of a side.
+    fn timed(&self, side: usize) -> anyhow::Result<Seen> {
+        let case = self.timings.cases.first().context("nothing was measured")?;
+        Ok(Seen {
+            runs: self.plan.sides[side].runs.text(),
+            measured_unix: now_unix(),
+            ..times(&case.series[side])
+        })
     }
 
     /// Collects the times, samples and code of a side.
     fn sample(&mut self, side: usize) -> anyhow::Result<Seen> {
-        let case = self.timings.cases.first().context("nothing was measured")?;
-        let mut seen = times(&case.series[side]);
-        seen.runs = self.plan.sides[side].runs.text();
-        seen.measured_unix = now_unix();
+        let mut seen = self.timed(side)?;
         let name = &self.timings.sides[side].name;
         let queued = seen.queued_ns / (seen.queued_ns + seen.wall_ns).max(1.0);
         if queued >= QUEUED_THAT_MATTERS {
@@ -550,6 +586,9 @@ impl Looker<'_> {
         [what, failure]: [&str; 2],
         period: Period,
     ) -> Option<ProgressBar> {
+        if was_interrupted() {
+            return None;
+        }
         let call = Duration::from_nanos(period.call_ns as u64);
         if self.left() < self.start_up[side] + period.time.max(call) {
             self.note(side, &format!("{failure}: no time left; increase --time"));
@@ -561,6 +600,10 @@ impl Looker<'_> {
     }
 
     fn note(&mut self, side: usize, what: &str) {
+        // The processes of an interrupted step were killed, which says nothing about the side.
+        if was_interrupted() {
+            return;
+        }
         self.notes.push(format!("{}: {what}", self.timings.sides[side].name));
     }
 
@@ -636,6 +679,7 @@ impl Looker<'_> {
             }
             match count_side(self.plan, side, self.case, seen.wall_ns, limit) {
                 Ok(counts) => counted.push(counts),
+                Err(_) if was_interrupted() => break,
                 Err(error) => {
                     self.notes.push(format!("instructions not counted: {error}"));
                     break;

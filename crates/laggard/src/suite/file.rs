@@ -5,7 +5,8 @@
 
 use super::joined;
 use crate::cli::Parameter;
-use crate::sides::{scans, words};
+use crate::shell::words;
+use crate::sides::scans;
 use anyhow::{Context, bail, ensure};
 use laggard_probe::bench::{CasePlan, Own, Runs, SidePlan};
 use serde::Deserialize;
@@ -180,6 +181,7 @@ impl File {
                     case.setup.is_empty() && own.rest.setup.is_empty(),
                     "setup does not apply to commands: use prepare"
                 );
+                let words = |line: &str| words(line, "use `sh -c '…'` to run it in a shell");
                 let prepare = case.prepare.as_deref().map(words).transpose()?;
                 Runs::Command { words: words(run)?, prepare }
             } else {
@@ -341,7 +343,10 @@ mod tests {
         assert_eq!(labels, ["scale n=1", "scale n=10", "both", "commands"]);
         let [a, b] = sides(&cases[1]) else { panic!() };
         let setup = "import math\ny = 1\nx = 2\nz = n";
-        assert_eq!(b.runs, Runs::Statement { code: "x + x".into(), setup: setup.into() });
+        assert_eq!(
+            b.runs,
+            Runs::Statement { code: "x + x".into(), setup: setup.into(), prepare: String::new() }
+        );
         assert_eq!((&*a.name, &*b.name, b.threads), ("A", "mine", Some(1)));
         assert_eq!(a.env, [("K".into(), "1".into())]);
         assert_eq!(b.env, [("K".into(), "V".into())]);

@@ -5,6 +5,7 @@
 
 pub(crate) mod arrays;
 mod file;
+mod installed;
 
 use crate::cli::{CaseSideArgs, EachSideArgs, SidesArgs, SuiteArgs};
 use crate::failure;
@@ -25,17 +26,24 @@ const FILE: &str = "laggard-bench.toml";
 const MOST_NAMES: usize = 12;
 
 /// The selected cases. `chosen` are the sides: libraries for a built-in suite, letters or names for a
-/// suite file. If empty, all sides of the suite are used.
+/// suite file. If empty, all sides of the suite file are used, or the installed array libraries, of
+/// which there must be at least `fewest`.
 pub(crate) fn cases(
     args: &SuiteArgs,
     chosen: &[String],
     shared: &SidesArgs,
+    fewest: usize,
 ) -> anyhow::Result<Vec<CasePlan>> {
     ensure!(
         !shared.commands,
         "--commands applies to sides given on the command line, not to a suite"
     );
     let mut cases = match source(args)? {
+        Source::Arrays(suite) if chosen.is_empty() => {
+            // Reports wrong options before it starts an interpreter.
+            arrays::cases(suite, args, &["numpy".to_owned()])?;
+            arrays::cases(suite, args, &installed::libraries(&shared.each, fewest)?)?
+        }
         Source::Arrays(suite) => arrays::cases(suite, args, chosen)?,
         Source::File(file) => {
             if let Some(flag) = args.for_arrays().next() {
@@ -67,8 +75,13 @@ pub(crate) fn cases(
 }
 
 /// A plan for the only selected case. Fails if several are selected.
-pub(crate) fn one(args: &SuiteArgs, chosen: &[String], shared: &SidesArgs) -> anyhow::Result<Plan> {
-    let mut cases = cases(args, chosen, shared)?;
+pub(crate) fn one(
+    args: &SuiteArgs,
+    chosen: &[String],
+    shared: &SidesArgs,
+    fewest: usize,
+) -> anyhow::Result<Plan> {
+    let mut cases = cases(args, chosen, shared, fewest)?;
     let labels: Vec<String> = cases.iter().map(CasePlan::label).collect();
     ensure!(
         labels.len() == 1,
@@ -95,7 +108,7 @@ fn one_side(
 ) -> anyhow::Result<(CasePlan, SidePlan)> {
     let is_letter = side.len() == 1;
     let chosen = if is_letter { vec![] } else { vec![side.to_owned()] };
-    let mut plan = one(args, &chosen, shared)?;
+    let mut plan = one(args, &chosen, shared, 1)?;
     // Characters that are not letters give an index beyond the last side.
     let number = |letter: u8| usize::from(letter.to_ascii_lowercase().wrapping_sub(b'a'));
     let at = if is_letter { number(side.as_bytes()[0]) } else { 0 };

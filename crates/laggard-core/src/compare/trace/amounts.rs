@@ -375,7 +375,14 @@ fn judge(
     let resamples = DRAWN / (sides[0].laps() + sides[1].laps()).max(1);
     let resamples = resamples.clamp(FEWEST_RESAMPLES, MOST_RESAMPLES);
     let [a, b] = &kinds;
-    if let Some(estimate) = estimate_mixed(a, b, middle, resamples, seed) {
+    // The sides draw different random numbers. A fixed order keeps the result of swapped sides the
+    // same.
+    let is_swapped = samples[0].laps[row] > samples[1].laps[row];
+    let estimate = match is_swapped {
+        true => estimate_mixed(b, a, middle, resamples, seed).map(Estimate::mirrored),
+        false => estimate_mixed(a, b, middle, resamples, seed),
+    };
+    if let Some(estimate) = estimate {
         return with_estimate(finding, &estimate, Spread::Laps, laps);
     }
     let parts = [0, 1].map(|side| {
@@ -385,7 +392,12 @@ fn judge(
     let varying =
         |side: usize| Varying { middle: finding.sides[side].lap_ns, off_by: &parts[side] };
     let repeats = samples.iter().all(|side| side.off_by[row].1);
-    let estimate = repeats.then(|| estimate_varying(varying(0), varying(1), MOST_RESAMPLES, seed));
+    let estimate = repeats.then(|| match is_swapped {
+        true => {
+            estimate_varying(varying(1), varying(0), MOST_RESAMPLES, seed).map(Estimate::mirrored)
+        }
+        false => estimate_varying(varying(0), varying(1), MOST_RESAMPLES, seed),
+    });
     match estimate.flatten() {
         Some(estimate) => {
             let n = samples.each_ref().map(|side| side.repeated[row]);
@@ -410,7 +422,8 @@ fn with_estimate(
         spent.n = n;
     }
     finding.ratio_range = Some(widened(estimate.ratio));
-    let gap = estimate.gap.widened(finding.sides[0].lap_ns.abs() * RUN_TO_RUN);
+    let longer = finding.sides[0].lap_ns.abs().max(finding.sides[1].lap_ns.abs());
+    let gap = estimate.gap.widened(longer * RUN_TO_RUN);
     finding.gap_ns.range = Some((gap.low, gap.high));
     (finding.spread, finding.p) = (spread, estimate.p);
     plain(finding)
@@ -418,7 +431,7 @@ fn with_estimate(
 
 /// Widens the interval of a ratio by the run-to-run variation.
 pub(super) fn widened(ratio: Interval) -> Interval {
-    let wide = ratio.widened(ratio.middle * RUN_TO_RUN);
+    let wide = ratio.widened_by_share(RUN_TO_RUN);
     Interval { low: wide.low.max(0.0), ..wide }
 }
 

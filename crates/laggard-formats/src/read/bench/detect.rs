@@ -44,7 +44,7 @@ pub fn kind_of(head: &[u8]) -> Option<Kind> {
 }
 
 /// The top-level keys within the head.
-pub(super) fn top_keys(head: &[u8]) -> Vec<String> {
+pub(in crate::read) fn top_keys(head: &[u8]) -> Vec<String> {
     let top = keys(head).into_iter().filter(|key| key.depth == 1);
     top.map(|key| String::from_utf8_lossy(key.name).into_owned()).collect()
 }

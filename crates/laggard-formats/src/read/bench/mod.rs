@@ -10,6 +10,7 @@ mod pyperf;
 mod pytest_benchmark;
 mod value;
 
+pub(super) use detect::top_keys;
 pub use detect::{Kind, kind_of};
 
 use super::{HEAD_FOR_DETECTION, looks_like};
@@ -37,7 +38,7 @@ pub fn read(source: Source) -> Result<Timings, Error> {
         Some(Err(what)) => Err(Error::BadBench { path, what }),
         None => {
             let head = &text[..text.len().min(HEAD_FOR_DETECTION)];
-            let looks_like = looks_like(head, &detect::top_keys(head));
+            let looks_like = looks_like(head, &top_keys(head));
             Err(Error::NotABench { path, looks_like })
         }
     }

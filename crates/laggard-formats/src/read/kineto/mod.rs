@@ -156,7 +156,7 @@ impl Trace {
         let has_events = self.parts.iter().any(|part| part.with_phase > 0);
         let has_others = self.is_bare_array || self.parts.iter().any(has_elements);
         if !self.has_events || (has_others && !has_events) {
-            return Err(Error::NotATrace {
+            return Err(Error::UnknownFormat {
                 path: path.into(),
                 looks_like: crate::read::looks_like(head, &self.keys),
             });

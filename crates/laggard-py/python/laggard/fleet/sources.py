@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import Error
-from .store import checked_job, checked_place
-
-SUFFIXES = (".json", ".json.gz", ".json.zst")
+from .store import SUFFIXES, checked_job, checked_place
 
 #: Bytes hashed at the start, middle and end of a file for its fingerprint.
 _SAMPLE = 1 << 16

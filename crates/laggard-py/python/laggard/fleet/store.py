@@ -17,6 +17,9 @@ from typing import Any
 
 from ..errors import Error, UsageError
 
+#: Suffixes of traces.
+SUFFIXES = (".json", ".json.gz", ".json.zst")
+
 #: Version of the layout. Ranks with another version are ingested again.
 LAYOUT = 1
 
@@ -148,6 +151,11 @@ def ranks(fleet: Path, job: str) -> dict[int, dict[str, Any]]:
 def the_job(fleet: Path, named: str | None, flag: str) -> str:
     """The named job, or the only one."""
     found = jobs(fleet)
+    if not found and fleet.is_dir() and any(entry.name.endswith(SUFFIXES) for entry in os.scandir(fleet)):
+        raise Error(
+            f"{fleet} contains traces, not a fleet",
+            f"report on one job: laggard report {fleet}; many jobs: laggard fleet ingest {fleet} --to DIR first",
+        )
     if not found:
         raise Error(f"no ranks in {fleet}", "ingest traces first: laggard fleet ingest TRACES --to DIR")
     if named is None and len(found) > 1:
