@@ -102,9 +102,10 @@ def _no_arguments(sides: tuple[Any, ...]) -> None:
         needed = [p.name for p in parameters if p.default is p.empty and p.kind not in variadic]
         if needed:
             name = name_of(side).removesuffix("()")
+            called = name.rpartition(".")[2]
             raise UsageError(
                 f"side {letter}, {name}, needs arguments ({', '.join(needed)}), but callables are called without any",
-                f"pass the arguments in a function: lambda: {name.rpartition('.')[2]}(...)",
+                f"pass the arguments in a function: lambda: {called if called.isidentifier() else 'f'}(...)",
             )
 
 

@@ -68,7 +68,7 @@ test("scripts and styles stay small", () => {
   const lines = files.reduce((sum, name) => sum + readFileSync(new URL(name, web), "utf8").split("\n").length, 0);
   // Every page contains them: a page of a small profile is little more than its scripts.
   assert.ok(bytes <= 93_000, `${bytes} bytes`);
-  assert.ok(lines <= 2500, `${lines} lines`);
+  assert.ok(lines <= 2550, `${lines} lines`);
 });
 
 test("shipped code cannot turn text into markup or code, nor use the network", () => {
