@@ -115,7 +115,7 @@ def test_different_results_raise():
         laggard.bench(lambda: 1, lambda: 2)
     assert "check=False" in raised.value.hint
     with pytest.raises(laggard.ResultsDiffer):
-        laggard.bench("1", "2", time=0.2)
+        laggard.bench("[1]", "[1, 2]", time=0.2)
     laggard.bench(lambda: 1, lambda: 2, check=False, time=0.05)
     laggard.bench(lambda: 1.0, lambda: 1.0 + 1e-9, time=0.05)
     with pytest.raises(laggard.ResultsDiffer):

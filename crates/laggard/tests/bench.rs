@@ -159,8 +159,9 @@ fn an_interrupt_keeps_the_rounds_so_far() {
     assert!(ran.stdout.contains(sides[1]), "{}", ran.stdout);
     let file = std::fs::read_to_string(place.path("b.json")).unwrap();
     let json: Value = serde_json::from_str(&file).unwrap();
-    let rounds =
-        [0, 1].map(|side| json["cases"][0]["series"][side]["batches"].as_array().unwrap().len());
+    let rounds = [0, 1].map(|side| {
+        json["cases"][0]["series"][side]["batches"]["wall_ns"].as_array().unwrap().len()
+    });
     assert!(rounds[0] > 0 && rounds[0] == rounds[1], "{rounds:?}");
     // Nothing to report before the first round.
     let early = ["call('x', 10**9)", "call('early', 1)"];

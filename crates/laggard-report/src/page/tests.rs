@@ -58,7 +58,7 @@ fn timeline_lists_each_process_once() {
     let timeline = of_samples(&view, &stacks).expect("timestamps");
     let groups: Vec<&str> = timeline.tracks.iter().map(|track| track.group.as_str()).collect();
     // The first thread of the sketch has no samples.
-    assert_eq!(groups, ["python3 100", "python3 100", "work 200", "work 200"]);
+    assert_eq!(groups, ["python3 (100)", "python3 (100)", "work (200)", "work (200)"]);
 }
 
 #[test]
