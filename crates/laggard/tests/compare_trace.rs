@@ -143,7 +143,7 @@ fn rejects_inputs_that_cannot_be_compared() {
     assert!(text.contains("warning: B: cut.json: "), "{text}");
     std::fs::write(place.path("other.json"), "{\"a\": 1}").unwrap();
     for (args, expected) in [
-        (&["compare", "a.json", "other.json"][..], "other.json is not a PyTorch trace"),
+        (&["compare", "a.json", "other.json"][..], "other.json is not a format laggard reads"),
         (&["compare", "--scale", "time", "a.json", "b.json"], "--scale applies to profiles"),
         (&["compare", "--fn", "x", "a.json", "b.json"], "--fn applies to profiles"),
         (&["compare", "--by", "library", "a.json", "b.json"], "--by library applies to profiles"),
