@@ -514,7 +514,9 @@ fn script_of(name: &str, command: &[u8]) -> Option<String> {
     while let Some(word) = words.next() {
         match &*word {
             "-m" => return Some(format!("-m {}", words.next()?)),
-            "-c" | "-e" => return None,
+            "-c" => return None,
+            // Code, except for shells, which stop at errors.
+            "-e" if !bare.ends_with("sh") => return None,
             // These options of Python have a value.
             "-X" | "-W" => drop(words.next()),
             option if option.starts_with('-') => {}
