@@ -23,7 +23,8 @@ pytestmark = [
     pytest.mark.skipif(sys.version_info < (3, 11), reason="one version of Python is enough; this one takes long"),
 ]
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
+FIRST_HOUR = ROOT / "docs" / "examples" / "first-hour.md"
+PAGES = [ROOT / "README.md", FIRST_HOUR, *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 VERBS = "record report compare bench why calls doctor dump inspect view flame convert index ffi query fleet".split()
 NOT_RUN = "<!-- not run: needs "
 NEEDS = re.compile(r"\s#\s*needs ")
@@ -76,7 +77,7 @@ def is_complete(line):
     """Whether a command can be run: not if it only names a verb or an option, or has a placeholder, as in
     `laggard compare A B`."""
     words = line.split()
-    if words[:2] in (["laggard", "record"], ["laggard", "calls"]) and not {"--", "--case", "--pid"} & {*words}:
+    if words[:2] in (["laggard", "record"], ["laggard", "calls"]) and not {"--", "--case", "--pid", "app.py"} & {*words}:
         return False
     if NEEDS.search(line) or any(word.isupper() and word.isalpha() for word in words):
         return False

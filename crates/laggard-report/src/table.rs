@@ -329,7 +329,7 @@ fn block(column: &Column, cells: &[String], width: usize, names: &Names) -> Vec<
     let cells = aligned(column, cells);
     let cells = cells.iter().map(|cell| match column.has_names {
         true => fit_name(cell, width, names),
-        false => escape::fit(cell, width),
+        false => fit_file(cell, width),
     });
     head.iter()
         .map(|cell| escape::fit(cell, width))
@@ -339,6 +339,18 @@ fn block(column: &Column, cells: &[String], width: usize, names: &Names) -> Vec<
             if column.align == Align::Left { cell + &space } else { space + &cell }
         })
         .collect()
+}
+
+/// Shortens a cell. A name of a Python extension module loses the tag of its Python first, which is the
+/// same for all of them: `_struct.so` for `_struct.cpython-313-x86_64-linux-gnu.so`.
+fn fit_file(cell: &str, width: usize) -> String {
+    let tag = [".cpython-", ".abi3", ".pypy"].iter().find_map(|tag| cell.find(tag));
+    match tag.zip(cell.strip_suffix(".so")) {
+        Some((tag, stem)) if escape::columns(cell) > width && tag < stem.len() => {
+            escape::fit(&format!("{}.so", &cell[..tag]), width)
+        }
+        _ => escape::fit(cell, width),
+    }
 }
 
 /// Shortens a name. The indentation of a tree is kept if at least [`NARROWEST`] columns remain.
@@ -494,5 +506,18 @@ mod tests {
             "name,time,never known,min…max\r\n\"gemm\n\u{1b}[2J|x\",\"1,230\",,1.00…2.00\r\n\
              \"void very_long<float, 4>(int)\",45.6,,\r\n\"say \"\"hi\"\", 核\",0.123,,10.5…99.0\r\n"
         );
+    }
+
+    #[test]
+    fn names_of_extension_modules_lose_their_tag_first() {
+        let check = |cell: &str, width: usize, expected: &str| {
+            assert_eq!(fit_file(cell, width), expected, "{cell} at {width}");
+        };
+        let module = "_struct.cpython-313-x86_64-linux-gnu.so";
+        check(module, 80, module);
+        check(module, 20, "_struct.so");
+        check("_rust.abi3.so", 10, "_rust.so");
+        check("libscipy_openblas64_-32a4b2a6.so", 20, "libscipy_…a4b2a6.so");
+        check(".cpython-.so", 4, "….so");
     }
 }
