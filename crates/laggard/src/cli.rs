@@ -380,14 +380,17 @@ pub struct WhyArgs {
   laggard bench --suite 2d --shape 512x512 --operations sum,mean --time 1s numpy
 
 The first side (A) is the reference; ratios are times relative to it. Each side runs in its own
-process. Sides alternate in random order, so that noise affects all of them equally. Statements
-must have equal results, which are compared before timing unless --no-check is given.
+process. Sides alternate in random order, so that noise affects all of them equally. Results of
+statements are compared before timing unless --no-check is given: different values are reported,
+and different types or shapes are errors. With --baseline, --fail-above or a suite, any difference
+is an error.
 
 --fail-above ignores differences that are not statistically detectable. With a reference side,
 --baseline compares ratios to it, so that results of another machine can be used.")]
 pub struct BenchArgs {
     /// Sides to time, the reference first: Python statements; command lines with --commands;
-    /// libraries or sides of the suite with --suite
+    /// libraries or sides of the suite with --suite [default: installed array libraries, or all sides
+    /// of the suite file]
     #[arg(value_name = "SIDE")]
     pub sides: Vec<String>,
     /// Benchmark every value of a Python variable, or of {NAME} in commands; repeatable
@@ -898,7 +901,7 @@ pub struct IndexArgs {
     /// Delete the indexes instead of listing them
     #[arg(long)]
     pub clear: bool,
-    /// Select only indexes that are damaged, or whose trace was changed or deleted
+    /// Select only indexes that are damaged or from an earlier version, or whose trace was changed or deleted
     #[arg(long)]
     pub stale: bool,
     /// Print JSON

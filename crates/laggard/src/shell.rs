@@ -12,7 +12,7 @@ pub(crate) fn words(line: &str, help: &str) -> anyhow::Result<Vec<OsString>> {
     if let Some(syntax) = shell_syntax(line) {
         return Err(failure::with_hint(
             format!("{line:?} contains shell syntax ({syntax}), but commands run without a shell"),
-            format!("{help}; quote the characters to pass them to the program"),
+            format!("{help}, or quote the characters to pass them to the program"),
         ));
     }
     Ok(words.into_iter().map(OsString::from).collect())

@@ -2,7 +2,7 @@
 
 use super::seen::{Pair, Seen};
 use super::{Finding, Kind, Unit, Work};
-use crate::model::code::Code;
+use crate::model::code::{Code, Mark, Mix};
 use crate::profile::file_name;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -90,6 +90,10 @@ impl ModuleBuild {
 /// The finding if both sides spend most of their time in programs or libraries made from the same
 /// source files, and B's was compiled with weaker options.
 pub(super) fn weaker_build(pair: &Pair<'_>) -> Option<Finding> {
+    weaker_options(pair).or_else(|| unoptimized(pair))
+}
+
+fn weaker_options(pair: &Pair<'_>) -> Option<Finding> {
     let [a, b] = [hottest_module(pair.a)?, hottest_module(pair.b)?];
     let build = |side: &Seen, library: &str| {
         side.builds.iter().find(|build| build.library == library).cloned()
@@ -114,6 +118,51 @@ pub(super) fn weaker_build(pair: &Pair<'_>) -> Option<Finding> {
         Unit::Nanos,
         samples,
     ))
+}
+
+/// The finding if both sides run functions of the same names most of the time, and B's keep their
+/// variables in memory, as code that is compiled without optimization does. Needs no debug information.
+fn unoptimized(pair: &Pair<'_>) -> Option<Finding> {
+    /// Minimum share of instructions that access local variables, in unoptimized code: about half of
+    /// them do, in optimized code one of ten.
+    const UNOPTIMIZED: f64 = 0.35;
+    let [a, b] = [hottest_module(pair.a)?, hottest_module(pair.b)?];
+    // Optimized code has fewer functions, because small ones are inlined into their callers.
+    let callers = pair.b.stacks.frames.iter().filter(|frame| frame.file == b.library);
+    let callers = callers.map(|frame| frame.name.as_str());
+    let names_of_a: FxHashSet<&str> = a.works.iter().map(|work| work.name.as_str()).collect();
+    let names_of_b: FxHashSet<&str> =
+        b.works.iter().map(|work| work.name.as_str()).chain(callers).collect();
+    let shared = |own: &Module, others: &FxHashSet<&str>| {
+        let is_shared =
+            |work: &&&Work| !work.name.starts_with('[') && others.contains(work.name.as_str());
+        own.works.iter().filter(is_shared).map(|work| work.ns).sum::<f64>() >= own.ns / 2.0
+    };
+    let are_same = shared(&a, &names_of_b) || shared(&b, &names_of_a);
+    let is_cause = b.ns - a.ns >= (pair.b.user_ns - pair.a.user_ns) / 2.0;
+    let [of_a, of_b] = [locals(&a)?, locals(&b)?];
+    if !are_same || !is_cause || of_b < UNOPTIMIZED || of_a > of_b / 2.0 {
+        return None;
+    }
+    let worst = b.works.iter().max_by(|x, y| x.ns.total_cmp(&y.ns))?;
+    let samples = b.works.iter().map(|work| work.samples).sum();
+    let advice = "B keeps its variables in memory, as compilers do without optimization: compile it as \
+                  A, for example with -O2";
+    let what = "instructions that access local variables in memory";
+    Some(
+        Finding::new(Kind::Build, worst.at(), advice)
+            .fact(what, [of_a, of_b], Unit::Share, samples)
+            .fact("time in the program or library", [a.ns, b.ns], Unit::Nanos, samples),
+    )
+}
+
+/// Share of the executed instructions that access local variables in memory. `None` if the code could not
+/// be disassembled.
+fn locals(module: &Module<'_>) -> Option<f64> {
+    let mut sum = Mix::default();
+    module.works.iter().filter_map(|work| work.mix.as_ref()).for_each(|mix| sum.add(mix));
+    let all = sum.working();
+    (all > 0).then(|| sum.with(Mark::Local) as f64 / all as f64)
 }
 
 /// The functions of a program or library.
@@ -171,6 +220,24 @@ mod tests {
             &side(&["-O2", "-march=native"], "w.c", 10.0),
             &side(&["-O2"], "w.c", 50.0)
         ));
+    }
+
+    #[test]
+    fn code_that_keeps_variables_in_memory_is_unoptimized() {
+        use crate::model::code::{Class, Marks};
+        let side = |library: &str, name: &str, locals: u64, ns: f64| {
+            let mut mix = Mix::default();
+            mix.count(Class::Integer, Marks::default(), 100 - locals);
+            mix.count(Class::Integer, Marks::default().and(Mark::Local), locals);
+            let (library, name) = (library.to_owned(), name.to_owned());
+            let work = Work { name, library, ns, samples: 100, mix: Some(mix), ..Work::default() };
+            Seen { user_ns: ns, work: vec![work], ..Seen::default() }
+        };
+        let fast = side("app-O2", "step", 5, 10.0);
+        assert!(is_build(&fast, &side("app-O0", "step", 55, 50.0)));
+        assert!(!is_build(&fast, &side("app-O2", "step", 15, 50.0)), "some variables");
+        assert!(!is_build(&fast, &side("app-O0", "other", 55, 50.0)), "another function");
+        assert!(!is_build(&side("app", "step", 50, 10.0), &side("app", "step", 55, 50.0)));
     }
 
     #[test]

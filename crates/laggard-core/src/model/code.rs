@@ -480,11 +480,14 @@ pub enum Mark {
     ScalarMath = 5,
     /// SIMD floating-point arithmetic.
     PackedMath = 6,
+    /// Reads or writes memory relative to the stack pointer or frame pointer, where compilers keep local
+    /// variables.
+    Local = 7,
 }
 
 impl Mark {
     /// All marks, in order of their numbers.
-    pub const ALL: [Mark; 7] = [
+    pub const ALL: [Mark; 8] = [
         Mark::Load,
         Mark::Store,
         Mark::Fma,
@@ -492,6 +495,7 @@ impl Mark {
         Mark::Gather,
         Mark::ScalarMath,
         Mark::PackedMath,
+        Mark::Local,
     ];
 
     /// The word used in reports and JSON.
@@ -504,6 +508,7 @@ impl Mark {
             Mark::Gather => "gather",
             Mark::ScalarMath => "scalar-math",
             Mark::PackedMath => "packed-math",
+            Mark::Local => "local",
         }
     }
 
@@ -517,6 +522,7 @@ impl Mark {
             Mark::Gather => "gathers and scatters",
             Mark::ScalarMath => "scalar floating-point arithmetic",
             Mark::PackedMath => "vector floating-point arithmetic",
+            Mark::Local => "accesses to local variables on the stack",
         }
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! The index of a trace is `<trace>.lagi` beside it, or a file in the user's cache directory if that
 //! directory is not writable. The suffix differs from that of recordings, which must not be deleted.
-//! Earlier versions named it `<trace>.lag`; such files are listed and deleted, but not used. It is valid only for a trace with the same size, modification time
-//! and hash of samples of its content. Otherwise the trace is loaded again. Indexes are written to
+//! Earlier versions named it `<trace>.lag`; such files are listed and deleted, but not used.
+//!
+//! An index is valid only for a trace with the same size, modification time and hash of samples of
+//! its content. Otherwise the trace is loaded again. Indexes are written to
 //! a temporary file and renamed, so that no process sees a partial index.
 
 use super::read::RunFile;

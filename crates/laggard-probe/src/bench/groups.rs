@@ -23,7 +23,7 @@ static COUNT: Mutex<usize> = Mutex::new(0);
 /// never freed.
 static BEFORE: [AtomicPtr<libc::sigaction>; 4] = [const { AtomicPtr::new(null_mut()) }; 4];
 
-/// What Ctrl-C does: one of the three following values.
+/// Effect of Ctrl-C: one of the three following values.
 static ON_INTERRUPT: AtomicU8 = AtomicU8::new(END);
 /// It has its previous effect.
 const END: u8 = 0;

@@ -336,8 +336,8 @@ impl Reader<'_> {
         );
         warn(
             u64::from(header.untraced.load(Relaxed)),
-            "child processes were not traced: the tables are nearly full (--no-children traces \
-             none, --lib and --from reduce the tables)",
+            "child processes were not traced: the tables are nearly full (use --lib or --from to \
+             trace fewer functions, or --no-children)",
         );
         warn(
             u64::from(header.unpatched.load(Relaxed)),

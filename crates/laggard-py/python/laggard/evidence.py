@@ -360,7 +360,7 @@ class Verdict(Evidence):
             return "B does not lag"
         many = len(found["culprits"])
         ratio = found["ratio"]["middle"] if found["ratio"] else found.get("single_ratio")
-        times = f"B takes {ratio:.3g} times as long as A" if ratio else "B lags"
+        times = f"B is {ratio:.3g}x slower than A" if ratio else "B lags"
         return f"{times}, {many} culprit{'' if many == 1 else 's'}"
 
     @property

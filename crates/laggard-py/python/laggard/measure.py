@@ -115,7 +115,7 @@ def _seconds(time: float | str) -> float:
     except ValueError as error:
         raise UsageError(f"invalid time {time!r}: {error}") from None
     if not 0 <= seconds < math.inf:
-        raise UsageError(f"invalid time {time!r}: expected a positive number of seconds, or text such as '6s'")
+        raise UsageError(f"invalid time {time!r}: expected a number of seconds, at least 0, or text such as '6s'")
     return seconds
 
 

@@ -16,7 +16,7 @@ const MOST_PROBLEMS: usize = 3;
 pub fn brief(report: &BenchReport, style: &Style) -> String {
     let mut document = Document::default();
     let timings = report.timings;
-    // First, because the sides may answer different questions.
+    // First, because the sides may compute different things.
     let differences = timings.differences().map(|difference| format!("warning: {difference}"));
     for difference in kept(&differences.collect::<Vec<_>>(), Some(MOST_PROBLEMS)) {
         document.lead(difference);

@@ -59,7 +59,7 @@ pub fn html(report: &BenchReport) -> String {
 fn document(report: &BenchReport) -> Document {
     let mut document = Document::default();
     let timings = report.timings;
-    // First, because the sides may answer different questions.
+    // First, because the sides may compute different things.
     for difference in timings.differences() {
         document.notice(format!("warning: {difference}"));
     }

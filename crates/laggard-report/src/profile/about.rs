@@ -315,7 +315,7 @@ fn is_relevant(ns: u64, cpu_ns: u64) -> bool {
 pub fn unsampled(q: &QualitySummary) -> Option<String> {
     let (share, cpu, sampled) = (q.kernel_share?, q.cpu_ns?, q.sampled_ns?);
     let whole = format!(
-        "{} % of {} CPU time was not sampled ({} was)",
+        "{} % of {} CPU time was not sampled (sampled: {})",
         percent(share),
         time(cpu),
         time(sampled)

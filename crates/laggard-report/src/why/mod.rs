@@ -134,7 +134,7 @@ fn document_of(fill: impl FnOnce(&mut Document)) -> String {
 
 fn document(report: &WhyReport) -> Document {
     let mut document = Document::default();
-    // First, because the sides may answer different questions.
+    // First, because the sides may compute different things.
     for difference in report.timings.differences() {
         document.notice(format!("warning: {difference}"));
     }
@@ -171,7 +171,7 @@ fn headlines(report: &WhyReport) -> Vec<String> {
 fn letters(report: &WhyReport) -> Option<String> {
     let names = [report.name(0), report.name(1)];
     let is_needed = report.judgement.is_some() && names != ["A", "B"];
-    is_needed.then(|| format!("below, A is {} and B is {}", names[0], names[1]))
+    is_needed.then(|| format!("in the sections below, A is {} and B is {}", names[0], names[1]))
 }
 
 /// How both sides grow with a parameter, and the value to which the verdict applies.

@@ -56,8 +56,21 @@ impl Classifier {
             if writes {
                 marks = marks.and(Mark::Store);
             }
+            if (reads || writes) && is_local(instruction) {
+                marks = marks.and(Mark::Local);
+            }
         }
         marks
+    }
+}
+
+/// Whether the memory operand is relative to the stack pointer, or below the frame pointer. RBP is also
+/// a general register, so other accesses through it are not counted.
+fn is_local(instruction: &Instruction) -> bool {
+    match instruction.memory_base() {
+        Register::RSP => true,
+        Register::RBP => (instruction.memory_displacement64() as i64) < 0,
+        _ => false,
     }
 }
 
@@ -288,6 +301,11 @@ mod tests {
         check(&[0x66, 0x0f, 0x38, 0x1e, 0xc1], Class::Sse, &[]);
         // add [rax], ecx
         check(&[0x01, 0x08], Class::Integer, &[Mark::Load, Mark::Store]);
+        // mov [rsp+8], eax; mov eax, [rbp-4]; mov eax, [rbp+4]; lea rax, [rsp+8]
+        check(&[0x89, 0x44, 0x24, 0x08], Class::Integer, &[Mark::Store, Mark::Local]);
+        check(&[0x8b, 0x45, 0xfc], Class::Integer, &[Mark::Load, Mark::Local]);
+        check(&[0x8b, 0x45, 0x04], Class::Integer, &[Mark::Load]);
+        check(&[0x48, 0x8d, 0x44, 0x24, 0x08], Class::Integer, &[]);
         // lea reads nothing; mov stores.
         check(&[0x48, 0x8d, 0x04, 0x8f], Class::Integer, &[]);
         check(&[0x89, 0x07], Class::Integer, &[Mark::Store]);

@@ -12,13 +12,13 @@ pub struct SidesArgs {
     /// Set-up code: Python that every side runs once before timing; repeatable
     #[arg(long, value_name = "STATEMENT")]
     pub setup: Vec<String>,
-    /// Treat sides as command lines, run without a shell
+    /// Treat sides as command lines, run without a shell unless --shell is given
     #[arg(long, conflicts_with_all = ["setup", "python", "a_python", "b_python", "no_check", "tolerance"])]
     pub commands: bool,
     /// Run each command with `sh -c`; starting the shell is part of the time
     #[arg(long, requires = "commands")]
     pub shell: bool,
-    /// Statement to run before every call, untimed; repeatable. With --commands, one command
+    /// Untimed statement to run before every call; repeatable. With --commands, a single command
     #[arg(long, value_name = "STATEMENT")]
     pub prepare: Vec<String>,
     /// Do not check that the results of the sides are equal

@@ -21,7 +21,7 @@ pub(crate) fn run(args: &FlameArgs, printer: &Printer) -> anyhow::Result<()> {
         let verb = if form == Some(ProfileForm::Html) { "view" } else { "convert" };
         return Err(failure::with_hint(
             format!("laggard flame writes SVG, but {} has another suffix", output.display()),
-            format!("use the suffix .svg, or laggard {verb}"),
+            format!("use the suffix .svg, or write another format with laggard {verb}"),
         ));
     }
     if !to_stdout {

@@ -600,7 +600,7 @@ impl Looker<'_> {
     }
 
     fn note(&mut self, side: usize, what: &str) {
-        // The processes of an interrupted step were killed, which says nothing about the side.
+        // The processes of an interrupted step were killed, which is not a property of the side.
         if was_interrupted() {
             return;
         }

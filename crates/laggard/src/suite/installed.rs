@@ -46,7 +46,7 @@ pub(super) fn libraries(each: &EachSideArgs, fewest: usize) -> anyhow::Result<Ve
     }
     if found.len() < fewest {
         return Err(failure::with_hint(
-            format!("{python} has only NumPy, so there is nothing to compare it with"),
+            format!("{python} has only NumPy, and the built-in suites compare at least two libraries"),
             "install PyTorch, JAX or CuPy, name the sides (numpy and another import name), or compare \
              with an earlier result: bench --baseline FILE"
                 .into(),
