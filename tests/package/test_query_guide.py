@@ -75,7 +75,7 @@ def test_the_examples_of_the_guide_show_the_actual_output(command, tmp_path):
         for line in text.splitlines():
             if line.startswith("$ laggard "):
                 words = shlex.split(line.removeprefix("$ laggard "))
-                done = command(*words, cwd=tmp_path, env={**os.environ, "COLUMNS": "100"})
+                done = command(*words, cwd=tmp_path, env={**os.environ, "COLUMNS": "100", "LAGGARD_INDEX_AFTER": "1000"})
                 lines += [line, *done.stdout.splitlines(), *done.stderr.splitlines(), ""]
         return "\n".join(lines).rstrip("\n") + "\n"
 

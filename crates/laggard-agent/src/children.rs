@@ -25,18 +25,20 @@ fn following() -> Option<&'static Ring> {
     ring().filter(|ring| ring.header().options.load(Relaxed) & options::CHILDREN != 0)
 }
 
-/// Reports the program at this path if it cannot load the agent.
-unsafe fn check(path: *const u8, variables: Words) {
-    let Some(ring) = following() else { return };
+/// Reports the program at this path if it cannot load the agent. Returns whether it is a file that can
+/// be read.
+unsafe fn check(path: *const u8, variables: Words) -> bool {
+    let Some(ring) = following() else { return false };
     // SAFETY: the caller of the wrapped function passes null-terminated strings and lists.
     unsafe {
-        let Some(reason) = exclusion_of(path, MOST_SCRIPTS) else { return };
+        let Some(reason) = exclusion_of(path, MOST_SCRIPTS) else { return false };
         match reason {
             0 if !has_ring(variables) => report(ring, path, exclusion::ENVIRONMENT),
             0 => {}
             reason => report(ring, path, reason),
         }
     }
+    true
 }
 
 unsafe fn report(ring: &Ring, path: *const u8, reason: u32) {
@@ -80,7 +82,7 @@ unsafe fn exclusion_of(path: *const u8, scripts: u32) -> Option<u32> {
     let mut stat = [0u64; 18];
     // SAFETY: the path is null-terminated, and the buffers have room for what the kernel writes.
     let length = unsafe {
-        let fd = syscall!(nr::OPEN, path, sys::O_RDONLY | sys::O_CLOEXEC, 0);
+        let fd = syscall!(nr::OPEN, path, sys::O_RDONLY | sys::O_CLOEXEC | sys::O_NO_WAIT, 0);
         if fd < 0 {
             return None;
         }
@@ -271,7 +273,8 @@ unsafe fn check_name(name: *const u8, variables: Words) {
         let length = (0..LONGEST_PATH).find(|&at| *name.add(at) == 0).unwrap_or(0);
         let name_bytes = core::slice::from_raw_parts(name, length);
         if length == 0 || name_bytes.contains(&b'/') {
-            return check(name, variables);
+            check(name, variables);
+            return;
         }
         let own = environment();
         if own.is_null() {
@@ -291,8 +294,8 @@ unsafe fn check_name(name: *const u8, variables: Words) {
             list = list.add(usize::from(*list == b':'));
             path[at] = b'/';
             path[at + 1..at + 1 + length].copy_from_slice(name_bytes);
-            if syscall!(nr::ACCESS, path.as_ptr(), 1) == 0 {
-                return check(path.as_ptr(), variables);
+            if syscall!(nr::ACCESS, path.as_ptr(), 1) == 0 && check(path.as_ptr(), variables) {
+                return;
             }
         }
     }

@@ -893,7 +893,8 @@ fn open_event(
     }
     // Moving the descriptor to a high number makes the kernel enlarge the table of descriptors, which
     // is expensive for processes that are started by the thousand. Theirs is closed at once.
-    let is_short = SHARED.cold.load(Relaxed) == COLD && trigger == Trigger::SigTrap && is_clock;
+    let is_short =
+        !inherit && SHARED.cold.load(Relaxed) == COLD && trigger == Trigger::SigTrap && is_clock;
     if is_short {
         event.flags &= !DISABLED;
     }
@@ -916,6 +917,9 @@ fn open_event(
             // program that closes all descriptors.
             let page = syscall!(nr::MMAP, 0, 4096, sys::PROT_READ, sys::MAP_SHARED, fd, 0);
             thread.page = if page > 0 { page as u64 } else { 0 };
+            if is_short && thread.page == 0 {
+                thread.fd = high_descriptor(fd) as i32;
+            }
         }
         if !is_short {
             syscall!(nr::IOCTL, fd, PERF_ENABLE, 0);

@@ -150,6 +150,8 @@ pub(crate) fn thread_pointer() -> u64 {
 pub(crate) const O_RDONLY: usize = 0;
 pub(crate) const O_RDWR: usize = 2;
 pub(crate) const O_CLOEXEC: usize = 0o2000000;
+/// Opens pipes and devices without waiting for them, and no terminal as the controlling one.
+pub(crate) const O_NO_WAIT: usize = 0o4000 | 0o400;
 pub(crate) const O_DIRECTORY: usize = 0o200000;
 pub(crate) const PROT_READ: usize = 1;
 pub(crate) const PROT_WRITE: usize = 2;

@@ -30,6 +30,7 @@ fn shell_syntax(line: &str) -> Option<String> {
     if let Some(variable) = assignment(&chars) {
         return Some(variable);
     }
+    let first = chars.iter().take_while(|c| c.is_whitespace()).count();
     let mut is_quoted = false;
     let mut at = 0;
     while let Some(&c) = chars.get(at) {
@@ -51,6 +52,9 @@ fn shell_syntax(line: &str) -> Option<String> {
             }
             _ if is_quoted => {}
             '|' | '<' | '>' | ';' | '*' => return Some(c.into()),
+            '\n' if chars[at..].iter().any(|c| !c.is_whitespace()) && at > first => {
+                return Some("line break".into());
+            }
             '&' if next == Some('&') => return Some("&&".into()),
             '&' if is_word_start || next.is_none() => return Some("&".into()),
             '~' if is_word_start && next.is_none_or(|c| c == '/' || c.is_whitespace()) => {

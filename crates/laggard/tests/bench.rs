@@ -40,7 +40,8 @@ fn prints_a_few_lines_unless_details_are_requested() {
     let place = Place::with(&[]);
     let sides = ["sum(range(100))", "sum(range(100))"];
     let short = bench(&place, &sides).stdout;
-    assert!(short.lines().count() <= 12, "{short}");
+    // Notices about a busy machine take a few more lines.
+    assert!(short.lines().count() <= 20, "{short}");
     assert!(short.contains("use -v") && !short.contains("Measurement"), "{short}");
     assert_eq!(short.matches(sides[0]).count(), 2, "{short}");
     let long = bench(&place, &[&["-v"], &sides[..]].concat()).stdout;

@@ -406,7 +406,8 @@ fn many_short_processes_are_counted_and_not_listed() {
     let quality = &report(&place, &[])["quality"];
     assert_eq!(quality["children"]["followed"], 300, "{quality}");
     assert_eq!(quality["children"]["excluded"], serde_json::json!([]), "{quality}");
-    assert!(rows(&place, "process").len() <= 1 + 20, "one row per process");
+    // Up to 20 processes of one program have rows of their own, here of `sh` and of `true`.
+    assert!(rows(&place, "process").len() <= 2 * 20, "one row per process");
 }
 
 #[test]

@@ -258,7 +258,14 @@ pub(super) fn generation(name: &str) -> Option<u8> {
 fn words(name: &str) -> (Vec<&str>, usize) {
     let name = &name[..name.find(['(', '<', '.']).unwrap_or(name.len())];
     let words: Vec<&str> = name.split('_').collect();
-    let variants = words.iter().skip(1).rev().take_while(|word| variant(word).is_some()).count();
+    let is_variant = |&at: &usize| {
+        // Also a version of an interface, unless it follows the name of the architecture.
+        let is_version = matches!(words[at], "v2" | "v3" | "v4" | "V2" | "V3" | "V4");
+        let is_architecture =
+            words[at - 1].eq_ignore_ascii_case("x86") || words[at - 1].eq_ignore_ascii_case("64");
+        variant(words[at]).is_some() && (!is_version || is_architecture)
+    };
+    let variants = (1..words.len()).rev().take_while(is_variant).count();
     (words, variants)
 }
 

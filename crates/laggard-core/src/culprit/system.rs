@@ -60,8 +60,9 @@ pub(super) fn judge_system_calls(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict 
     /// Bounds of the time of a call in the kernel.
     const CHEAPEST_NS: f64 = 50.0;
     const DEAREST_NS: f64 = 100_000.0;
-    if let (Part::Waiting | Part::Kernel, Some(spot)) = (slice.part, synchronization(pair)) {
-        return judge_synchronization(spot, pair);
+    let synchronization = synchronization(pair).map(|spot| judge_synchronization(spot, pair));
+    if slice.part == Part::Waiting {
+        return synchronization.unwrap_or(Verdict::Innocent);
     }
     if slice.part != Part::Kernel {
         return Verdict::Innocent;
@@ -78,7 +79,8 @@ pub(super) fn judge_system_calls(slice: &Slice<'_>, pair: &Pair<'_>) -> Verdict 
     // If calls that map memory are expensive, page faults are the more specific cause.
     let faults = pair.b.faults - pair.a.faults;
     if more < MANY || !(CHEAPEST_NS..DEAREST_NS).contains(&each) || faults > more {
-        return Verdict::Innocent;
+        // A few calls that write to the disk also use the CPU in the kernel.
+        return synchronization.filter(|_| faults < 1.0).unwrap_or(Verdict::Innocent);
     }
     let mut counts_by_name: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
     for (side, calls) in [of_a, of_b].into_iter().enumerate() {

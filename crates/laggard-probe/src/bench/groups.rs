@@ -157,7 +157,11 @@ extern "C" fn end_all(signal: i32) {
                 INTERRUPTED_MS.store(now, SeqCst);
                 true
             }
-            Err(INTERRUPTED) => now - INTERRUPTED_MS.load(SeqCst) < SAME_REQUEST_MS,
+            // The time is 0 if another thread is about to store it.
+            Err(INTERRUPTED) => match INTERRUPTED_MS.load(SeqCst) {
+                0 => true,
+                first => now - first < SAME_REQUEST_MS,
+            },
             Err(_) => false,
         };
     for place in &GROUPS {

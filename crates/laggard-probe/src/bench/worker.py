@@ -719,8 +719,10 @@ def statement(_laggard_clock):
                     lambda: statement.run(1),
                     statement.first_ns,
                 )
-                send(b"I", *(text(part) for change in found for part in change))
+                answer = b"".join(text(part) for change in found for part in change)
+                # Copies are freed before the driver resets the peak of the memory use.
                 changes = found = None
+                send(b"I" + answer)
             elif what == b"C":
                 number, calls, lead = unpack("<QQQ", request[1:])
                 count(statements[number], calls, lead)

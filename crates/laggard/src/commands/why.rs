@@ -41,6 +41,7 @@ use laggard_report::Style;
 use laggard_report::bench::grows_as;
 use laggard_report::code::hot_loop;
 use laggard_report::flame::Graph;
+use laggard_report::number::plural;
 use laggard_report::page::MOST_FRAMES;
 use laggard_report::why::{self as show, Beyond, Lag, WhyReport};
 use laggard_symbols::FileSystem;
@@ -720,8 +721,10 @@ fn seen_in(
         }
     };
     let n = profile.samples.len();
-    if n < FEW_SAMPLES {
-        notes.push(format!("{name}: only {n} samples; increase --time to get more"));
+    // A side that waits has few samples, however long it is sampled.
+    if n < FEW_SAMPLES && seen.waiting_ns() < seen.wall_ns / 2.0 {
+        let samples = plural(n as u64, "sample");
+        notes.push(format!("{name}: only {samples}; increase --time to get more"));
     }
     add_work(seen, profile, &code, &loading);
     code
