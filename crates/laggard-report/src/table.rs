@@ -517,7 +517,7 @@ mod tests {
         check(module, 80, module);
         check(module, 20, "_struct.so");
         check("_rust.abi3.so", 10, "_rust.so");
-        check("libscipy_openblas64_-32a4b2a6.so", 20, "libscipy_…a4b2a6.so");
+        check("libscipy_openblas64_-32a4b2a6.so", 20, "libscipy_o…a4b2a6.so");
         check(".cpython-.so", 4, "….so");
     }
 }
