@@ -179,8 +179,11 @@ pub(super) fn estimate(log_ratio: &Resampled, gap: Interval, from: TakenFrom) ->
     Estimate { ratio: exponential(log_ratio.interval()), gap, p: log_ratio.p_of_zero(), from }
 }
 
+/// The interval of a ratio from that of its logarithm. Bounded, so that its inverse is finite.
 fn exponential(of: Interval) -> Interval {
-    Interval { middle: of.middle.exp(), low: of.low.exp(), high: of.high.exp() }
+    const LARGEST: f64 = 700.0;
+    let exp = |log: f64| log.clamp(-LARGEST, LARGEST).exp();
+    Interval { middle: exp(of.middle), low: exp(of.low), high: exp(of.high) }
 }
 
 fn finite(samples: &[f64]) -> Vec<f64> {
