@@ -353,7 +353,8 @@ fn is_supported(finding: &Finding, slice: &Slice<'_>) -> bool {
     const ENOUGH: u64 = 20;
     let differs = |fact: &&Fact| fact.a != 0.0 || fact.b != 0.0;
     let is_sampled = matches!(slice.part, Part::Functions(_));
-    let samples = slice.a.iter().chain(&slice.b).map(|work| work.samples).sum::<u64>();
+    // Samples of A do not show what B spends its time on.
+    let samples = slice.b.iter().map(|work| work.samples).sum::<u64>();
     let is_exact = |fact: &&Fact| fact.unit == Unit::Count && fact.a != fact.b && !fact.is_inferred;
     finding.facts.iter().any(|fact| differs(&fact))
         && (!is_sampled || samples >= ENOUGH || finding.facts.iter().any(|fact| is_exact(&fact)))

@@ -16,7 +16,7 @@ pub(crate) mod words;
 pub use brief::brief;
 pub use csv::csv;
 pub use json::json;
-pub(crate) use words::{difference, sentence_of};
+pub(crate) use words::{difference, is_inconclusive, sentence_of};
 pub use words::{grows_as, label};
 
 use crate::document::Document;

@@ -59,6 +59,15 @@ pub(crate) fn sentence(timings: &Timings, found: &CaseComparison) -> String {
 /// If a difference larger than this share of A cannot be ruled out, the measurement is too noisy.
 const TOO_NOISY: f64 = 0.1;
 
+/// Whether a comparison has no result: too few rounds, or too much noise.
+pub(crate) fn is_inconclusive(verdict: Verdict) -> bool {
+    match verdict {
+        Verdict::TooFew => true,
+        Verdict::NoDetectableDifference { within } => within > TOO_NOISY,
+        Verdict::Slower | Verdict::Faster => false,
+    }
+}
+
 /// The same for the given side names.
 pub(crate) fn sentence_of(
     [a, b]: [&str; 2],

@@ -11,7 +11,7 @@ mod tests;
 pub use json::json;
 pub use page::{Beyond, html, page};
 
-use crate::bench::{difference, grows_as, sentence_of};
+use crate::bench::{difference, grows_as, is_inconclusive, sentence_of};
 use crate::culprits::{self, how_to_get};
 use crate::document::Document;
 use crate::escape;
@@ -211,7 +211,7 @@ pub(crate) fn verdict(report: &WhyReport) -> String {
             format!("{b} lags {a}: {size} {word} per call (95 % CI {range}, n = {n})")
         }
         Lag::Measured { ratio, verdict, n } => {
-            let what = if verdict == Verdict::TooFew { "inconclusive" } else { "no lag detected" };
+            let what = if is_inconclusive(verdict) { "inconclusive" } else { "no lag detected" };
             format!("{what}: {}", sentence_of([a, b], verdict, ratio, n))
         }
         Lag::Recorded(ratio) => {

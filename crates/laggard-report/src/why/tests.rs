@@ -101,6 +101,23 @@ fn no_culprit_is_named_without_a_lag() {
 }
 
 #[test]
+fn a_noisy_measurement_is_inconclusive() {
+    let timings = timings(1000);
+    for (within, expected) in [(0.02, "no lag detected: "), (0.9, "inconclusive: ")] {
+        let verdict = Verdict::NoDetectableDifference { within };
+        let report = WhyReport {
+            timings: &timings,
+            lag: Lag::Measured { ratio: None, verdict, n: 9 },
+            is_exchanged: false,
+            pair: None,
+            judgement: None,
+            notes: &[],
+        };
+        assert!(text(&report, &Style::default()).starts_with(expected), "{within}");
+    }
+}
+
+#[test]
 fn csv_lists_the_slices() {
     let lines = check(csv);
     assert_eq!(lines.lines().next(), Some("what,of,a_ns,b_ns,gap_ns"));
