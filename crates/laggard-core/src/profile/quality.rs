@@ -155,10 +155,6 @@ fn unsampled(profile: &Profile, sampled_ns: Option<u64>) -> Option<Unsampled> {
     let whole = about.user_ns.saturating_add(about.system_ns);
     let missing = whole.saturating_sub(sampled_ns?);
     let known = children.user_ns.saturating_add(children.system_ns);
-    if known == 0 && children.are_followed {
-        // A killed program reported nothing.
-        return None;
-    }
     // Processes also use time after they reported it, so that a difference alone proves nothing.
     // A script that executes a program in its place reports nothing.
     let has_others = !children.excluded.is_empty() || !children.are_followed && known > 0;
