@@ -100,7 +100,7 @@ def by_property():
 
 def leaf_deep(depth):
     """Calls itself."""
-    return burn(300) if depth == 0 else leaf_deep(depth - 1)
+    return burn() if depth == 0 else leaf_deep(depth - 1)
 
 
 def by_deep():
